@@ -39,15 +39,19 @@ func SpillGraph(ctx context.Context, g *dag.Graph, o Options) (*Spread, error) {
 	return s.made()
 }
 
-// SpillAt makes the graph of a placement and of residencies, as a plan file has them. Without a placement, nodes run where the graph says.
-func SpillAt(g *dag.Graph, o Options, at []int32, list []Residency) (*Spread, error) {
+// SpillAt makes the graph of a placement, an order and residencies, as a plan file has them in At, Order and Spilled of a Spread. Without a
+// placement, nodes run where the graph says; without an order, as declared.
+func SpillAt(g *dag.Graph, o Options, recorded *Spread) (*Spread, error) {
+	if recorded == nil {
+		return nil, fmt.Errorf("%w: nothing says what is on the device when", ErrCannotSpill)
+	}
 	r, err := newRequest(context.Background(), g, o)
 	if err != nil {
 		return nil, err
 	}
 	base := asDeclared(g, o)
-	if len(at) > 0 {
-		if base, err = SpreadAt(g, o, at); err != nil {
+	if len(recorded.At) > 0 {
+		if base, err = SpreadAt(g, o, recorded.At); err != nil {
 			return nil, err
 		}
 	}
@@ -56,7 +60,7 @@ func SpillAt(g *dag.Graph, o Options, at []int32, list []Residency) (*Spread, er
 		return nil, err
 	}
 	limit := int64(0)
-	for _, a := range list {
+	for _, a := range recorded.Spilled {
 		if a.Lo < 0 || a.Hi < a.Lo || a.Offset < 0 || a.Offset > math.MaxInt64/2-a.Hi {
 			return nil, fmt.Errorf("%w: a residency of bytes %d to %d at offset %d", ErrCannotSpill, a.Lo, a.Hi, a.Offset)
 		}
@@ -66,7 +70,7 @@ func SpillAt(g *dag.Graph, o Options, at []int32, list []Residency) (*Spread, er
 	if err != nil {
 		return nil, err
 	}
-	return s.take(p, list)
+	return s.take(p, recorded.Order, recorded.Spilled)
 }
 
 // asDeclared is a graph that is not placed anew.
@@ -193,7 +197,7 @@ func (s *spilling) search() (*Spread, error) {
 		}
 		var judged []judgedSpill
 		for _, c := range candidates {
-			made, err := s.take(p, c.List)
+			made, err := s.take(p, c.Order, c.List)
 			if err != nil {
 				return nil, err
 			}
@@ -234,13 +238,17 @@ func (s *spilling) kept(made *Spread) []dag.BufferID {
 }
 
 // take makes and proves the graph of a way to spill.
-func (s *spilling) take(p *spread.SpillProblem, list []Residency) (*Spread, error) {
+func (s *spilling) take(p *spread.SpillProblem, order []dag.NodeID, list []Residency) (*Spread, error) {
+	p, err := p.Ordered(order)
+	if err != nil {
+		return nil, err
+	}
 	made, err := spread.Spill(p, list)
 	if err != nil {
 		return nil, err
 	}
 	joined := *s.base
-	joined.Graph, joined.Nodes, joined.Buffers, joined.Spilled = made.Graph, made.Nodes, made.Buffers, made.Spilled
+	joined.Graph, joined.Nodes, joined.Buffers, joined.Spilled, joined.Order = made.Graph, made.Nodes, made.Buffers, made.Spilled, made.Order
 	joined.Stats.Spills, joined.Stats.Reloads, joined.Stats.SpilledBytes = made.Stats.Spills, made.Stats.Reloads, made.Stats.SpilledBytes
 	if len(s.base.At) > 0 { // parts of the pieces that the placement made
 		for k, at := range joined.Buffers {

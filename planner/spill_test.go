@@ -5,6 +5,7 @@ package planner
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,18 +52,20 @@ func drawSpill(t *testing.T, random *rand.Rand, g *dag.Graph, devices int) (made
 		return nil, 0
 	}
 	c := candidates[random.IntN(len(candidates))]
+	p, err = p.Ordered(c.Order)
+	require.NoError(t, err)
 	made, err = spread.Spill(p, c.List)
 	require.NoError(t, err)
 	if devices == 1 {
 		return made, limit
 	}
-	made, err = SpillAt(g, Options{Devices: devices}, at, c.List)
+	made, err = SpillAt(g, Options{Devices: devices}, &Spread{At: at, Order: c.Order, Spilled: c.List})
 	require.NoError(t, err)
 	return made, limit
 }
 
 func TestSpillsAgreeWithBruteForce(t *testing.T) {
-	refused, right, moved := 0, 0, 0
+	refused, right, moved, reordered, outOfOrder, inOrder := 0, 0, 0, 0, 0, 0
 	for seed := range spreadCases() {
 		random := rand.New(rand.NewPCG(seed, 31))
 		devices := 1 + random.IntN(3)
@@ -80,13 +83,97 @@ func TestSpillsAgreeWithBruteForce(t *testing.T) {
 			_, err := New(context.Background(), s.Graph, Options{Machine: Unit(), MemoryCap: limit})
 			require.NoError(t, err, "seed %d", seed)
 		}
+		if len(s.Order) > 0 {
+			reordered++
+		}
 		wrong, harmless := judgeMutants(t, random, g, s, seed)
 		refused, right = refused+wrong, right+harmless
+		swapped, fine := judgeSwaps(t, random, g, s, seed)
+		outOfOrder, inOrder = outOfOrder+swapped, inOrder+fine
 	}
+	t.Logf("%d have another order than declared; of nodes that were swapped, %d were refused, %d are right all the same", reordered, outOfOrder, inOrder)
+	require.Greater(t, reordered, int(spreadCases())/10)
+	require.Greater(t, outOfOrder, int(spreadCases())/10)
+	require.Greater(t, inOrder, int(spreadCases())/10)
 	t.Logf("%d spills, %d with a mistake were refused, %d are right all the same", moved, refused, right)
 	require.Greater(t, moved, int(spreadCases())/5)
 	require.Greater(t, refused, int(spreadCases())/2)
 	require.Greater(t, right, int(spreadCases())/20)
+}
+
+// judgeSwaps changes the order of a node and one that comes soon after it. The proof must refuse that if, and only if, something else is computed.
+func judgeSwaps(t *testing.T, random *rand.Rand, g *dag.Graph, s *plan.Spread, seed uint64) (refused, right int) {
+	t.Helper()
+	for range 2 {
+		n := s.Graph.Len()
+		if n < 2 {
+			return refused, right
+		}
+		i := random.IntN(n - 1)
+		j := min(n-1, i+1+random.IntN(3))
+		changed := *s
+		changed.Nodes = slices.Clone(s.Nodes)
+		changed.Nodes[i], changed.Nodes[j] = s.Nodes[j], s.Nodes[i]
+		b := s.Graph.Empty()
+		for k := range s.Graph.Buffers {
+			b.Buffer(s.Graph.Buffers[k])
+		}
+		for k := range n {
+			at := dag.NodeID(k)
+			switch k {
+			case i:
+				at = dag.NodeID(j)
+			case j:
+				at = dag.NodeID(i)
+			}
+			node := s.Graph.Nodes[at]
+			node.After = nil
+			b.Node(node, s.Graph.Accesses(at)...)
+		}
+		var err error
+		changed.Graph, err = b.Graph()
+		require.NoError(t, err)
+		err = proof.Spread(g, &changed)
+		require.Equal(t, plainlyEqual(g, &changed), err == nil, "seed %d, nodes %d and %d: %v", seed, i, j, err)
+		if err != nil {
+			require.ErrorIs(t, err, proof.ErrSpread)
+			refused++
+		} else {
+			right++
+		}
+	}
+	return refused, right
+}
+
+// An order in a plan file is checked like everything else in it.
+func TestOrdersThatBreakDependenciesAreRefused(t *testing.T) {
+	b := dag.New("orders")
+	x := b.Buffer(dag.Buffer{Name: "x", Place: dag.Device, DType: dag.U8, Shape: []int64{256}})
+	y := b.Buffer(dag.Buffer{Name: "y", Place: dag.Device, DType: dag.U8, Shape: []int64{256}, Save: "y.bin"})
+	b.Node(dag.Node{Name: "make", Kind: dag.Task}, b.Out(x))
+	b.Node(dag.Node{Name: "other", Kind: dag.Task}, b.Out(y))
+	b.Node(dag.Node{Name: "use", Kind: dag.Task}, b.In(x), b.InOut(y))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	list := []Residency{{Buffer: x, Hi: 256, Last: 2}, {Buffer: y, Hi: 256, Last: 2, Offset: 256}}
+	s, err := SpillAt(g, Options{}, &Spread{Order: []dag.NodeID{1, 0, 2}, Spilled: list})
+	require.NoError(t, err)
+	require.Equal(t, []dag.NodeID{1, 0, 2}, s.Order)
+	for _, c := range []struct {
+		order []dag.NodeID
+		want  string
+	}{
+		{[]dag.NodeID{0, 2, 1}, `the pipeline cannot be spilled to host memory: an order with "use" before what it depends on`},
+		{[]dag.NodeID{0, 1}, "the pipeline cannot be spilled to host memory: an order of 2 nodes for a graph of 3"},
+		{[]dag.NodeID{0, 0, 1}, "the pipeline cannot be spilled to host memory: an order that has node 0 twice or has no such node"},
+		{[]dag.NodeID{0, 1, 3}, "the pipeline cannot be spilled to host memory: an order that has node 3 twice or has no such node"},
+	} {
+		_, err := SpillAt(g, Options{}, &Spread{Order: c.order, Spilled: list})
+		require.EqualError(t, err, c.want)
+		require.ErrorIs(t, err, ErrCannotSpill)
+	}
+	_, err = SpillAt(g, Options{}, nil)
+	require.EqualError(t, err, "the pipeline cannot be spilled to host memory: nothing says what is on the device when")
 }
 
 func TestPlantedFaultsOfSpillsAreRefused(t *testing.T) {

@@ -103,7 +103,7 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 	o := planner.Options{Devices: recorded.Devices, Spread: recorded.Requested}
 	var s *planner.Spread
 	if len(recorded.Spilled) > 0 {
-		s, err = planner.SpillAt(g, o, recorded.At, recorded.Spilled)
+		s, err = planner.SpillAt(g, o, recorded)
 	} else {
 		s, err = planner.SpreadAt(g, o, recorded.At)
 	}

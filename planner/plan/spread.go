@@ -23,7 +23,9 @@ type Spread struct {
 	Kept     []dag.BufferID // buffers of the original that are read after the last replay, besides those that are saved or compared
 	// Spilled says what is in device memory when, of the graph on the devices that was to be spilled; empty if all of it fits.
 	Spilled []Residency
-	Stats   SpreadStats
+	// Order is the order in which that graph's nodes come in Graph, where it is not the declared one. The nodes of Spilled are positions in it.
+	Order []dag.NodeID
+	Stats SpreadStats
 }
 
 // Piece says of a buffer which bytes of the original it stands for: its own first byte is byte Lo of Buffer.
@@ -69,8 +71,8 @@ func (s *Spread) OnDevice(device int32) int {
 	return n
 }
 
-// Residency says that bytes of a buffer are in device memory from before one node until after another. Nodes and buffers are those of the graph
-// that was spilled: the original, or what it became when it was placed on several devices.
+// Residency says that bytes of a buffer are in device memory from before one node until after another. Buffers are those of the graph that was
+// spilled: the original, or what it became when it was placed on several devices. Nodes are positions in its order.
 type Residency struct {
 	Buffer      dag.BufferID
 	Lo, Hi      int64

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
@@ -30,16 +31,17 @@ var spreadKeys = []string{
 	"reloads",       // how many copies bring contents back
 	"spilled_bytes", // of both
 	"unspilled_us",  // the predicted time on a device with enough memory
+	"order",         // the nodes of the graph that was spilled, by their place, in the order in which they come; only where it is not the declared one
 }
 
 // spillKeys is how many of the keys are only there where data is spilled.
-const spillKeys = 5
+const spillKeys = 6
 
 var residencyKeys = []string{
 	"buffer", // of the graph that was spilled, by its place among the buffers
 	"lo",     // its first byte
 	"hi",     // the byte behind its last
-	"first",  // the node, by its place, before which the bytes come
+	"first",  // the node, by its place in the order, before which the bytes come
 	"last",   // the node after which they leave
 	"offset", // where they can lie
 	"stays",  // whether the buffer stays on the device from one replay to the next
@@ -99,6 +101,17 @@ func (e *planEncoder) spilled(s *Spread) {
 		fmt.Fprintf(e, `{"buffer": %d, "lo": %d, "hi": %d, "first": %d, "last": %d, "offset": %d, "stays": %t}`, r.Buffer, r.Lo, r.Hi, r.First, r.Last, r.Offset, r.Stays)
 	}
 	e.WriteString("]")
+	if len(s.Order) == 0 {
+		return
+	}
+	e.WriteString(`, "order": [`)
+	for k, i := range s.Order {
+		if k > 0 {
+			e.WriteString(", ")
+		}
+		e.int(int64(i))
+	}
+	e.WriteString("]")
 }
 
 // readResidency reads an entry of what spilled writes.
@@ -154,6 +167,8 @@ func readSpread(r *jsontext.Reader) *Spread {
 			s.Stats.SpilledBytes = r.Int(0, math.MaxInt64)
 		case "unspilled_us":
 			s.Stats.UnspilledUS = r.Float(math.MaxFloat64)
+		case "order":
+			r.List(func(int) { s.Order = append(s.Order, dag.NodeID(r.Int(0, math.MaxInt32))) })
 		case "nodes":
 			r.List(func(int) { s.At = append(s.At, int32(r.Int(0, dag.MostDevices-1))) })
 		}
@@ -217,16 +232,37 @@ func (p *Plan) writeSpill(out *bufio.Writer) {
 	if len(s.Spilled) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "spilled: in a replay %s to host memory and %s back move %s", words.Count(s.Stats.Spills, "copy", "copies"), words.Count(s.Stats.Reloads, "copy", "copies"), words.Bytes(s.Stats.SpilledBytes))
+	if s.Stats.Spills+s.Stats.Reloads == 0 {
+		out.WriteString("spilled: nothing has to be copied to host memory, because slices of buffers are in device memory only while they are used")
+	} else {
+		fmt.Fprintf(out, "spilled: in a replay %s to host memory and %s back move %s", words.Count(s.Stats.Spills, "copy", "copies"), words.Count(s.Stats.Reloads, "copy", "copies"), words.Bytes(s.Stats.SpilledBytes))
+	}
 	if s.Graph != nil {
 		if names := s.spilledNames(); len(names) > 0 {
 			fmt.Fprintf(out, " of %s", strings.Join(names, ", "))
 		}
 	}
+	if moved := s.moved(); moved > 0 {
+		fmt.Fprintf(out, "; %d of %s come in another order than declared", moved, words.Count(len(s.Order), "node", "nodes"))
+	}
 	if s.Stats.UnspilledUS > 0 {
 		fmt.Fprintf(out, "; with enough memory it would take %.2f us", s.Stats.UnspilledUS)
 	}
 	out.WriteByte('\n')
+}
+
+// moved counts the nodes that have to be taken out so that all others come in declared order: the rest is a longest ascending subsequence.
+func (s *Spread) moved() int {
+	var ends []dag.NodeID // by length: the least last node of an ascending subsequence
+	for _, i := range s.Order {
+		k, _ := slices.BinarySearch(ends, i)
+		if k == len(ends) {
+			ends = append(ends, i)
+		} else {
+			ends[k] = i
+		}
+	}
+	return len(s.Order) - len(ends)
 }
 
 // spilledNames lists the buffers that are copied out or back, with the bytes that move, the first few by name.
@@ -259,7 +295,10 @@ func (s *Spread) home(b dag.BufferID) bool { return s.Graph.Buffers[b].Place == 
 func (s *Spread) original(b dag.BufferID) string {
 	for k := range s.Buffers {
 		if s.Buffers[k].Buffer == s.Buffers[b].Buffer {
-			name, _, _ := strings.Cut(s.Graph.Buffers[k].Name, "@")
+			name := s.Graph.Buffers[k].Name
+			if end := strings.IndexAny(name, "(@"); end > 0 { // a part of a buffer
+				name = name[:end]
+			}
 			return name
 		}
 	}

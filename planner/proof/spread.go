@@ -14,8 +14,8 @@ import (
 // a *Violation that matches ErrSpread; its ids are those of the graph over several devices.
 //
 // It uses nothing but the two graphs and the list of which nodes and buffers stand for which. Every node of the original must be there once,
-// in the declared order, with the same work on the same bytes; all others must be copies between pieces of one buffer. Then both graphs are
-// followed in declared order, which every correct plan keeps. For each byte of each piece the proof knows which node wrote the version that
+// with the same work on the same bytes; all others must be copies between pieces of one buffer. Then each graph is followed in the order in
+// which its nodes were declared, which every correct plan keeps. Only where there are loops or branches must that be one order. For each byte of each piece the proof knows which node wrote the version that
 // it holds; a read must find the version that it finds in the original. The same is followed over replays: a piece begins a replay with what
 // the last one left in it. In the end everything that is saved, compared or kept must hold the last version.
 //
@@ -142,9 +142,11 @@ func (c *spreadCheck) replays() *Violation {
 
 // replay follows one replay and returns which bytes begin the next with what the original begins it with.
 func (c *spreadCheck) replay() ([][]extent, *Violation) {
-	c.wanted, c.held = make([]byteVersions, len(c.original.Buffers)), make([]byteVersions, len(c.g.Buffers))
-	for k := range c.original.Buffers {
-		c.wanted[k].set(0, c.bands[k].size(c.original.Buffers[k].Bytes), atStart)
+	c.held = make([]byteVersions, len(c.g.Buffers))
+	if !c.moved {
+		c.wanted = c.startVersions()
+	} else if c.views == nil {
+		c.followDeclared()
 	}
 	for k := range c.g.Buffers {
 		place := c.placeOf(dag.BufferID(k))

@@ -3,8 +3,6 @@
 package proof
 
 import (
-	"math"
-
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
 )
@@ -20,6 +18,9 @@ func (c *spreadCheck) follow(l *spreadLevel, i dag.NodeID) *Violation {
 		return nil
 	}
 	accesses, declared := l.g.Accesses(i), l.original.Accesses(from)
+	if c.moved {
+		c.view = c.views[from]
+	}
 	for k, a := range accesses {
 		if a.Mode&dag.Read == 0 || a.Lo >= a.Hi {
 			continue
@@ -28,11 +29,14 @@ func (c *spreadCheck) follow(l *spreadLevel, i dag.NodeID) *Violation {
 			return v
 		}
 	}
+	c.view = nil
 	for k, a := range accesses {
 		if a.Mode&dag.Write != 0 && a.Lo < a.Hi {
 			for _, e := range c.extents(declared[k].Range) {
 				c.held[a.Buffer].set(e.lo, e.hi, l.first+int32(from))
-				c.wanted[declared[k].Buffer].set(e.lo, e.hi, l.first+int32(from))
+				if !c.moved {
+					c.wanted[declared[k].Buffer].set(e.lo, e.hi, l.first+int32(from))
+				}
 			}
 		}
 	}
@@ -58,7 +62,7 @@ func (c *spreadCheck) reads(l *spreadLevel, i dag.NodeID, declared dag.Range, a 
 // differs finds the first places of an extent of a buffer of the original whose version differs from the one that a piece holds.
 func (c *spreadCheck) differs(b dag.BufferID, e extent, piece dag.BufferID) (at extent, want, has int32) {
 	for lo := e.lo; lo < e.hi; {
-		w, wEnd := c.wanted[b].at(lo)
+		w, wEnd := c.wantedNow(b).at(lo)
 		h, hEnd := c.held[piece].at(lo)
 		end := min(e.hi, wEnd, hEnd)
 		if w != h {
@@ -102,9 +106,3 @@ func covers(outer, inner []extent) bool {
 	}
 	return true
 }
-
-// The versions of bytes besides those that nodes write.
-const (
-	atStart   int32 = -1 // what the original begins the replay with
-	noVersion int32 = math.MinInt32
-)

@@ -24,10 +24,11 @@ func (c *spreadCheck) nodes() *Violation {
 
 // level checks the nodes of the graph or of a body, and of all bodies in it.
 func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spreadLevel, *Violation) {
-	l := &spreadLevel{original: original, g: g, nodes: nodes, ids: make([]dag.NodeID, original.Len()), first: int32(len(c.names)), inner: map[dag.NodeID][]*spreadLevel{}}
+	l := &spreadLevel{original: original, g: g, nodes: nodes, ids: slices.Repeat([]dag.NodeID{-1}, original.Len()), first: int32(len(c.names)), inner: map[dag.NodeID][]*spreadLevel{}}
 	for i := range original.Nodes {
 		c.names = append(c.names, original.Nodes[i].Name)
 	}
+	movable := original == c.original && !slices.ContainsFunc(original.Nodes, func(n dag.Node) bool { return n.Control != nil || n.Communication != nil })
 	next := dag.NodeID(0)
 	for i := range g.Nodes {
 		from := nodes[i]
@@ -37,14 +38,18 @@ func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spread
 			}
 			continue
 		}
-		if from != next || int(from) >= original.Len() {
+		if from < 0 || int(from) >= original.Len() || from != next && !movable {
 			return nil, c.wrong("%q comes where %s was declared", g.Nodes[i].Name, declaredText(original, next)).node(g, dag.NodeID(i))
 		}
+		if l.ids[from] >= 0 {
+			return nil, c.wrong("%q is there twice", g.Nodes[i].Name).node(g, dag.NodeID(i))
+		}
+		c.moved = c.moved || from != next
 		l.ids[from] = dag.NodeID(i)
 		next++
 	}
-	if int(next) < original.Len() {
-		return nil, c.wrong("%q is missing", original.Nodes[next].Name)
+	if missing := slices.Index(l.ids, -1); missing >= 0 {
+		return nil, c.wrong("%q is missing", original.Nodes[missing].Name)
 	}
 	for i := range original.Nodes {
 		if v := c.node(l, dag.NodeID(i), l.ids[i]); v != nil {

@@ -4,6 +4,7 @@ package proof
 
 import (
 	"errors"
+	"math"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -22,6 +23,9 @@ type spreadCheck struct {
 	bodies   [][]dag.NodeID // of the spread, those that no level has taken yet
 	names    []string       // by number of a node of the original
 	wanted   []byteVersions // by buffer of the original
+	moved    bool           // the nodes come in another order than declared
+	views    [][]readView   // by node of the original, where they do
+	view     []readView     // of the node that is followed
 	held     []byteVersions // by buffer of g
 	bands    []bandTable    // by buffer of the original
 	list     []extent
@@ -60,3 +64,9 @@ type versionRun struct {
 	lo, hi  int64
 	version int32
 }
+
+// The versions of bytes besides those that nodes write.
+const (
+	atStart   int32 = -1 // what the original begins the replay with
+	noVersion int32 = math.MinInt32
+)

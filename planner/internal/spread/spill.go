@@ -29,8 +29,9 @@ type SpillProblem struct {
 	align       []int64 // by buffer: of its pieces, in bytes
 	units       []unit  // by buffer, then first byte
 	first       []int32
-	touches     [][]touch // by node
-	uses        [][]int32 // by unit: the nodes that need it on the device, ascending
+	touches     [][]touch    // by node
+	uses        [][]int32    // by unit: the positions of the nodes that need it on the device, ascending
+	order       []dag.NodeID // by position: the node that comes there; nil: as declared
 }
 
 // unit is a part of a device buffer that is on the device as a whole or not at all.
@@ -195,7 +196,7 @@ func (p *SpillProblem) unitOf(r dag.Range) int32 {
 // findTouches lists what each node does with units.
 func (p *SpillProblem) findTouches() {
 	g := p.Graph
-	p.touches, p.uses = make([][]touch, g.Len()), make([][]int32, len(p.units))
+	p.touches = make([][]touch, g.Len())
 	for i := range g.Nodes {
 		isCopy := g.Nodes[i].Copy != nil
 		list := &p.touches[i]
@@ -236,8 +237,43 @@ func (p *SpillProblem) findTouches() {
 		for k := range *list {
 			t := &(*list)[k]
 			t.all = t.all && !t.reads
-			if list := p.uses[t.unit]; len(list) == 0 || list[len(list)-1] != int32(i) {
-				p.uses[t.unit] = append(list, int32(i))
+		}
+	}
+	p.findUses()
+}
+
+// nodeAt is the node at a position of the order.
+func (p *SpillProblem) nodeAt(at int32) dag.NodeID {
+	if p.order == nil {
+		return dag.NodeID(at)
+	}
+	return p.order[at]
+}
+
+// touchesAt is what the node at a position does.
+func (p *SpillProblem) touchesAt(at int32) []touch { return p.touches[p.nodeAt(at)] }
+
+// findUses lists the positions of the nodes that touch each unit.
+func (p *SpillProblem) findUses() {
+	count := make([]int32, len(p.units))
+	for i := range p.touches {
+		for _, t := range p.touches[i] {
+			count[t.unit]++
+		}
+	}
+	sum := int32(0)
+	for _, n := range count {
+		sum += n
+	}
+	all := make([]int32, sum)
+	p.uses = make([][]int32, len(p.units))
+	for u, n := range count {
+		p.uses[u], all = all[:0:n], all[n:]
+	}
+	for at := range int32(len(p.touches)) {
+		for _, t := range p.touchesAt(at) {
+			if list := p.uses[t.unit]; len(list) == 0 || list[len(list)-1] != at {
+				p.uses[t.unit] = append(list, at)
 			}
 		}
 	}

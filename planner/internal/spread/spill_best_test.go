@@ -15,9 +15,10 @@ import (
 	"github.com/dagrun/dagrun/planner/model"
 )
 
+// The search looks for the shortest time. Copies out run beside those back, so the direction with more of them counts.
 func TestSpillsTakeFewCopiesMoreThanTheBest(t *testing.T) {
 	for _, writes := range []bool{false, true} {
-		ours, best, worst := 0, 0, 0.0
+		ours, best, above := 0, 0, 0
 		for seed := range uint64(12) {
 			random := rand.New(rand.NewPCG(seed, 41))
 			blocks := 5 + random.IntN(2)
@@ -28,22 +29,25 @@ func TestSpillsTakeFewCopiesMoreThanTheBest(t *testing.T) {
 			times := model.Durations(g, model.H200(), nil)
 			found, err := SpillCandidates(context.Background(), p, model.H200(), times, effort.Normal)
 			require.NoError(t, err)
-			fewest := math.MaxInt
+			up, down, fewest := plantest.LeastCopies(uses, written, blocks, fit, 1, 0), plantest.LeastCopies(uses, written, blocks, fit, 0, 1), math.MaxInt
 			for _, c := range found {
-				s, err := Spill(p, c.List)
+				ordered, err := p.Ordered(c.Order)
 				require.NoError(t, err)
-				fewest = min(fewest, s.Stats.Spills+s.Stats.Reloads)
+				s, err := Spill(ordered, c.List)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, s.Stats.Reloads, up, "seed %d", seed)
+				require.GreaterOrEqual(t, s.Stats.Spills, down, "seed %d", seed)
+				fewest = min(fewest, max(s.Stats.Spills, s.Stats.Reloads))
 			}
-			least := plantest.LeastCopies(uses, written, blocks, fit, 1, 1)
-			require.GreaterOrEqual(t, fewest, least, "seed %d", seed)
-			ours, best, worst = ours+fewest, best+least, max(worst, float64(fewest)/float64(max(1, least)))
+			least := max(up, down, (plantest.LeastCopies(uses, written, blocks, fit, 1, 1)+1)/2)
+			ours, best, above = ours+fewest, best+least, max(above, fewest-least)
 		}
-		// The search looks for the shortest time, in which copies out can run beside those back, so with writes only the sums are near.
-		const most = 1.15
-		if !writes {
-			require.LessOrEqual(t, worst, most)
+		t.Logf("writes %t: %d copies one way, at least %d; at most %d more than the fewest", writes, ours, best, above)
+		if writes { // what is changed last can only leave afterwards, while nothing comes back any more, so the fewest copies are not the fastest
+			require.LessOrEqual(t, float64(ours), 1.25*float64(best))
+			continue
 		}
-		require.LessOrEqual(t, float64(ours), most*float64(best))
-		t.Logf("writes %t: %d copies, at least %d; at worst %.2f of the fewest", writes, ours, best, worst)
+		require.LessOrEqual(t, float64(ours), 1.15*float64(best))
+		require.LessOrEqual(t, above, 1)
 	}
 }

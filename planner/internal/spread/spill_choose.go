@@ -82,7 +82,7 @@ func (c *choosing) free(u int32) bool {
 
 // visit makes room for what a node uses, notes what it does, and looks ahead.
 func (c *choosing) visit(i int32) bool {
-	touches := c.p.touches[i]
+	touches := c.p.touchesAt(i)
 	for k := range touches {
 		if t := &touches[k]; !t.copied || !t.across && c.stay[t.unit] >= 0 {
 			c.lock[t.unit] = i
@@ -140,19 +140,19 @@ func (c *choosing) offer(t *touch, i int32) {
 
 // foresee brings what a later node uses, and reports whether all of it is there.
 func (c *choosing) foresee(i, j int32) bool {
-	touches := c.p.touches[j]
+	touches := c.p.touchesAt(j)
 	for k := range touches {
 		t := &touches[k]
 		if t.copied || !c.free(t.unit) {
 			continue
 		}
-		for _, now := range c.p.touches[i] {
+		for _, now := range c.p.touchesAt(i) {
 			if now.unit == t.unit && now.across {
 				return false
 			}
 		}
 		for between := i + 1; between < j; between++ { // a copy to its home comes first
-			for _, other := range c.p.touches[between] {
+			for _, other := range c.p.touchesAt(between) {
 				if other.unit == t.unit && other.writes {
 					return false
 				}
@@ -293,7 +293,7 @@ func (c *choosing) pack(i, device int32) bool {
 	}
 	c.list = c.dropUnused()
 	at := c.base[device]
-	for _, t := range c.p.touches[i] {
+	for _, t := range c.p.touchesAt(i) {
 		if u := &c.p.units[t.unit]; u.device == device && c.free(t.unit) && !t.across && (!t.copied || c.lock[t.unit] == i) && c.stay[t.unit] < 0 {
 			if at+u.room > c.r.limit {
 				return false

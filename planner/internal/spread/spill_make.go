@@ -38,6 +38,9 @@ func Spill(p *SpillProblem, list []plan.Residency) (*plan.Spread, error) {
 	for k := range p.Graph.Buffers {
 		m.names[p.Graph.Buffers[k].Name] = true
 	}
+	if p.order != nil {
+		m.s.Order = slices.Clone(p.order)
+	}
 	m.findHomes()
 	m.buffers()
 	clear(m.names)

@@ -1,4 +1,4 @@
-// The search for what to spill: runs the rule with many settings, judges each by an estimate, and varies the best.
+// The search for what to spill: runs the rule with many orders and settings, judges each by an estimate, and varies the best.
 
 package spread
 
@@ -18,8 +18,9 @@ import (
 
 // SpillCandidate is a way to spill.
 type SpillCandidate struct {
-	List []plan.Residency
-	US   float64 // as estimated
+	Order []dag.NodeID // of the nodes; nil: as declared
+	List  []plan.Residency
+	US    float64 // as estimated
 }
 
 // spillSearch is the state of a search.
@@ -29,11 +30,20 @@ type spillSearch struct {
 	times  []float64
 	shares []float64
 	engine []plan.Engine
-	when   []float64
 	finish []float64 // by node or join
 	found  []SpillCandidate
-	rules  []rule // by entry of found
-	steps  int    // node visits left
+	ways   []way // by entry of found
+	starts []way // the best ways with the most promising orders
+	steps  int   // node visits left
+	random *rand.Rand
+	last   *stepping // of the last try
+}
+
+// way is an order of the nodes, and the rule for it.
+type way struct {
+	rule
+	p    *SpillProblem // with that order
+	when []float64     // by position: the time of the nodes before it
 }
 
 // mostFound is how many ways the search returns, for the planner to judge.
@@ -45,10 +55,9 @@ func SpillCandidates(ctx context.Context, p *SpillProblem, m *model.Machine, tim
 		return nil, err
 	}
 	g := p.Graph
-	s := &spillSearch{p: p, m: m, times: times, shares: shares(g, m), engine: make([]plan.Engine, g.Len()), when: make([]float64, g.Len()+1), finish: make([]float64, g.Vertices()), steps: spillSteps(how)}
+	s := &spillSearch{p: p, m: m, times: times, shares: shares(g, m), engine: make([]plan.Engine, g.Len()), finish: make([]float64, g.Vertices()), steps: spillSteps(how), random: rand.New(rand.NewPCG(2, uint64(len(times))))}
 	for i := range times {
 		s.engine[i] = plan.EngineOf(g, dag.NodeID(i))
-		s.when[i+1] = s.when[i] + times[i]
 	}
 	if err := s.portfolio(ctx); err != nil {
 		return nil, err
@@ -56,7 +65,13 @@ func SpillCandidates(ctx context.Context, p *SpillProblem, m *model.Machine, tim
 	if len(s.found) == 0 {
 		return nil, fmt.Errorf("%w: no order of copies was found that keeps within %d bytes", ErrCannotSpill, p.Limit)
 	}
-	if err := s.vary(ctx); err != nil {
+	left := s.steps
+	for k, w := range s.starts {
+		if err := s.vary(ctx, w, left/10*(8-2*k)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.vary(ctx, s.best(), 0); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(s.found, func(a, b SpillCandidate) int { return cmp.Compare(a.US, b.US) })
@@ -69,28 +84,90 @@ func spillSteps(how effort.Effort) int {
 	case effort.Quick:
 		return 100_000
 	case effort.Normal:
-		return 1_000_000
+		return 2_000_000
 	}
 	return 20_000_000
 }
 
-// portfolio tries the rule with usual settings.
-func (s *spillSearch) portfolio(ctx context.Context) error {
-	for _, fraction := range []float64{0, 0.5, 1, 0.25, 0.75} {
-		stays, some := s.staying(fraction)
-		if fraction > 0 && !some {
-			continue
+// ordered is a way that has no rule yet.
+func (s *spillSearch) ordered(order []dag.NodeID) way {
+	w := way{p: s.p.ordered(order), when: make([]float64, len(s.times)+1)}
+	for k := range s.times {
+		w.when[k+1] = w.when[k] + s.times[w.p.nodeAt(int32(k))]
+	}
+	return w
+}
+
+// startingOrders are the declared order and greedy ones, as many as there are steps for.
+func (s *spillSearch) startingOrders() []way {
+	list := []way{s.ordered(nil)}
+	tastes := []taste{{deep: true, memory: 0.25}, {memory: 1}, {deep: true, memory: 1, shared: true}, {memory: 0.25, shared: true}, {deep: true, memory: 0.5, noise: 0.5}, {memory: 0.5, noise: 0.5, shared: true}}
+	most := s.steps / 4
+	for _, taste := range tastes {
+		order, seen := s.p.greedyOrder(taste, s.random, most)
+		s.steps -= seen / 4
+		if most -= seen; order == nil || most < 0 {
+			break
 		}
-		for _, ahead := range []int{2, 0, 1, 4, 8, 16} {
-			for _, power := range []float64{1, 4, 0.5} {
-				for _, around := range []bool{true, false} {
-					if err := ctx.Err(); err != nil {
-						return err
+		if !slices.ContainsFunc(list, func(w way) bool { return slices.Equal(w.p.order, order) }) && !slices.IsSorted(order) {
+			list = append(list, s.ordered(order))
+		}
+	}
+	return list
+}
+
+// portfolio tries the rule with usual settings: a few of them with every order, then all of them with the best orders.
+func (s *spillSearch) portfolio(ctx context.Context) error {
+	list := s.startingOrders()
+	var stays [][]bool
+	for _, fraction := range []float64{0, 0.5, 1, 0.25, 0.75} {
+		if list, some := s.staying(fraction); fraction == 0 || some {
+			stays = append(stays, list)
+		}
+	}
+	best := make([]float64, len(list))
+	rank := make([]int, len(list))
+	for k := range list {
+		rank[k], best[k] = k, math.Inf(1)
+		for _, some := range stays[:min(3, len(stays))] {
+			for _, ahead := range []int{2, 0, 6} {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if s.steps < 0 && len(s.found) > 0 {
+					return nil
+				}
+				w := list[k]
+				w.rule = rule{limit: s.p.Limit, ahead: ahead, power: 1, around: true, stays: some}
+				if us := s.try(w); us < best[k] {
+					best[k], list[k] = us, w
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(rank, func(a, b int) int { return cmp.Compare(best[a], best[b]) })
+	const most = 3
+	for _, k := range rank[:min(most, len(rank))] {
+		if !math.IsInf(best[k], 1) {
+			s.starts = append(s.starts, list[k])
+		}
+	}
+	left := s.steps / 4 * 3 // the rest is for variations
+	for _, k := range rank {
+		for _, some := range stays {
+			for _, ahead := range []int{2, 0, 1, 4, 8, 16} {
+				for _, power := range []float64{1, 4, 0.5} {
+					for _, around := range []bool{true, false} {
+						if err := ctx.Err(); err != nil {
+							return err
+						}
+						if s.steps < left && len(s.found) > 0 {
+							return nil
+						}
+						w := list[k]
+						w.rule = rule{limit: s.p.Limit, ahead: ahead, power: power, around: around, stays: some}
+						s.try(w)
 					}
-					if s.steps < 0 && len(s.found) > 0 {
-						return nil
-					}
-					s.try(rule{limit: s.p.Limit, ahead: ahead, power: power, around: around, stays: stays})
 				}
 			}
 		}
@@ -144,26 +221,26 @@ func (s *spillSearch) staying(fraction float64) (stays []bool, some bool) {
 	return stays, some
 }
 
-// try runs the rule and keeps what it finds if that is among the best. It returns the estimate, +Inf if the rule found nothing.
-func (s *spillSearch) try(r rule) float64 {
-	const least = 500 // what a try takes besides
+// try follows a way and keeps what it finds if that is among the best. It returns the estimate, +Inf if the rule found nothing.
+func (s *spillSearch) try(w way) float64 {
+	const least = 250 // what a try takes besides
 	s.steps -= 2*len(s.times) + least
-	list := s.p.choose(&r, s.when)
+	s.last = nil
+	list := w.p.choose(&w.rule, w.when)
 	if list == nil {
 		return math.Inf(1)
 	}
-	walked, err := s.p.steps(list)
+	walked, err := w.p.steps(list)
 	if err != nil {
 		return math.Inf(1)
 	}
+	s.last = walked
 	us := s.estimate(walked)
-	for k := range s.found {
-		if s.found[k].US == us && slices.Equal(s.found[k].List, list) {
-			return us
-		}
+	if slices.ContainsFunc(s.found, func(c SpillCandidate) bool { return c.US == us }) { // most probably the same copies
+		return us
 	}
 	if len(s.found) < mostFound {
-		s.found, s.rules = append(s.found, SpillCandidate{list, us}), append(s.rules, r)
+		s.found, s.ways = append(s.found, SpillCandidate{w.p.order, list, us}), append(s.ways, w)
 		return us
 	}
 	worst := 0
@@ -173,60 +250,122 @@ func (s *spillSearch) try(r rule) float64 {
 		}
 	}
 	if us < s.found[worst].US {
-		s.found[worst], s.rules[worst] = SpillCandidate{list, us}, r
+		s.found[worst], s.ways[worst] = SpillCandidate{w.p.order, list, us}, w
 	}
 	return us
 }
 
-// vary changes the settings of the best way found, one after the other, and takes what is no worse than the state some changes ago.
-func (s *spillSearch) vary(ctx context.Context) error {
+// best is the best way found so far.
+func (s *spillSearch) best() way {
 	best := 0
 	for k := range s.found {
 		if s.found[k].US < s.found[best].US {
 			best = k
 		}
 	}
+	return s.ways[best]
+}
+
+// vary changes the order and the settings of a way, one after the other, until so many steps are left. It takes what is no worse than the state
+// some changes ago.
+func (s *spillSearch) vary(ctx context.Context, from way, until int) error {
 	const memory = 20
-	now, us := s.rules[best], s.found[best].US
+	now, us := from, s.try(from)
+	walked := s.last
 	history := slices.Repeat([]float64{us}, memory)
-	random := rand.New(rand.NewPCG(2, uint64(len(s.times))))
 	var whole []dag.BufferID
 	for k := range s.p.Graph.Buffers {
 		if b := dag.BufferID(k); s.p.first[k] < s.p.first[k+1] && s.p.whole(b) && !s.p.pinned[k] {
 			whole = append(whole, b)
 		}
 	}
-	for k := 0; s.steps > 0 && len(s.p.units) > 0; k++ {
+	o := newOrders(s.p)
+	for k := 0; s.steps > until && len(s.p.units) > 0; k++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		next := now
-		switch kind := random.IntN(6); {
-		case kind == 0:
-			next.ahead = max(0, now.ahead+random.IntN(5)-2)
-		case kind == 1:
-			next.power = max(0, now.power+random.Float64()-0.5)
-		case kind == 2 && len(whole) > 0:
-			next.stays = slices.Clone(now.stays)
-			b := whole[random.IntN(len(whole))]
-			next.stays[b] = !next.stays[b]
-		default:
-			if next.bias = slices.Clone(now.bias); next.bias == nil {
-				next.bias = slices.Repeat([]float64{1}, len(s.p.units))
-			}
-			for range 1 + random.IntN(3) {
-				next.bias[random.IntN(len(next.bias))] = math.Exp(2*random.Float64() - 1)
-			}
+		if s.random.IntN(3) > 0 {
+			next = s.reorder(o, now, walked)
+		} else {
+			s.change(&next.rule, whole)
 		}
 		got := s.try(next)
-		if old := &history[k%memory]; got <= *old || got <= us {
-			now, us = next, got
+		if old := &history[k%memory]; s.last != nil && (got <= *old || got <= us) {
+			now, us, walked = next, got, s.last
 			*old = us
 		} else {
 			*old = min(*old, us)
 		}
 	}
 	return nil
+}
+
+// change varies the settings of a rule.
+func (s *spillSearch) change(r *rule, whole []dag.BufferID) {
+	switch kind := s.random.IntN(6); {
+	case kind == 0:
+		r.ahead = max(0, r.ahead+s.random.IntN(5)-2)
+	case kind == 1:
+		r.power = max(0, r.power+s.random.Float64()-0.5)
+	case kind == 2 && len(whole) > 0:
+		r.stays = slices.Clone(r.stays)
+		b := whole[s.random.IntN(len(whole))]
+		r.stays[b] = !r.stays[b]
+	default:
+		if r.bias = slices.Clone(r.bias); r.bias == nil {
+			r.bias = slices.Repeat([]float64{1}, len(s.p.units))
+		}
+		for range 1 + s.random.IntN(3) {
+			r.bias[s.random.IntN(len(r.bias))] = math.Exp(2*s.random.Float64() - 1)
+		}
+	}
+}
+
+// reorder moves a node with what it depends on, or with what depends on it: mostly so that what was copied out and back in between can stay.
+func (s *spillSearch) reorder(o *orders, w way, walked *stepping) way {
+	order := slices.Clone(w.p.order)
+	if order == nil {
+		order = w.p.declared()
+	}
+	n := len(order)
+	from, to := int32(s.random.IntN(n)), int32(s.random.IntN(n))
+	if s.random.IntN(4) > 0 {
+		if before, after, some := s.reloaded(w.p, walked); some {
+			from, to = after, before+1
+			if s.random.IntN(2) == 0 {
+				from, to = before, after-1
+			}
+		}
+	}
+	if to < from {
+		s.steps -= o.earlier(order, from, to) / 4
+	} else {
+		s.steps -= o.later(order, from, to) / 4
+	}
+	next := s.ordered(order)
+	next.rule = w.rule
+	return next
+}
+
+// reloaded draws a copy back to the device, and returns the last node that used its unit before, and the first that uses it afterwards.
+func (s *spillSearch) reloaded(p *SpillProblem, walked *stepping) (before, after int32, some bool) {
+	if len(walked.list) == 0 {
+		return 0, 0, false
+	}
+	for range 8 {
+		k := s.random.IntN(len(walked.list))
+		u := walked.units[k]
+		if u < 0 {
+			continue
+		}
+		uses := p.uses[u]
+		next, _ := slices.BinarySearch(uses, int32(walked.list[k].First))
+		if next > 0 && next < len(uses) {
+			return uses[next-1], uses[next], true
+		}
+	}
+	return 0, 0, false
 }
 
 // estimate schedules steps in order: every engine takes what it is given in the order of the steps.

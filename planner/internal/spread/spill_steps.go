@@ -84,7 +84,7 @@ func (p *SpillProblem) steps(list []plan.Residency) (*stepping, error) {
 				return nil, err
 			}
 		}
-		if err := s.visit(dag.NodeID(i)); err != nil {
+		if err := s.visit(int32(i)); err != nil {
 			return nil, err
 		}
 		for _, k := range s.byEnd[i] {
@@ -135,8 +135,9 @@ func (p *SpillProblem) nextTouch(u int32, i int, from *int) (*touch, int) {
 		return nil, 0
 	}
 	node := int(uses[*from])
-	for k := range p.touches[node] {
-		if t := &p.touches[node][k]; t.unit == u {
+	touches := p.touchesAt(int32(node))
+	for k := range touches {
+		if t := &touches[k]; t.unit == u {
 			return t, node
 		}
 	}
@@ -187,7 +188,7 @@ func (s *stepping) free(k int32, before []int32) {
 			continue
 		}
 		s.waits(i, before)
-		for _, t := range s.p.touches[i] {
+		for _, t := range s.p.touchesAt(i) {
 			if t.unit == u && t.all { // all others come after it
 				return
 			}
@@ -242,7 +243,8 @@ func (s *stepping) waits(i int32, before []int32) {
 }
 
 // visit adds a node.
-func (s *stepping) visit(i dag.NodeID) error {
+func (s *stepping) visit(at int32) error {
+	i := s.p.nodeAt(at)
 	touches := s.p.touches[i]
 	step := spillStep{node: i, in: make([]int32, len(touches))}
 	for k := range touches { // a copy that uses more than one unit finds their contents at home
@@ -252,7 +254,7 @@ func (s *stepping) visit(i dag.NodeID) error {
 			s.homes[t.unit].current = true
 		}
 	}
-	at := int32(len(s.steps))
+	number := int32(len(s.steps))
 	for k := range touches {
 		t := &touches[k]
 		step.in[k] = -1
@@ -268,7 +270,7 @@ func (s *stepping) visit(i dag.NodeID) error {
 		case t.across:
 		case on >= 0:
 			step.in[k] = on
-			s.users[on] = append(s.users[on], at)
+			s.users[on] = append(s.users[on], number)
 		case !t.copied:
 			return fmt.Errorf("%w: %q finds %s not on the device", ErrCannotSpill, s.p.Graph.Nodes[i].Name, s.p.unitText(t.unit))
 		}
@@ -283,8 +285,8 @@ func (s *stepping) visit(i dag.NodeID) error {
 			}
 		}
 	}
-	step.after = s.pending[int32(i)]
-	delete(s.pending, int32(i))
+	step.after = s.pending[at]
+	delete(s.pending, at)
 	s.steps = append(s.steps, step)
 	return nil
 }

@@ -1,0 +1,67 @@
+// The proof of a spread whose nodes come in another order than declared: every read must find what it finds in the declared order.
+
+package proof
+
+import "github.com/dagrun/dagrun/dag"
+
+// readView says which versions a node of the original finds in a buffer, where it reads it.
+type readView struct {
+	buffer   dag.BufferID
+	versions byteVersions
+}
+
+// followDeclared follows the original on its own, in the order in which it was declared, and keeps what each node finds and what there is in
+// the end. The original has no loops or branches.
+func (c *spreadCheck) followDeclared() {
+	c.views = make([][]readView, c.original.Len())
+	c.wanted = c.startVersions()
+	for i := range c.original.Nodes {
+		accesses := c.original.Accesses(dag.NodeID(i))
+		for _, a := range accesses {
+			if a.Mode&dag.Read == 0 || a.Lo >= a.Hi {
+				continue
+			}
+			view := c.viewOf(i, a.Buffer)
+			for _, e := range c.extents(a.Range) {
+				view.take(&c.wanted[a.Buffer], e)
+			}
+		}
+		for _, a := range accesses {
+			if a.Mode&dag.Write != 0 && a.Lo < a.Hi {
+				for _, e := range c.extents(a.Range) {
+					c.wanted[a.Buffer].set(e.lo, e.hi, int32(i))
+				}
+			}
+		}
+	}
+}
+
+// viewOf finds the view of a node into a buffer, or begins it.
+func (c *spreadCheck) viewOf(i int, b dag.BufferID) *byteVersions {
+	for k := range c.views[i] {
+		if c.views[i][k].buffer == b {
+			return &c.views[i][k].versions
+		}
+	}
+	c.views[i] = append(c.views[i], readView{buffer: b})
+	return &c.views[i][len(c.views[i])-1].versions
+}
+
+// startVersions are the versions of all buffers when a replay begins.
+func (c *spreadCheck) startVersions() []byteVersions {
+	list := make([]byteVersions, len(c.original.Buffers))
+	for k := range list {
+		list[k].set(0, c.bands[k].size(c.original.Buffers[k].Bytes), atStart)
+	}
+	return list
+}
+
+// wantedNow are the versions of a buffer of the original: for a node that has been moved, those that it finds in the declared order.
+func (c *spreadCheck) wantedNow(b dag.BufferID) *byteVersions {
+	for k := range c.view {
+		if c.view[k].buffer == b {
+			return &c.view[k].versions
+		}
+	}
+	return &c.wanted[b]
+}
