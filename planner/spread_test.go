@@ -255,6 +255,7 @@ type followed struct {
 
 // graph follows the nodes of a level. number is that of its first node, and next the number behind all in it.
 func (f *followed) graph(g *dag.Graph, nodes []dag.NodeID, number uint64, bodies int) {
+	begin := len(f.trace)
 	for i := range g.Nodes {
 		from := dag.NodeID(i)
 		if nodes != nil {
@@ -266,8 +267,15 @@ func (f *followed) graph(g *dag.Graph, nodes []dag.NodeID, number uint64, bodies
 			continue
 		}
 		digest := f.run(from+dag.NodeID(number*1000), g.Accesses(dag.NodeID(i)), f.offset, from == plan.Inserted)
-		if from != plan.Inserted {
+		switch {
+		case from == plan.Inserted:
+		case g.HasControl() || number > 0:
 			f.trace = append(f.trace, digest)
+		default: // the nodes may come in any order
+			for len(f.trace) < begin+int(from)+1 {
+				f.trace = append(f.trace, 0)
+			}
+			f.trace[begin+int(from)] = digest
 		}
 	}
 }
