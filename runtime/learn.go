@@ -172,7 +172,7 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	} else if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	replays, took, err := l.traceNodes(ctx, n, first)
+	replays, took, err := l.traceNodes(ctx, n, first, unknown)
 	l.left -= n
 	if err != nil {
 		return err
@@ -221,8 +221,11 @@ func (l *learner) measureNodes(ctx context.Context) error {
 			l.learned.Samples[i] = slices.Clone(samples)
 		}
 	}
-	if p.platform.Name() == "cpu" && oneByOne {
+	switch {
+	case p.platform.Name() == "cpu" && oneByOne:
 		return l.scaleNodes(ctx, unknown)
+	case p.platform.Name() != "cpu" && !l.recorded:
+		l.keepFormulas(unknown)
 	}
 	return nil
 }

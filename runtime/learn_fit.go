@@ -30,6 +30,9 @@ func (l *learner) fit() error {
 		return nil
 	}
 	switch {
+	case l.recorded:
+		_, err := l.predictAgain()
+		return err
 	case l.p.platform.Name() != "cpu":
 		return l.fitStamps()
 	case m.Cores > 1 && measured(l.learned.Shares):

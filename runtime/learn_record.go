@@ -14,13 +14,14 @@ import (
 // recordedLaunchUS is what CUPTI counts of every kernel that the model counts between nodes: an empty kernel takes so long by its records.
 const recordedLaunchUS = 0.54
 
-// traceNodes replays n times and measures when each node ran. Where CUPTI can be used, it tells; but the first replay of a program is always measured
-// with events, which also tell which node hangs. It returns how long the first replay took too.
-func (l *learner) traceNodes(ctx context.Context, n int, first bool) (replays []*TracedReplay, took time.Duration, err error) {
+// traceNodes replays n times and measures when each node ran. Where CUPTI can be used and is worth it, it tells; but the first replay of a program is
+// always measured with events, which also tell which node hangs. It returns how long the first replay took too. nodes are those
+// whose durations are wanted.
+func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*TracedReplay, took time.Duration, err error) {
 	p, o := l.p, &l.o
 	done := o.Replays - l.left
 	events := n
-	if p.options.Recorder != nil && p.hosts == nil {
+	if p.options.Recorder != nil && p.hosts == nil && l.worthRecording(nodes) {
 		events = 0
 		if first {
 			events = 1
@@ -36,7 +37,7 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool) (replays []
 		if err != nil {
 			return nil, 0, err
 		}
-		replays, events = append(replays, recorded...), events+ran
+		replays, events, l.recorded = append(replays, recorded...), events+ran, len(recorded) > 0
 		if reason != "" {
 			p.log.Info("nodes are measured with events", "because", reason)
 		}

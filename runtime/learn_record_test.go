@@ -52,7 +52,7 @@ func recordedLearning(t *testing.T, ctx context.Context, r *played) (learned *Le
 		require.NoError(t, cpu.Close())
 	})
 	r.program = p
-	learned, err = p.Learn(ctx, LearnOptions{Replays: 6, Plan: planner.Options{Machine: planner.H200()}})
+	learned, err = p.Learn(ctx, LearnOptions{Replays: 6, Thorough: true, Plan: planner.Options{Machine: planner.H200()}})
 	require.False(t, r.enabled, "recording is off again")
 	if err != nil {
 		return nil, 0, p, err

@@ -58,15 +58,17 @@ type LearnedWay struct {
 
 // learner learns from one program.
 type learner struct {
-	p       *Program
-	o       LearnOptions
-	known   *planner.Profile
-	was     way // how the program replayed
-	left    int // replays
-	began   time.Time
-	once    time.Duration // what the first replay took, which learning does not add: most of it is done once
-	best    float64       // microseconds of the best replay so far, 0 before any
-	learned Learned
+	p     *Program
+	o     LearnOptions
+	known *planner.Profile
+	was   way // how the program replayed
+	left  int // replays
+	began time.Time
+	once  time.Duration // what the first replay took, which learning does not add: most of it is done once
+	best  float64       // microseconds of the best replay so far, 0 before any
+	// recorded says that CUPTI measured nodes: their durations are exact.
+	recorded bool
+	learned  Learned
 }
 
 func (l *learner) report(stage string) {

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	measuredTurns = 32  // nodes of a chain of copies
-	measuredSmall = 256 // elements: the bytes of a small copy or kernel hardly count
+	measuredTurns = 36      // nodes of a chain of copies
+	measuredSmall = 256     // elements: the bytes of a small copy or kernel hardly count
+	measuredLarge = 1 << 18 // elements: small uploads do not use the copy engine
 )
 
 // engines measures the figures of small copies and sets, of changes of engines, and of branches that wait for each other. All are measured in
@@ -48,17 +49,53 @@ func (m *measurer) engines(ctx context.Context) error {
 		return err
 	}
 	figures.FillUS = max(0, filled-figures.GraphNodeUS)
-	alternating, err := each(measuredTurns/2, m.inTurn(1, spin, upload))
-	if err != nil {
+	if err := m.changes(ctx, each); err != nil {
 		return err
 	}
-	figures.EngineUS = max(0, (alternating-5-figures.CopyUS)/2)
 	side, err := each(measuredWidth*measuredTurns/2, m.inTurn(measuredWidth, spin, upload))
 	if err != nil {
 		return err
 	}
 	figures.GraphSwitchUS = max(0, min(figures.CopySwitchUS, side-figures.CopyUS))
 	return m.edges(ctx)
+}
+
+// changes compares an upload, a kernel and a download in turn with chains of each.
+func (m *measurer) changes(ctx context.Context, each func(nodes int, declare func(b *dag.Builder)) (float64, error)) error {
+	buffers := func(b *dag.Builder) (in, out, x, y dag.Range) {
+		part := func(name string, declare func(b *dag.Builder, name string, elements int64) dag.BufferID) dag.Range {
+			return b.Whole(m.sized(b, name, measuredLarge, declare))
+		}
+		return part("in", onHost), part("out", onHost), part("x", onDevice), part("y", onDevice)
+	}
+	kinds := []func(b *dag.Builder, chain, i int) dag.NodeID{
+		func(b *dag.Builder, _, i int) dag.NodeID {
+			in, _, x, _ := buffers(b)
+			return b.Copy(fmt.Sprintf("up%d", i), x, in)
+		},
+		func(b *dag.Builder, _, i int) dag.NodeID {
+			_, _, x, y := buffers(b)
+			return b.Kernel(fmt.Sprintf("square%d", i), "square", dag.Args{measuredLarge, x, y})
+		},
+		func(b *dag.Builder, _, i int) dag.NodeID {
+			_, out, _, y := buffers(b)
+			return b.Copy(fmt.Sprintf("down%d", i), out, y)
+		},
+	}
+	apart := 0.0
+	for _, kind := range kinds {
+		us, err := each(measuredTurns, m.inTurn(1, kind))
+		if err != nil {
+			return err
+		}
+		apart += us - m.machine.GraphNodeUS
+	}
+	inTurn, err := each(measuredTurns/len(kinds), m.inTurn(1, kinds...))
+	if err != nil {
+		return err
+	}
+	m.machine.EngineUS = max(0, (inTurn-apart)/float64(len(kinds)))
+	return nil
 }
 
 // inTurn declares chains of so many nodes, each on a stream of its own, whose nodes are made by the given functions in turn.
@@ -81,9 +118,13 @@ func (m *measurer) inTurn(width int, nodes ...func(b *dag.Builder, chain, i int)
 
 // small returns a small buffer of a chain, the same one each time.
 func (m *measurer) small(b *dag.Builder, name string, chain int, declare func(b *dag.Builder, name string, elements int64) dag.BufferID) dag.BufferID {
-	name = fmt.Sprintf("%s%d", name, chain)
+	return m.sized(b, fmt.Sprintf("%s%d", name, chain), measuredSmall, declare)
+}
+
+// sized returns a buffer, the same one for the same name.
+func (m *measurer) sized(b *dag.Builder, name string, elements int64, declare func(b *dag.Builder, name string, elements int64) dag.BufferID) dag.BufferID {
 	if _, ok := m.made[name]; !ok {
-		m.made[name] = declare(b, name, measuredSmall)
+		m.made[name] = declare(b, name, elements)
 	}
 	return m.made[name]
 }

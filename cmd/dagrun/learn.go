@@ -32,7 +32,7 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	if own == nil || p.graph.HasControl() || a.place.Ranks > 1 && !a.ranksLearn(p) || f.learn == learnOff || f.plan != "" || f.machine != "" || own.alone || own.follow || a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff || f.inflight > 1 || f.replay == graphBuilt {
 		return nil
 	}
-	l := &learning{again: f.learn == learnAgain}
+	l := &learning{again: f.learn == learnAgain, onGPU: p.platform.Name() == "cuda"}
 	l.options = runtime.LearnOptions{Plan: p.options, Threads: f.threads, Replays: f.iterations + f.warmup, Progress: a.progress.report}
 	if !f.threaded {
 		l.options.Threads = 0

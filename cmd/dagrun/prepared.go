@@ -45,6 +45,7 @@ type learning struct {
 	way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
 	learned  *runtime.Learned    // nil if nothing was learned
 	again    bool
+	onGPU    bool
 }
 
 // opened is a platform with its description.

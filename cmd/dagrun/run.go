@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
@@ -146,6 +147,9 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 func (a *app) programOptions(l *learning) runtime.Options {
 	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
 	o.Overlap = a.overlap()
+	if l != nil && l.way == nil && l.onGPU {
+		o.Recorder = &cupti.Late{}
+	}
 	switch {
 	case l != nil && l.way != nil:
 		o.Mode, o.Threads, o.Overlap = l.way.Mode, l.way.Threads, runtime.OverlapOff

@@ -144,7 +144,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if _, err := racesAllowed(name, g, plan, false); err != nil {
 		return nil, err
 	}
-	program, err := runtime.New(ctx, g, plan, platform.Platform, runtime.Options{Logger: a.log, Progress: a.preparing})
+	program, err := runtime.New(ctx, g, plan, platform.Platform, runtime.Options{Logger: a.log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder})
 	if err != nil {
 		return nil, err
 	}

@@ -304,3 +304,27 @@ func TestClosingTakesCUPTIOutOfTheProcess(t *testing.T) {
 	require.EqualError(t, l.Close(), "CUPTI cannot be used: cuptiActivityDisable: CUPTI_ERROR_UNKNOWN (999)")
 	require.Equal(t, 1, s.finalized, "it goes all the same")
 }
+
+func TestRecordingLate(t *testing.T) {
+	s := newStand()
+	l := opened(t, s)
+	prepared.Lock()
+	prepared.library = l
+	prepared.Unlock()
+	var r Late
+	_, err := r.Flush(1)
+	require.EqualError(t, err, "nothing is recorded: recording is off")
+	require.NoError(t, r.Disable(), "it was never on")
+	require.NoError(t, r.Enable())
+	s.records = [][]byte{setRecord(64, 210, 220, 14, 7, 0)}
+	records, err := r.Flush(1)
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	require.NoError(t, r.Disable())
+	require.Equal(t, 1, s.finalized, "CUPTI is out of the process")
+	prepared.Lock()
+	require.Nil(t, prepared.library, "the next Prepare opens it again")
+	prepared.Unlock()
+	_, err = r.Flush(1)
+	require.EqualError(t, err, "nothing is recorded: recording is off")
+}
