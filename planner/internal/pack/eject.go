@@ -12,13 +12,14 @@ import (
 )
 
 // easy finds the buffers that are only in crowds that need few bytes compared with the heaviest crowd: in most layouts of the others there is
-// room for them. A crowd is a set of buffers that all exclude each other, gathered greedily around a buffer. If that takes too long compared
-// with the steps of a search, no buffer counts as easy. They come with the largest last.
-func (p *Problem) easy(steps int64) (easy []bool, bySize []int32) {
+// room for them. A crowd is a set of buffers that all exclude each other, gathered greedily around a buffer. heaviest is the bytes of the
+// heaviest crowd; every layout needs as many. If that takes too long compared with the steps of a search, no buffer counts as easy, and
+// heaviest is 0. Easy buffers come with the largest last.
+func (p *Problem) easy(steps int64) (easy []bool, bySize []int32, heaviest int64) {
 	n := len(p.size)
 	easy = make([]bool, n)
 	if int64(n)*int64(n)*crowdShare > steps {
-		return easy, nil
+		return easy, nil, 0
 	}
 	bySize = p.ranked(func(a, b int32) int { return cmp.Compare(p.size[b], p.size[a]) })
 	load := make([]int64, n)
@@ -41,12 +42,12 @@ func (p *Problem) easy(steps int64) (easy []bool, bySize []int32) {
 			load[q] = max(load[q], bytes)
 		}
 	}
-	limit := slices.Max(load) / 100 * crowded
+	heaviest = slices.Max(load)
 	for k := range easy {
-		easy[k] = load[k] < limit
+		easy[k] = load[k] < heaviest/100*crowded
 	}
 	slices.Reverse(bySize)
-	return easy, slices.DeleteFunc(bySize, func(k int32) bool { return !easy[k] })
+	return easy, slices.DeleteFunc(bySize, func(k int32) bool { return !easy[k] }), heaviest
 }
 
 // newEjector numbers the searches from 0. Each draws other random numbers.
@@ -55,7 +56,7 @@ func newEjector(p *Problem, easy []bool, bySize []int32, number int) *ejector {
 	e := &ejector{
 		p: p, size: make([]int64, n), span: make([]span, n), easy: easy, bySize: bySize, hard: slices.Repeat([]int64{1}, n), weight: make([]int64, n),
 		order: make([]edge, 0, n), tops: make([]edge, 0, n), changed: make([]uint64, p.words), marked: make([]uint64, p.words),
-		lows: make([]edge, n), highs: make([]edge, n), random: effort.NewRandom() * effort.Random(2*number+1),
+		lows: make([]edge, n), highs: make([]edge, n), settled: make([]int64, n), random: effort.NewRandom() * effort.Random(2*number+1),
 	}
 	for k, bytes := range p.size {
 		e.size[k] = bytes / p.grain
@@ -67,9 +68,21 @@ func newEjector(p *Problem, easy []bool, bySize []int32, number int) *ejector {
 	return e
 }
 
+// begin sets the layout to start from, its peak, and where a lower one may end at least.
+func (e *ejector) begin(given []int64, peak, least int64) {
+	e.best, e.peak, e.least = slices.Clone(given), peak, least
+	e.lower, e.patience = (peak-least)*startLower/100, attempt*e.p.dive()
+}
+
 const (
 	// attempt is how many dives it takes to give a capacity up at first.
-	attempt = 10
+	attempt = 5
+	// startLower is how far the first capacity is below the peak, in percent of what lies between the peak and the least that is needed.
+	startLower = 40
+	// The distance from one peak to the next capacity is at least this part of the peak.
+	leastLower = 256
+	// rounds is how often searches that run at a time go on from the lowest layout that one of them has found.
+	rounds = 20
 	// restless: of so many buffers that take the place of others, one lets a buffer that it excludes move.
 	restless = 8
 	// crowded is the share of the heaviest crowd, in percent, from which a crowd is hard to place.
@@ -87,73 +100,76 @@ func (p *Problem) ejectable(peak int64) bool {
 	return len(p.size) <= edgeBuffer && peak/p.grain < nowhere
 }
 
-// eject lowers a result by several independent searches at a time, of so many steps each. It takes the lowest layout that one of them finds,
-// from the first search if several do, so it does not matter which of them ends first.
+// eject lowers a result by several searches at a time, of so many steps each. After every round they all go on from the lowest layout, that
+// of the first search if several are as low, so it does not matter which of them ends a round first.
 func (p *Problem) eject(ctx context.Context, r *Result, enough, steps int64, searches int) {
 	if !p.ejectable(r.Peak) {
 		return
 	}
-	easy, bySize := p.easy(steps)
-	found := make([]Result, max(1, searches))
-	stop := make([]context.CancelFunc, len(found))
-	within := make([]context.Context, len(found))
-	for i := range found {
-		within[i], stop[i] = context.WithCancel(ctx)
+	easy, bySize, heaviest := p.easy(steps)
+	r.Bound = max(r.Bound, heaviest)
+	all := make([]*ejector, max(1, searches))
+	for i := range all {
+		all[i] = newEjector(p, easy, bySize, i)
+		all[i].begin(r.Offsets, r.Peak, p.floor(max(enough, r.Bound)))
 	}
-	run := func(i int) {
-		e := newEjector(p, easy, bySize, i)
-		found[i] = *r
-		e.lower(within[i], &found[i], enough, steps)
-		if found[i].Peak <= enough {
-			for _, end := range stop[i+1:] { // none of them would be taken
-				end()
+	for round := int64(1); round <= rounds && r.Peak > max(enough, r.Bound) && ctx.Err() == nil; round++ {
+		until := steps * round / rounds
+		var others sync.WaitGroup
+		for _, e := range all[1:] {
+			others.Go(func() { e.run(ctx, until) })
+		}
+		all[0].run(ctx, until)
+		others.Wait()
+		for _, e := range all {
+			if e.peak < r.Peak {
+				r.take(slices.Clone(e.best), e.peak)
 			}
 		}
-	}
-	var others sync.WaitGroup
-	for i := range found[1:] {
-		others.Go(func() { run(i + 1) })
-	}
-	run(0)
-	others.Wait()
-	for i := range found {
-		stop[i]()
-		r.take(found[i].Offsets, found[i].Peak)
+		for _, e := range all {
+			e.follow(r)
+		}
 	}
 }
 
-// lower looks for layouts that end lower than that of a result, at enough or above, until the steps are spent.
-func (e *ejector) lower(ctx context.Context, r *Result, enough, steps int64) {
+// follow goes on from a layout that is lower than the search's own.
+func (e *ejector) follow(r *Result) {
+	if r.Peak < e.peak {
+		copy(e.best, r.Offsets)
+		e.peak, e.trying = r.Peak, false
+	}
+}
+
+// run looks for lower layouts until the search has taken so many steps in all. The next call goes on with the capacity that it is at.
+func (e *ejector) run(ctx context.Context, until int64) {
 	p := e.p
-	best := slices.Clone(r.Offsets)
-	peak := r.Peak
-	// The more layouts are found, the more buffers are taken from the top at once.
-	taken, first := 2, attempt*p.dive()
-	patience := first
-	tops := make([]int64, len(best))
-	for until := e.steps + steps; e.steps < until && peak > enough && ctx.Err() == nil; {
-		for k, lo := range best {
-			tops[k] = lo + p.size[k]
+	for e.steps < until && e.peak > e.least && ctx.Err() == nil {
+		finest := max(p.grain, p.floor(e.peak/leastLower))
+		if !e.trying {
+			e.lower = max(e.lower, finest)
+			e.start(e.best, max(e.least, p.floor(min(e.peak-e.lower, e.peak-p.grain))))
+			e.trying, e.giveUp = true, e.steps+e.patience
 		}
-		slices.Sort(tops)
-		e.start(best, max(p.floor(enough), p.floor(tops[max(0, len(tops)-1-taken)]-p.grain)))
-		if e.place(min(patience, until-e.steps)) {
-			for k, s := range e.span {
-				best[k] = (s.top - e.size[k]) * p.grain
+		if e.place(min(e.giveUp, until)) {
+			e.trying = false
+			for k, at := range e.settled {
+				e.best[k] = at * p.grain
 			}
-			peak = peakOf(p.size, best)
-			taken++
-			patience = max(first, patience/2)
+			e.peak = peakOf(p.size, e.best)
+			e.patience = max(attempt*p.dive(), e.patience/2)
 			continue
 		}
+		if e.steps < e.giveUp {
+			return
+		}
+		e.trying = false
 		e.forget()
-		if taken > 1 {
-			taken /= 2
+		if e.lower > finest {
+			e.lower /= 2
 		} else {
-			patience += patience / 2
+			e.patience += e.patience / 2
 		}
 	}
-	r.take(best, peak)
 }
 
 // forget makes what fitted nowhere count less, so that a search does not stay where it is.
@@ -201,10 +217,10 @@ func (e *ejector) anew() {
 	e.update()
 }
 
-// place looks for places for all buffers and says whether it found them within so many steps.
-func (e *ejector) place(steps int64) bool {
-	for until := e.steps + steps; len(e.out)+len(e.waiting) > 0; e.update() {
-		if e.steps > until {
+// place looks for places for all buffers and says whether it found them before the search had taken so many steps in all.
+func (e *ejector) place(until int64) bool {
+	for ; len(e.out) > 0 || !e.settle(); e.update() {
+		if e.steps >= until {
 			return false
 		}
 		k := e.takeHardest()
@@ -228,20 +244,65 @@ func (e *ejector) place(steps int64) bool {
 	return true
 }
 
+// settle gives each buffer an offset: what has a place goes as low as it can, and what waits goes where it fits lowest, the largest first.
+// Those that fit nowhere wait no longer.
+func (e *ejector) settle() bool {
+	fixed := e.lows[:0]
+	for i, x := range e.tops {
+		k := x.buffer()
+		e.settled[k] = x.at() - e.size[k]
+		v := edgeAt(e.settled[k], k)
+		fixed = append(fixed, v)
+		for ; i > 0 && fixed[i-1] > v; i-- {
+			fixed[i] = fixed[i-1]
+		}
+		fixed[i] = v
+	}
+	waiting := e.waiting
+	for w := len(waiting) - 1; w >= 0; w-- {
+		k := waiting[w]
+		at := e.lowest(k, fixed)
+		if at < 0 {
+			e.out = append(e.out, k)
+			waiting[w] = -1
+			e.hard[k]++
+			e.weigh(k)
+			continue
+		}
+		e.settled[k] = at
+		i, _ := slices.BinarySearch(fixed, edgeAt(at, k))
+		fixed = slices.Insert(fixed, i, edgeAt(at, k))
+	}
+	e.waiting = slices.DeleteFunc(waiting, func(k int32) bool { return k < 0 })
+	return len(e.out) == 0
+}
+
+// lowest is the lowest offset at which a buffer fits between others at fixed offsets, or -1.
+func (e *ejector) lowest(k int32, fixed []edge) int64 {
+	e.steps += int64(len(fixed)) / 4
+	row, bytes, end := e.p.row(k), e.size[k], int64(0)
+	for _, x := range fixed {
+		if x.in(row) == 0 {
+			continue
+		}
+		if x.at()-end >= bytes {
+			return end
+		}
+		end = max(end, x.at()+e.size[x.buffer()])
+	}
+	if end+bytes <= e.capacity {
+		return end
+	}
+	return -1
+}
+
 // weigh sets the weight of a buffer. Squares count in the end: what fits nowhere over and over must stay where it is.
 func (e *ejector) weigh(k int32) {
 	e.weight[k] = e.hard[k] * e.hard[k] * (1 + 16*e.size[k]/e.largest)
 }
 
-// takeHardest takes the buffer without a place that is the largest, times how often it fitted nowhere, or if there is none, the largest of
-// those that wait.
+// takeHardest takes the buffer without a place that is the largest, times how often it fitted nowhere.
 func (e *ejector) takeHardest() int32 {
-	if len(e.out) == 0 {
-		last := len(e.waiting) - 1
-		k := e.waiting[last]
-		e.waiting = e.waiting[:last]
-		return k
-	}
 	hardest, most := 0, -1.0
 	for i, k := range e.out {
 		if hard := float64(e.size[k]) * float64(e.hard[k]); hard > most {

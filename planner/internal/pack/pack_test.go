@@ -324,7 +324,7 @@ func TestPlacesStayLayoutsWhilePutAndEjected(t *testing.T) {
 		e := newEjector(p, easy, waiting, 0)
 		e.start(given.Offsets, given.Peak-given.Peak/10)
 		for range 60 {
-			if e.place(1) {
+			if e.place(e.steps + 1) {
 				break
 			}
 			require.Len(t, e.order, n-len(e.out)-len(e.waiting))

@@ -34,6 +34,7 @@ func (e edge) in(set []uint64) uint64 { return set[e&edgeBuffer>>6] >> (e & 63) 
 func has(set []uint64, k int32) bool { return set[k>>6]>>(k&63)&1 != 0 }
 
 func add(set, more []uint64) {
+	set = set[:len(more)]
 	for i, w := range more {
 		set[i] |= w
 	}
@@ -71,6 +72,16 @@ type ejector struct {
 	lows, highs []edge // of what may be in the way of a buffer: begins and ends, ascending
 	random      effort.Random
 	steps       int64
+
+	settled []int64 // by buffer, the offset in the layout that was found last
+
+	best     []int64 // the lowest layout so far, in bytes
+	peak     int64   // its end
+	least    int64   // no layout ends lower, or needs to
+	lower    int64   // how far the next capacity is below the peak
+	patience int64   // how many steps it takes to give a capacity up
+	trying   bool    // a capacity is being tried, until so many steps have been taken
+	giveUp   int64
 }
 
 // put places a buffer: below all that can begin on top of it at an offset, and above the others.
@@ -119,30 +130,31 @@ const ahead = 6
 // updateEnds walks up from the lowest change.
 func (e *ejector) updateEnds() {
 	e.keepTops()
-	tops := e.tops
+	tops, marked, words := e.tops, e.marked, e.p.words
 	computed := int64(0)
 	for _, x := range e.order[e.from:] {
 		k := x.buffer()
 		s := &e.span[k]
-		if x.in(e.marked) != 0 {
-			row := e.p.row(k)
+		if x.in(marked) != 0 {
+			row := e.p.clash[int(k)*words:][:words]
 			computed++
-			top := e.endBelow(row, tops) + e.size[k]
+			top := endBelow(row, tops) + e.size[k]
 			if top != s.top {
 				s.top = top
-				add(e.marked, row)
+				add(marked, row)
 			}
 		}
 		// Insert it into the tops.
 		v, j := edgeAt(s.top, k), len(tops)
 		tops = tops[:j+1]
 		if j >= ahead {
-			last := tops[j-ahead : j+1]
-			for i := ahead; i > 0; i-- {
-				t := last[i-1]
-				last[i] = max(t, v)
-				v = min(t, v)
-			}
+			last := (*[ahead + 1]edge)(tops[j-ahead:])
+			last[6], v = max(last[5], v), min(last[5], v)
+			last[5], v = max(last[4], v), min(last[4], v)
+			last[4], v = max(last[3], v), min(last[3], v)
+			last[3], v = max(last[2], v), min(last[2], v)
+			last[2], v = max(last[1], v), min(last[1], v)
+			last[1], v = max(last[0], v), min(last[0], v)
 			j -= ahead
 		}
 		for ; j > 0 && tops[j-1] > v; j-- {
@@ -155,15 +167,15 @@ func (e *ejector) updateEnds() {
 }
 
 // endBelow is the highest of the tops of buffers in a set, or 0.
-func (e *ejector) endBelow(set []uint64, tops []edge) int64 {
-	j := len(tops)
-	for ; j >= 4; j -= 4 {
-		t := tops[j-4 : j]
+func endBelow(set []uint64, tops []edge) int64 {
+	for len(tops) >= 4 {
+		t := (*[4]edge)(tops[len(tops)-4:])
 		if m := t[0].in(set) | t[1].in(set)<<1 | t[2].in(set)<<2 | t[3].in(set)<<3; m != 0 {
-			return t[bits.Len64(m)-1].at()
+			return t[(bits.Len64(m)-1)&3].at()
 		}
+		tops = tops[:len(tops)-4]
 	}
-	for ; j > 0; j-- {
+	for j := len(tops); j > 0; j-- {
 		if t := tops[j-1]; t.in(set) != 0 {
 			return t.at()
 		}
@@ -190,18 +202,18 @@ func (e *ejector) keepTops() {
 
 // updateBegins walks down from the highest change.
 func (e *ejector) updateBegins() {
-	order := e.order
+	order, changed, clash, words := e.order, e.changed, e.p.clash, e.p.words
 	computed := int64(0)
 	for i := e.to - 1; i >= 0; i-- {
 		v := order[i]
-		if v.in(e.changed) != 0 {
+		if v.in(changed) != 0 {
 			k := v.buffer()
 			s := &e.span[k]
-			row := e.p.row(k)
+			row := clash[int(k)*words:][:words]
 			computed++
 			if low := e.beginAbove(row, order[i+1:]) - e.size[k]; low != s.low {
 				s.low = low
-				add(e.changed, row)
+				add(changed, row)
 				v = edgeAt(low, k)
 			}
 		}
@@ -217,8 +229,9 @@ func (e *ejector) updateBegins() {
 // beginAbove is the lowest begin of buffers in a set, or the capacity.
 func (e *ejector) beginAbove(set []uint64, order []edge) int64 {
 	for ; len(order) >= 4; order = order[4:] {
-		if m := order[0].in(set) | order[1].in(set)<<1 | order[2].in(set)<<2 | order[3].in(set)<<3; m != 0 {
-			return order[bits.TrailingZeros64(m)&3].at()
+		t := (*[4]edge)(order)
+		if m := t[0].in(set) | t[1].in(set)<<1 | t[2].in(set)<<2 | t[3].in(set)<<3; m != 0 {
+			return t[bits.TrailingZeros64(m)&3].at()
 		}
 	}
 	for _, x := range order {
