@@ -215,10 +215,6 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 	return end
 }
 
-func (c *chromeWriter) span(process, track int, name, category string, start, end float64, args map[string]any) {
-	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, c.first+process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
-}
-
 // arrow draws an arrow from the end of the node that is waited for to the start of the node that waits. Viewers attach each end of an
 // arrow to the slice that contains it, and a slice does not contain its own end, so the arrow starts a nanosecond earlier.
 func (c *chromeWriter) arrow(from, to *Span, base float64) {
@@ -226,8 +222,4 @@ func (c *chromeWriter) arrow(from, to *Span, base float64) {
 	const inside = 1e-3
 	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+chromeStreams, from.Stream, micro(base+max(from.Start, from.End-inside)))
 	c.event(`{"ph":"f","bp":"e","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+chromeStreams, to.Stream, micro(base+to.Start))
-}
-
-func finite(values ...float64) bool {
-	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

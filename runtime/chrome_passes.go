@@ -9,12 +9,6 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// bodyTracks are the tracks of loops and branches.
-type bodyTracks struct {
-	passes map[string]int // by node: the track of its passes
-	bodies map[string]int // by node and body: the track of the first stream of the body
-}
-
 func bodyKey(node, body string) string { return body + " " + node }
 
 // hasPasses reports whether any replay shows passes.

@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
@@ -35,6 +37,12 @@ type chromeWriter struct {
 	prefix string // of the names of processes
 }
 
+// bodyTracks are the tracks of loops and branches.
+type bodyTracks struct {
+	passes map[string]int // by node: the track of its passes
+	bodies map[string]int // by node and body: the track of the first stream of the body
+}
+
 // event writes one entry of traceEvents; fields are JSON without the braces.
 func (c *chromeWriter) event(format string, args ...any) {
 	if c.some {
@@ -55,4 +63,12 @@ func quoted(v any) string {
 		panic(err) // strings, finite numbers and maps of them always have a JSON form
 	}
 	return string(text)
+}
+
+func (c *chromeWriter) span(process, track int, name, category string, start, end float64, args map[string]any) {
+	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, c.first+process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
+}
+
+func finite(values ...float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

@@ -14,7 +14,7 @@ import (
 // mostSlots is how many passes of a body are submitted with events of their own before the host waits for them and reads the events.
 const mostSlots = 64
 
-// passRecorder records the passes of the loops and branches of one instance. A nil recorder records nothing.
+// passRecorder records the passes of the loops and branches of one instance.
 type passRecorder struct {
 	platform cudart.Platform
 	base     []cudart.Event // by device: the zero of its clock
@@ -59,9 +59,6 @@ func newPassRecorder(platform cudart.Platform, base []cudart.Event, nests [][]*c
 
 // begin forgets the passes of the replay before.
 func (r *passRecorder) begin() {
-	if r == nil {
-		return
-	}
 	r.within, r.muted = -1, 0
 	for _, l := range r.lists {
 		l.passes, l.shown = nil, 0
@@ -110,7 +107,7 @@ func (r *passRecorder) submit(ctx context.Context, c *control, k int, pass int64
 
 // chosenNone notes that a branch ran no body.
 func (r *passRecorder) chosenNone(c *control) {
-	if r == nil || r.muted > 0 {
+	if r.muted > 0 {
 		return
 	}
 	l := r.of[c]
@@ -239,12 +236,12 @@ func (r *passRecorder) read(l *passList, body *controlBody) error {
 	return nil
 }
 
-// finish reads what is left once the replay has ended, and returns the passes at times that count from first microseconds after the base events.
-func (r *passRecorder) finish(spans []Span, first float64) ([]*passList, error) {
+// add reads what is left once the replay has ended, and turns the times of the passes into those of the trace.
+func (r *passRecorder) add(_ context.Context, replay *TracedReplay, first float64) error {
 	for _, l := range r.lists {
 		for _, body := range l.control.bodies {
 			if err := r.read(l, body); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		for k := range l.passes {
@@ -257,9 +254,10 @@ func (r *passRecorder) finish(spans []Span, first float64) ([]*passList, error) 
 				p.Nodes[n].Start, p.Nodes[n].End = p.Nodes[n].Start-first, p.Nodes[n].End-first
 			}
 		}
-		l.place(spans)
+		l.place(replay.Spans)
 	}
-	return r.lists, nil
+	replay.Loops, replay.Passes = joinPasses(r.lists)
+	return nil
 }
 
 // place gives the passes without events their times: from the end of the pass before, or the start of the loop or branch, to its end.
@@ -283,9 +281,6 @@ func (l *passList) place(spans []Span) {
 }
 
 func (r *passRecorder) close() []error {
-	if r == nil {
-		return nil
-	}
 	var errs []error
 	for _, l := range r.lists {
 		l.control.recorder = nil

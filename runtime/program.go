@@ -258,9 +258,15 @@ type control struct {
 	counted cudart.Ptr // of the counts in a graph
 	counts  *counts    // of a loop or branch that is in no other one, once there is a graph
 
-	recorder *passRecorder // while its passes are traced as streams
-	stamps   cudart.Ptr    // while they are traced as a graph
+	recorder passWatch  // while its passes are traced as streams
+	stamps   cudart.Ptr // while they are traced as a graph
 	stamping conditions.Stamping
+}
+
+// passWatch is told of the passes of loops and branches, and submits their bodies.
+type passWatch interface {
+	submit(ctx context.Context, c *control, k int, pass int64) error
+	chosenNone(c *control)
 }
 
 // controlBody is a body as a program of its own, over the memory of the one around it.
@@ -298,8 +304,15 @@ type tracer struct {
 	origin  cudart.List // records base while everything is idle
 	list    cudart.List // streams: the commands with their events
 	graph   cudart.Graph
-	passes  *passRecorder // streams: nil without loops and branches
-	stamps  []*stampLog   // graph: one for each loop or branch that is in no other one
+	bodies  tracedBodies // nil without loops and branches
+}
+
+// tracedBodies records what the loops and branches of an instance do.
+type tracedBodies interface {
+	begin() // a replay
+	// add adds to a replay that has ended what they did. The clock of the trace starts first microseconds after the base events.
+	add(ctx context.Context, r *TracedReplay, first float64) error
+	close() []error
 }
 
 // Turn is one replay of ReplayThen and the host buffers that it uses. It is valid only inside the functions that it is passed to.

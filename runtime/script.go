@@ -131,7 +131,9 @@ func (c *control) run(ctx context.Context) error {
 		if chosen < len(c.bodies) {
 			return c.submitBody(ctx, chosen, 1)
 		}
-		c.recorder.chosenNone(c)
+		if c.recorder != nil {
+			c.recorder.chosenNone(c)
+		}
 		return nil
 	}
 	control := c.node.Control

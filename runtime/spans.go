@@ -38,6 +38,24 @@ type Span struct {
 	End    float64    `json:"end_us"`   // from the start of the first node
 }
 
+// Loop is what a loop or branch did in the last replay. One in the body of another may have run several times in it.
+type Loop struct {
+	Node      string `json:"node"`               // its name
+	Kind      string `json:"kind"`               // repeat or if
+	Runs      int64  `json:"runs"`               // how often it was reached in the replay
+	Passes    int64  `json:"passes"`             // of a repeat, over all runs
+	Most      int64  `json:"most"`               // passes of one run
+	Missed    int64  `json:"missed"`             // runs that took Most passes although the condition asked for more
+	Then      int64  `json:"then"`               // of an if: runs in which the condition held
+	Otherwise int64  `json:"otherwise"`          // and in which it did not
+	Expected  *int64 `json:"expected,omitempty"` // passes, where expect says so
+	OK        bool   `json:"ok"`                 // the condition was met, and the passes are those expected
+	text      string
+}
+
+// Text says what the loop or branch did, such as "37 passes, at most 500".
+func (l Loop) Text() string { return l.text }
+
 // TracedLoop is what a loop or branch did in one traced replay.
 type TracedLoop struct {
 	Loop

@@ -102,22 +102,6 @@ func (t *tracer) prepare() error {
 	return err
 }
 
-// withMarks returns a replay's commands with a timed record before and after every node, on the node's own stream.
-func withMarks(lowered []cudart.Command, before, after []cudart.Event) []cudart.Command {
-	var commands []cudart.Command
-	for _, c := range lowered {
-		if c.Node < 0 || c.Kind == cudart.RecordEvent || c.Kind == cudart.WaitEvent {
-			commands = append(commands, c)
-			continue
-		}
-		mark := func(e cudart.Event) cudart.Command {
-			return cudart.Command{Kind: cudart.RecordEvent, Stream: c.Stream, Event: e, Node: c.Node, Label: c.Label}
-		}
-		commands = append(commands, mark(before[c.Node]), c, mark(after[c.Node]))
-	}
-	return commands
-}
-
 func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 	p := t.program
 	p.dirty = true
@@ -132,7 +116,9 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 		return nil, err
 	}
 	t.in.forget()
-	t.passes.begin()
+	if t.bodies != nil {
+		t.bodies.begin()
+	}
 	start := time.Now()
 	if t.graph != nil {
 		t.in.count()
@@ -148,8 +134,8 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 		return nil, err
 	}
 	first, err := t.read(r)
-	if err == nil {
-		err = t.readBodies(ctx, r, first)
+	if err == nil && t.bodies != nil {
+		err = t.bodies.add(ctx, r, first)
 	}
 	if !marked.IsZero() {
 		r.began = marked.Add(time.Duration(first * 1e3))
@@ -230,7 +216,10 @@ func (t *tracer) read(r *TracedReplay) (float64, error) {
 }
 
 func (t *tracer) close() error {
-	errs := t.closeBodies()
+	var errs []error
+	if t.bodies != nil {
+		errs = t.bodies.close()
+	}
 	if t.list != nil {
 		errs = append(errs, t.list.Close())
 	}

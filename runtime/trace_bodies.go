@@ -3,8 +3,6 @@
 package runtime
 
 import (
-	"context"
-
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/kernels/conditions"
 )
@@ -64,68 +62,6 @@ func (in *instance) allStreams(list []cudart.Stream) []cudart.Stream {
 		}
 	}
 	return list
-}
-
-// prepareBodies makes the loops and branches record their passes, or stamp them.
-func (t *tracer) prepareBodies() error {
-	nests := t.in.nests()
-	loops := 0
-	for _, nest := range nests {
-		loops += len(nest)
-	}
-	if loops == 0 {
-		return nil
-	}
-	if t.program.mode == Streams {
-		t.passes = newPassRecorder(t.program.platform, t.base, nests, tracedRoom(loops))
-		return nil
-	}
-	for _, nest := range nests {
-		log := &stampLog{nest: nest, room: tracedRoom(loops), platform: t.program.platform}
-		t.stamps = append(t.stamps, log)
-		if err := log.prepare(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readBodies adds to a replay what its loops and branches did. The clock of the trace starts first microseconds after the base events.
-func (t *tracer) readBodies(ctx context.Context, r *TracedReplay, first float64) error {
-	if t.passes == nil && t.stamps == nil {
-		return nil
-	}
-	if t.stamps != nil {
-		if err := t.in.readCounts(ctx); err != nil {
-			return err
-		}
-	}
-	var lists []*passList
-	var err error
-	if t.passes != nil {
-		lists, err = t.passes.finish(r.Spans, first)
-	} else {
-		for _, log := range t.stamps {
-			more, readErr := log.read(ctx, r.Spans)
-			if readErr != nil {
-				return readErr
-			}
-			lists = append(lists, more...)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	r.Loops, r.Passes = joinPasses(lists)
-	return nil
-}
-
-func (t *tracer) closeBodies() []error {
-	errs := t.passes.close()
-	for _, log := range t.stamps {
-		errs = append(errs, log.close()...)
-	}
-	return errs
 }
 
 // passList is what is shown of one loop or branch in one replay.

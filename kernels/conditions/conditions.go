@@ -10,17 +10,6 @@ import (
 	"strings"
 )
 
-// The counts of a loop or branch: words of eight bytes in device memory, which its kernels keep.
-const (
-	CountPass   = iota // passes of the current run
-	CountRuns          // how often it was reached
-	CountPasses        // passes of all runs that have ended
-	CountMissed        // runs that took the most passes although the condition asked for more
-	CountHeld          // of a branch: runs in which the condition held
-	CountStamps        // stamps since the outermost of a nest was reached, those for which there was no room included
-	CountWords  = 8
-)
-
 // setter is the function of the device runtime that gives a conditional its value. The driver links it without a library.
 const setter = "cudaGraphSetConditional"
 

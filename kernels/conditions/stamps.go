@@ -4,23 +4,6 @@ package conditions
 
 import "fmt"
 
-// Stamping asks the kernels of a loop or branch for stamps; the zero value asks for none. A stamp has StampWords words of eight bytes: the
-// time by the device's clock, in nanoseconds, and the number of the pass that ended, or one of the constants if it is the stamp of Begin.
-type Stamping struct {
-	Room int64 // stamps that there is memory for; later ones are counted, and not written
-	Each int64 // of each run of a loop, the first so many passes are stamped, and the last
-}
-
-// What Begin stamps. A branch whose condition did not hold is StampOtherwise, also if it has no other body.
-const (
-	StampBegun     = 0
-	StampHeld      = -1
-	StampOtherwise = -2
-)
-
-// StampWords is the number of words of a stamp.
-const StampWords = 2
-
 // hasPass reports whether there is a kernel at the end of the bodies. That of a branch only stamps.
 func (k *Kernels) hasPass() bool { return !k.Branch || k.Room > 0 }
 

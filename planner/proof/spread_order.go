@@ -4,12 +4,6 @@ package proof
 
 import "github.com/dagrun/dagrun/dag"
 
-// readView says which versions a node of the original finds in a buffer, where it reads it.
-type readView struct {
-	buffer   dag.BufferID
-	versions byteVersions
-}
-
 // followDeclared follows the original on its own, in the order in which it was declared, and keeps what each node finds and what there is in
 // the end. The original has no loops or branches.
 func (c *spreadCheck) followDeclared() {

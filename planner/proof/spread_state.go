@@ -65,6 +65,12 @@ type versionRun struct {
 	version int32
 }
 
+// readView says which versions a node of the original finds in a buffer, where it reads it.
+type readView struct {
+	buffer   dag.BufferID
+	versions byteVersions
+}
+
 // The versions of bytes besides those that nodes write.
 const (
 	atStart   int32 = -1 // what the original begins the replay with
