@@ -52,6 +52,12 @@ type app struct {
 	answered       bool                                 // a JSON document has been written
 }
 
+// recalled is what a command plans with.
+type recalled struct {
+	options planner.Options
+	plan    *planner.Plan // that earlier runs found best; nil if none is known
+}
+
 // flags holds the values of the shared flags.
 type flags struct {
 	params      []string

@@ -26,12 +26,6 @@ func (a *app) recallFlags(c *cobra.Command) {
 	a.cacheFlag(c)
 }
 
-// recalled is what a command plans with.
-type recalled struct {
-	options planner.Options
-	plan    *planner.Plan // that earlier runs found best; nil if none is known
-}
-
 // replaysOfRuns is for how many replays the plan is taken that earlier runs found best.
 const replaysOfRuns = 100
 

@@ -23,9 +23,6 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// mostTraced is how many nodes the table shows; the file has all.
-const mostTraced = 40
-
 func (a *app) traceCommand() *cobra.Command {
 	var out, html, against string
 	c := &cobra.Command{
@@ -271,7 +268,7 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 			fmt.Fprintf(a.stdout, "and %s more\n", counted(more, "node"))
 		}
 		fmt.Fprintln(a.stdout)
-		if err := a.printBodies(r); err != nil {
+		if err := a.printBodies(r.Trace, r.BodyNodes); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
+// mostTraced is how many nodes the table shows; the file has all.
+const mostTraced = 40
+
 // tracedBodyNode is a node in the body of a loop or branch.
 type tracedBodyNode struct {
 	Node      string         `json:"node"`                  // its name
@@ -51,9 +54,9 @@ func tracedBodies(g *dag.Graph, plan *planner.Plan, replay *runtime.TracedReplay
 	return nodes
 }
 
-// printBodies prints the loops and branches of the last replay, and the nodes in them.
-func (a *app) printBodies(r *traceReport) error {
-	last := &r.Replays[len(r.Replays)-1]
+// printBodies prints the loops and branches of the last replay of a trace, and the nodes in them.
+func (a *app) printBodies(t *runtime.Trace, nodes []tracedBodyNode) error {
+	last := &t.Replays[len(t.Replays)-1]
 	if len(last.Loops) == 0 {
 		return nil
 	}
@@ -78,21 +81,21 @@ func (a *app) printBodies(r *traceReport) error {
 	if err := a.stdout.printf("\n"); err != nil {
 		return err
 	}
-	if len(r.BodyNodes) == 0 {
-		if r.Bodies == "passes" {
+	if len(nodes) == 0 {
+		if t.Bodies == "passes" {
 			return a.stdout.printf("%s\n\n", words.Line("A graph tells when passes began and ended, but not when the nodes in them ran; --graph=off measures those too."))
 		}
 		return nil
 	}
 	table = newTable("takes us", "least us", "times", "predicted us", "in", "node")
-	for k := range r.BodyNodes[:min(len(r.BodyNodes), mostTraced)] {
-		n := &r.BodyNodes[k]
+	for k := range nodes[:min(len(nodes), mostTraced)] {
+		n := &nodes[k]
 		table.row(fixed(n.Took.Median), fixed(n.Took.Min), strconv.Itoa(n.Took.Count), fixed(n.Predicted), n.In, n.Node)
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
-	if more := len(r.BodyNodes) - mostTraced; more > 0 {
+	if more := len(nodes) - mostTraced; more > 0 {
 		if err := a.stdout.printf("and %s more\n", counted(more, "node")); err != nil {
 			return err
 		}
