@@ -36,13 +36,14 @@ func TestMachineOfWhatADeviceSays(t *testing.T) {
 	require.NoError(t, m.Validate())
 	require.Equal(t, "NVIDIA A100-SXM4-40GB", m.Name)
 	require.Equal(t, 108, m.Multiprocessors)
+	require.Equal(t, 80, m.Capability)
 	require.EqualValues(t, 40<<30, m.DeviceBytes)
 	require.InDelta(t, 1_555_000*5/6, m.Memory, 2000, "1,555 GB/s by the data sheet")
 	require.InDelta(t, 19_500_000, m.Flops, 100_000, "19.5 TFLOPS by the data sheet")
 	require.Equal(t, 1, m.CopyEngines)
 	require.Equal(t, 25_000.0, m.HostToDevice)
 
-	h200 := runtime.MachineOf(said{infos: []cudart.Info{{Name: "NVIDIA H200", Memory: 139 << 30}}})
+	h200 := runtime.MachineOf(said{infos: []cudart.Info{{Name: "NVIDIA H200", Memory: 139 << 30, Capability: [2]int{9, 0}}}})
 	want := planner.H200()
 	want.Name = "NVIDIA H200"
 	require.Equal(t, want, h200)

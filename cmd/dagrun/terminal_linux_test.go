@@ -134,7 +134,7 @@ func spinning(t *testing.T) string {
 // The progress line shows replays, and on a slow machine also the stages before or after them.
 var (
 	progressLine = regexp.MustCompile(`^replay [0-9]+/80, [0-9.]+/s, [0-9]+s left$`)
-	otherStage   = regexp.MustCompile(`^[a-z][a-z ]*, [0-9]+s$`)
+	otherStage   = regexp.MustCompile(`^[a-z][^,]*, [0-9]+s$`)
 )
 
 const spunLine = `^spin: \S+ ms per replay \(80 in [0-9.]+ s\) on the CPU device`
