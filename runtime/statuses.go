@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// CallError is returned by Finish if a library call of the last replay could not compute its result, such as the factor of a matrix that is not
+// CallError is returned by Finish and Trace if a library call of the last replay could not compute its result, such as the factor of a matrix that is not
 // positive definite. Nothing is saved then.
 type CallError struct {
 	Node   string

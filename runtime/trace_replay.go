@@ -49,5 +49,8 @@ func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err err
 		}
 	}
 	trace.TracedUS = Summarize(lengths).Median
+	if err := p.checkStatuses(ctx); err != nil {
+		return nil, err
+	}
 	return trace, p.Restore(ctx)
 }
