@@ -37,7 +37,8 @@ type sizes map[string]float64
 // vector is the sizes that kernels on n elements are tested with.
 var vector = []sizes{{"n": 0}, {"n": 1}, {"n": 7}, {"n": 1023}, {"n": 4096}, {"n": 100_003}, {"n": 1_500_001}}
 
-var matrix = []sizes{{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1}, {"rows": 7, "cols": 10}, {"rows": 777, "cols": 16}, {"rows": 300, "cols": 17}, {"rows": 600_001, "cols": 3}, {"rows": 257, "cols": 31}, {"rows": 300, "cols": 33}, {"rows": 5, "cols": 5000}, {"rows": 2000, "cols": 200}, {"rows": 3001, "cols": 300}, {"rows": 333, "cols": 100}, {"rows": 40, "cols": 700}, {"rows": 50, "cols": 1500}, {"rows": 20, "cols": 2500}}
+var matrix = []sizes{{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1}, {"rows": 7, "cols": 10}, {"rows": 777, "cols": 16}, {"rows": 300, "cols": 17}, {"rows": 600_001, "cols": 3}, {"rows": 257, "cols": 31}, {"rows": 300, "cols": 33}, {"rows": 5, "cols": 5000}, {"rows": 2000, "cols": 200}, {"rows": 3001, "cols": 300}, {"rows": 333, "cols": 100}, {"rows": 40, "cols": 700}, {"rows": 50, "cols": 1500}, {"rows": 20, "cols": 2500},
+	{"rows": 2503, "cols": 10}, {"rows": 1201, "cols": 7}, {"rows": 91, "cols": 258}, {"rows": 19, "cols": 602}, {"rows": 23, "cols": 601}}
 
 var multiplied = []sizes{
 	{"m": 0, "n": 3, "k": 3}, {"m": 3, "n": 2, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 17, "k": 19}, {"m": 64, "n": 64, "k": 64},

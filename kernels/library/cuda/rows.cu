@@ -177,32 +177,44 @@ template <class T> DEVICE T *row_memory() {
 // staged calls f(a row's elements in shared memory, row) in one thread per row. element reads them by their index in the matrix. If
 // back is set, the elements are written to y after f has changed them.
 template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64 cols, E element, T *y, F f) {
+  const u32 deep = 4; // elements of a thread in flight
   T *tile = row_memory<T>();
-  u32 wide = (u32)cols, pitch = wide | 1, down = threads_x() / wide, along = threads_x() % wide;
-  u32 first_row = thread_x() / wide, first_col = thread_x() % wide;
-  for (i64 from = (i64)block_x() * threads_x(); from < rows; from += index_step()) {
-    u32 count = (u32)smaller(rows - from, (i64)threads_x()) * wide;
+  u32 wide = (u32)cols, pitch = wide | 1, down = row_threads / wide, along = row_threads % wide;
+  for (i64 from = (i64)block_x() * row_threads; from < rows; from += index_step()) {
+    u32 count = (u32)smaller(rows - from, (i64)row_threads) * wide, r = thread_x() / wide, c = thread_x() % wide;
+    i64 first = from * cols;
     // The row and column of an element are computed from those of the previous one, without a division.
-    auto each_element = [&](auto at) {
-      u32 r = first_row, c = first_col;
-      for (u32 i = thread_x(); i < count; i += threads_x()) {
-        at(from * cols + i, tile[r * pitch + c]);
-        r += down;
-        c += along;
-        if (c >= wide) {
-          c -= wide;
-          r++;
-        }
+    auto next = [&]() {
+      r += down;
+      c += along;
+      if (c >= wide) {
+        c -= wide;
+        r++;
       }
     };
-    each_element([=](i64 i, T &v) { v = element(i); });
+#pragma unroll 1
+    for (u32 i = thread_x(); i < count; i += deep * row_threads) {
+      T v[deep];
+#pragma unroll
+      for (u32 u = 0; u < deep; u++)
+        if (i + u * row_threads < count) v[u] = element(first + i + u * row_threads);
+#pragma unroll
+      for (u32 u = 0; u < deep; u++) {
+        if (i + u * row_threads < count) tile[r * pitch + c] = v[u];
+        next();
+      }
+    }
     barrier();
     if (from + thread_x() < rows) f(tile + thread_x() * pitch, from + thread_x());
     barrier();
-    if (back) {
-      each_element([=](i64 i, T &v) { y[i] = v; });
-      barrier();
+    if (!back) continue;
+    r = thread_x() / wide, c = thread_x() % wide;
+#pragma unroll 4
+    for (u32 i = thread_x(); i < count; i += row_threads) {
+      y[first + i] = tile[r * pitch + c];
+      next();
     }
+    barrier();
   }
 }
 
