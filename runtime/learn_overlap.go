@@ -9,7 +9,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
-// overlap times the best way of each mode again, without overlapping launches and with them, and keeps what is faster.
+// overlap times the best way of each mode again, without overlapping launches and with them, and keeps the latter where they are faster. They may
+// be faster on streams and slower in a graph.
 func (l *learner) overlap(ctx context.Context) error {
 	if l.o.Overlap != OverlapAuto {
 		return nil
@@ -65,13 +66,19 @@ func (l *learner) overlapWay(ctx context.Context, plain LearnedWay) error {
 	if len(samples[1]) == 0 {
 		return nil
 	}
-	forms[1].Each = Summarize(samples[1])
-	l.learned.Ways = append(l.learned.Ways, forms[1])
 	for k := range l.learned.Ways {
 		if w := &l.learned.Ways[k]; w.way() == plain.way() {
 			w.Each = Summarize(samples[0])
 		}
 	}
+	for k, us := range samples[1] {
+		if us >= samples[0][k] { // not certainly faster
+			l.p.log.Info("launches do not overlap", "replay", plain.Mode.String(), "us", samples[0], "overlapping", samples[1])
+			return nil
+		}
+	}
+	forms[1].Each = Summarize(samples[1])
+	l.learned.Ways = append(l.learned.Ways, forms[1])
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +27,43 @@ type overlapping struct {
 	cudart.Platform
 	spoil func(text string) string // what happens to code on its way to the device
 	early [][]string               // of each list and graph: the nodes that begin early
+	slow  func(graph, early bool)  // delays a replay
+}
+
+type overlappingList struct {
+	cudart.List
+	device *overlapping
+	early  bool
+}
+
+func (l *overlappingList) Submit() error {
+	l.device.delay(false, l.early)
+	return l.List.Submit()
+}
+
+func (l *overlappingList) Capture(options cudart.GraphOptions) (cudart.Graph, error) {
+	g, err := l.List.Capture(options)
+	if err != nil {
+		return nil, err
+	}
+	return &overlappingGraph{g, l.device, l.early}, nil
+}
+
+type overlappingGraph struct {
+	cudart.Graph
+	device *overlapping
+	early  bool
+}
+
+func (g *overlappingGraph) Launch(s cudart.Stream) error {
+	g.device.delay(true, g.early)
+	return g.Graph.Launch(s)
+}
+
+func (o *overlapping) delay(graph, early bool) {
+	if o.slow != nil {
+		o.slow(graph, early)
+	}
 }
 
 func (o *overlapping) CanOverlap(int32) error { return nil }
@@ -96,7 +134,11 @@ func (o *overlapping) plain(commands []cudart.Command) []cudart.Command {
 }
 
 func (o *overlapping) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
-	return o.Platform.Encode(o.plain(commands), options)
+	l, err := o.Platform.Encode(o.plain(commands), options)
+	if err != nil {
+		return nil, err
+	}
+	return &overlappingList{l, o, len(o.early[len(o.early)-1]) > 0}, nil
 }
 
 func (o *overlapping) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
@@ -205,29 +247,38 @@ func TestLearningComparesLaunchesThatOverlap(t *testing.T) {
 	g := overlapChain(t)
 	plan, err := planner.New(context.Background(), g, planner.Options{})
 	require.NoError(t, err)
-	for _, overlap := range []runtime.Overlap{runtime.OverlapOff, runtime.OverlapAuto, runtime.OverlapOn} {
+	const delay = 3 * time.Millisecond
+	for _, c := range []struct {
+		overlap runtime.Overlap
+		slow    func(graph, early bool) bool
+		with    []runtime.Mode // where launches overlap in the ways that were kept
+	}{
+		{runtime.OverlapOff, func(_, early bool) bool { return !early }, nil},
+		{runtime.OverlapOn, func(_, early bool) bool { return early }, []runtime.Mode{runtime.Streams, runtime.Captured}},
+		{runtime.OverlapAuto, func(_, early bool) bool { return !early }, []runtime.Mode{runtime.Streams, runtime.Captured}},
+		{runtime.OverlapAuto, func(_, early bool) bool { return early }, nil},
+		{runtime.OverlapAuto, func(graph, early bool) bool { return graph == early }, []runtime.Mode{runtime.Streams}},
+		{runtime.OverlapAuto, func(graph, early bool) bool { return graph != early }, []runtime.Mode{runtime.Captured}},
+	} {
 		device := overlappingDevice(t)
-		p, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: overlap})
+		p, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: c.overlap})
 		require.NoError(t, err)
-		learned, err := p.Learn(context.Background(), runtime.LearnOptions{Replays: 4000, Overlap: overlap, Thorough: true})
-		require.NoError(t, err)
-		var with, without int
-		for _, w := range learned.Ways {
-			if w.Overlap {
-				with++
-			} else {
-				without++
+		device.slow = func(graph, early bool) {
+			if c.slow(graph, early) {
+				time.Sleep(delay)
 			}
 		}
-		switch overlap {
-		case runtime.OverlapOff:
-			require.Zero(t, with)
-		case runtime.OverlapOn:
-			require.Zero(t, without)
-		case runtime.OverlapAuto:
-			require.Equal(t, 2, with, "the best way as streams and the best as a graph")
-			require.Positive(t, without)
+		learned, err := p.Learn(context.Background(), runtime.LearnOptions{Replays: 120, Overlap: c.overlap})
+		require.NoError(t, err)
+		var with []runtime.Mode
+		for _, w := range learned.Ways {
+			if w.Overlap {
+				with = append(with, w.Mode)
+			}
+			require.True(t, w.Overlap || c.overlap != runtime.OverlapOn)
 		}
+		slices.Sort(with)
+		require.Equal(t, c.with, slices.Compact(with))
 		_, on := p.Overlaps()
 		require.Equal(t, learned.Ways[0].Overlap, on)
 		require.NoError(t, p.Close())
