@@ -39,7 +39,7 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 	if a.flags.links {
 		return nil, errLinksGPU
 	}
-	p, err := driver.Open(driver.Options{Queues: queues, Choose: a.chooseGPU()})
+	p, err := driver.Open(driver.Options{Queues: queues, Choose: a.chooseGPU(), Compilers: a.compilers})
 	switch {
 	case err == nil:
 		if queues == usualQueues { // with more, C's environment changes meanwhile, which other code may read
@@ -75,7 +75,7 @@ func unpackLibrary(g *dag.Graph) {
 }
 
 func (a *app) openCPU(devices int, because error) (*opened, error) {
-	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.flags.steps, Print: a.kernelPrints, Links: a.links})
+	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.flags.steps, Print: a.kernelPrints, Links: a.links, Compilers: a.compilers})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels"
 )
 
 // Options says how the driver is opened. The zero value suits most programs.
@@ -26,6 +27,8 @@ type Options struct {
 	Queues int
 	// Choose returns which of the devices that the driver sees are used, and in which order. nil means all of them.
 	Choose func(count int) ([]int, error)
+	// Compilers compile CUDA C; nil: compilers of its own, which are looked for when the first source is loaded.
+	Compilers *kernels.Compilers
 }
 
 // Open finds the driver and its devices. Without a driver the error is cudart.ErrNoDriver, without a device cudart.ErrNoDevice.
@@ -65,7 +68,7 @@ func open(resolve dl.Resolver, options Options) (*Platform, error) {
 		}
 		return nil, failure
 	}
-	return newPlatform(lib, queues, options.Choose)
+	return newPlatform(lib, queues, options)
 }
 
 // queues returns the value that the driver should find in queuesVariable.

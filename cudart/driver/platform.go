@@ -30,7 +30,7 @@ type Platform struct {
 	live      counts
 	ranges    ranges
 	textures  textures
-	compilers kernels.Compilers
+	compilers *kernels.Compilers
 	queues    string         // value of queuesVariable when the driver starts and when it makes a context
 	patience  uint64         // of submitting threads
 	cores     int            // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
@@ -43,8 +43,11 @@ type counts struct{ memory, streams, events, modules, lists, graphs atomic.Int64
 
 var errClosed = errors.New("the platform is closed")
 
-func newPlatform(lib *library, queues string, choose func(count int) ([]int, error)) (*Platform, error) {
-	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0)}
+func newPlatform(lib *library, queues string, options Options) (*Platform, error) {
+	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0), compilers: options.Compilers}
+	if p.compilers == nil {
+		p.compilers = new(kernels.Compilers)
+	}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()
@@ -56,7 +59,7 @@ func newPlatform(lib *library, queues string, choose func(count int) ([]int, err
 	if count == 0 {
 		return nil, fmt.Errorf("%w: the driver (CUDA %s) sees no GPU; is CUDA_VISIBLE_DEVICES set?", cudart.ErrNoDevice, versionText(lib.version))
 	}
-	ordinals, err := chosen(int(count), choose)
+	ordinals, err := chosen(int(count), options.Choose)
 	if err != nil {
 		return nil, err
 	}

@@ -97,9 +97,11 @@ func TestSourceIsCompiled(t *testing.T) {
 	require.NoError(t, m.Close())
 
 	none := filepath.Join(t.TempDir(), "none")
-	p.compile = compileWith(&kernels.Compilers{Clang: clang.Lazy{Options: clang.Options{Path: none}}})
+	other, err := Open(Options{Compilers: &kernels.Compilers{Clang: clang.Lazy{Options: clang.Options{Path: none}}}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close()) }()
 	source.Build.Compiler = "clang"
-	_, err = p.Load(context.Background(), 0, source)
+	_, err = other.Load(context.Background(), 0, source)
 	require.EqualError(t, err, "cuModuleLoadData: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: mine.cu is CUDA C, its compiler is to be clang, and there is no "+
 		"compiler for CUDA C: clang is not installed")
 }

@@ -108,4 +108,6 @@ type Options struct {
 	Links *Links
 	// Print receives what kernels print when they run from PTX; nil drops it. Several goroutines may call it at the same time.
 	Print func(text string)
+	// Compilers compile CUDA C; nil: compilers of its own, which are looked for when the first source is loaded.
+	Compilers *kernels.Compilers
 }

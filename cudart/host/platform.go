@@ -59,7 +59,10 @@ func Open(options Options) (*Platform, error) {
 		options.Memory = physicalMemory() / int64(options.Devices)
 	}
 	p := &Platform{options: options}
-	p.compile = compileWith(&kernels.Compilers{})
+	if options.Compilers == nil {
+		options.Compilers = new(kernels.Compilers)
+	}
+	p.compile = compileWith(options.Compilers)
 	p.wakers.New = func() any { return make(chan struct{}, 1) }
 	for i := range options.Devices {
 		p.devices = append(p.devices, &device{id: int32(i), limit: options.Memory})

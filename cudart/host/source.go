@@ -11,9 +11,12 @@ import (
 // compileFunc makes PTX of a module's source.
 type compileFunc func(m *kernels.Module) (*kernels.Compiled, error)
 
+// compiledFor is what the CPU device runs, whatever the pipeline is planned for.
+var compiledFor = kernels.Target{Capability: [2]int{9, 0}, PTX: true}
+
 func compileWith(compilers *kernels.Compilers) compileFunc {
 	return func(m *kernels.Module) (*kernels.Compiled, error) {
-		return compilers.Compile(context.Background(), m, kernels.Target{})
+		return compilers.Compile(context.Background(), m, compiledFor)
 	}
 }
 
