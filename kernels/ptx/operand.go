@@ -2,6 +2,8 @@
 
 package ptx
 
+import "strings"
+
 // operands reads a list up to the semicolon into the buffer.
 func (p *parser) operands(op Opcode) {
 	for p.err == nil {
@@ -218,7 +220,7 @@ func (p *parser) part() Part {
 	case "h1":
 		part = Half1
 	default:
-		if word[0] != 'b' && word[0] != 'h' {
+		if !strings.HasPrefix(word, "b") && !strings.HasPrefix(word, "h") {
 			p.fail(p.token.pos, ".%s is not a part of a register; expected .x, .y, .z, .w, or .b0 to .b3, .h0, .h1", short(word))
 		}
 	}

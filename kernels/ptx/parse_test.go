@@ -388,6 +388,7 @@ func TestErrors(t *testing.T) {
 		{in("@%q bra x;"), "7:2: %q is not a register that is declared here"},
 		{in("mov.b32 %r1, 0f12;"), "7:14: 0f12 is not a number; PTX writes 12, 0x1f, 017, 0b11, 1.5, 0f3F800000 and 0d3FF0000000000000"},
 		{in("mov.b32 %r1, 1/0;"), "7:15: division by zero in a constant"},
+		{in("mov.b32 %r1, %tid.%x;"), "7:18: . is not a part of a register; expected .x, .y, .z, .w, or .b0 to .b3, .h0, .h1"},
 		{in("mov.b32 %r1, %tid.q;"), "7:18: .q is not a part of a register; expected .x, .y, .z, .w, or .b0 to .b3, .h0, .h1"},
 		{in(".reg .b32 %x<2000000>;"), "7:11: more than 1048576 registers are declared in k"},
 		{in(".nothing;"), `7:1: ".nothing" is not a directive that a body can have; expected .reg, .shared, .local, .param, .loc or .pragma`},
