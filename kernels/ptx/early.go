@@ -12,8 +12,8 @@ import (
 const (
 	earlyMajor, earlyMinor = 7, 8 // the first ISA with griddepcontrol
 	earlyTarget            = 90
-	// The wait comes before everything else that a kernel does. Before it, the kernel lets the launch after it begin, which waits likewise.
-	earlyCode = "griddepcontrol.launch_dependents; griddepcontrol.wait; "
+	waitForLast            = "griddepcontrol.wait; "
+	beginNext              = "griddepcontrol.launch_dependents; "
 )
 
 // Waiting returns the text with every kernel made to wait, before it does anything else, until the launches before it have ended and what they
@@ -48,10 +48,13 @@ func Waiting(text string) (string, error) {
 	}
 	for _, id := range m.Entries() {
 		if f := &m.Functions[id]; len(f.Code) > 0 && !m.WaitsFirst(id) {
-			list = append(list, insertion{at: offset(f.Begin), text: earlyCode})
+			list = append(list, insertion{at: offset(f.Begin), text: waitForLast})
+			for _, p := range f.beginPlaces() {
+				list = append(list, insertion{at: offset(p), text: beginNext})
+			}
 		}
 	}
-	slices.SortFunc(list, func(a, b insertion) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(list, func(a, b insertion) int { return cmp.Compare(a.at, b.at) })
 	var b strings.Builder
 	done := 0
 	for _, i := range list {
@@ -61,6 +64,26 @@ func Waiting(text string) (string, error) {
 	}
 	b.WriteString(text[done:])
 	return b.String(), nil
+}
+
+// beginPlaces returns where a kernel lets the launch after it begin, which has no effect on what is computed: that one waits until this one has
+// ended. Blocks that begin and wait take time from those that still access memory, so that a kernel which does lets them begin at its ends,
+// while its last writes are on their way. Other kernels do so just after their own wait. Before it, the device would begin several launches
+// at once, and a graph of kernels that access memory is then slower than without any of this.
+func (f *Function) beginPlaces() []Position {
+	access := slices.ContainsFunc(f.Code, func(in Instruction) bool {
+		return in.Form.Op == OpCall || in.Form.Op.Class() == Memory && in.Form.Space() != Param
+	})
+	if !access {
+		return []Position{f.Begin}
+	}
+	var ends []Position
+	for i := range f.Code {
+		if in := &f.Code[i]; (in.Form.Op == OpRet || in.Form.Op == OpExit) && in.Guard == NoRegister {
+			ends = append(ends, in.Position)
+		}
+	}
+	return ends
 }
 
 // headWord returns the place and the text of the word after one of the directives that a module begins with. The text has been parsed.

@@ -29,18 +29,25 @@ func waits(t *testing.T, text string) map[string]bool {
 func TestWaitingComesBeforeAllElse(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"an instruction": {"\t.reg .b32 %r<2>;\n\tld.param.u32 %r1, [a];\n\tret;\n",
-			"\t.reg .b32 %r<2>;\n\tgriddepcontrol.launch_dependents; griddepcontrol.wait; ld.param.u32 %r1, [a];\n\tret;\n"},
+			"\t.reg .b32 %r<2>;\n\tgriddepcontrol.wait; griddepcontrol.launch_dependents; ld.param.u32 %r1, [a];\n\tret;\n"},
 		"a guard": {"\t.reg .pred %p;\n\t@%p /* @ */ bra END;\nEND: ret;\n",
-			"\t.reg .pred %p;\n\tgriddepcontrol.launch_dependents; griddepcontrol.wait; @%p /* @ */ bra END;\nEND: ret;\n"},
+			"\t.reg .pred %p;\n\tgriddepcontrol.wait; griddepcontrol.launch_dependents; @%p /* @ */ bra END;\nEND: ret;\n"},
 		"a loop": {"LOOP:\n\tbar.sync 0;\n\tbra LOOP;\n",
-			"griddepcontrol.launch_dependents; griddepcontrol.wait; LOOP:\n\tbar.sync 0;\n\tbra LOOP;\n"},
+			"griddepcontrol.wait; griddepcontrol.launch_dependents; LOOP:\n\tbar.sync 0;\n\tbra LOOP;\n"},
 		"a block": {"{ .reg .b32 %r; mov.u32 %r, 1; }\nret;\n",
-			"{ .reg .b32 %r; griddepcontrol.launch_dependents; griddepcontrol.wait; mov.u32 %r, 1; }\nret;\n"},
+			"{ .reg .b32 %r; griddepcontrol.wait; griddepcontrol.launch_dependents; mov.u32 %r, 1; }\nret;\n"},
+		"memory": {"\tst.global.u32 [v], 1;\n\tret;\n",
+			"\tgriddepcontrol.wait; st.global.u32 [v], 1;\n\tgriddepcontrol.launch_dependents; ret;\n"},
+		"memory of a block": {"\tst.shared.u32 [s], 1;\n\tret;\n",
+			"\tgriddepcontrol.wait; st.shared.u32 [s], 1;\n\tgriddepcontrol.launch_dependents; ret;\n"},
+		"several ends": {"\t.reg .pred %p;\n\t@%p ret;\n\tred.global.add.u32 [v], 1;\n\t@!%p bra END;\n\texit;\nEND: ret;\n",
+			"\t.reg .pred %p;\n\tgriddepcontrol.wait; @%p ret;\n\tred.global.add.u32 [v], 1;\n\t@!%p bra END;\n\tgriddepcontrol.launch_dependents; exit;\nEND: griddepcontrol.launch_dependents; ret;\n"},
+		"a call":            {"\tcall f;\n\tret;\n", "\tgriddepcontrol.wait; call f;\n\tgriddepcontrol.launch_dependents; ret;\n"},
 		"a wait of its own": {"griddepcontrol.wait;\nret;\n", "griddepcontrol.wait;\nret;\n"},
-		"a later wait":      {"bar.sync 0;\ngriddepcontrol.wait;\nret;\n", "griddepcontrol.launch_dependents; griddepcontrol.wait; bar.sync 0;\ngriddepcontrol.wait;\nret;\n"},
+		"a later wait":      {"bar.sync 0;\ngriddepcontrol.wait;\nret;\n", "griddepcontrol.wait; griddepcontrol.launch_dependents; bar.sync 0;\ngriddepcontrol.wait;\nret;\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			entry := ".visible .entry k(.param .u32 a)\n{\n"
+			entry := ".global .u32 v;\n.shared .u32 s;\n.func f() { ret; }\n.visible .entry k(.param .u32 a)\n{\n"
 			head := earlyHead
 			if strings.Contains(c.body, "griddepcontrol") {
 				head = ".version 8.1\n.target sm_90a\n.address_size 64\n"
