@@ -149,11 +149,14 @@ func (c *command) execute(w *worker) {
 		}
 		c = u
 	}
-	var crashed *crash
-	switch c.kind {
-	case cudart.RunBodies:
+	if c.kind == cudart.RunBodies {
 		c.runBodies(w)
 		return
+	}
+	w.doing.Store(c)
+	defer w.doing.Store(nil)
+	var crashed *crash
+	switch c.kind {
 	case cudart.RunHost:
 		c.function()
 	case cudart.Communicate:

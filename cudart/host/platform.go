@@ -298,6 +298,7 @@ func (p *pool) start(workers int, seed uint64) {
 		if seed != 0 {
 			w.order = seed*0x9e3779b97f4a7c15 + uint64(i) | 1
 		}
+		p.all = append(p.all, w)
 		p.group.Go(w.run)
 	}
 }

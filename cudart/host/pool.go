@@ -5,6 +5,7 @@ package host
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/dagrun/dagrun/dag"
@@ -31,19 +32,22 @@ func (t *tasks) pop() task {
 
 func level(p dag.Priority) int { return int(p) + 1 }
 
-// worker runs one thing at a time.
-type worker struct {
-	pool  *pool
-	share share
-	woken []*queue
-	queue [1]*queue
-	order uint64 // the state of its own random numbers, 0 unless timing is perturbed
-}
-
 // one returns a slice with one queue. It is valid until the next call.
 func (w *worker) one(q *queue) []*queue {
 	w.queue[0] = q
 	return w.queue[:]
+}
+
+// Running returns the labels of the commands that are running at this moment, in alphabetical order. It works while one of them hangs.
+func (p *Platform) Running() []string {
+	var labels []string
+	for _, w := range p.pool.all {
+		if c := w.doing.Load(); c != nil && c.label != "" {
+			labels = append(labels, c.label)
+		}
+	}
+	slices.Sort(labels)
+	return slices.Compact(labels)
 }
 
 // stop ends the workers. There must be no work left.

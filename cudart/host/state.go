@@ -266,6 +266,7 @@ type table struct {
 
 type pool struct {
 	workers int
+	all     []*worker
 	group   errgroup.Group
 
 	mu     sync.Mutex
@@ -278,6 +279,17 @@ type pool struct {
 
 	waiting [levels]atomic.Int32 // by level, how many tasks there are
 	helped  atomic.Int64         // nanoseconds that workers have spent on parts of other workers' commands
+}
+
+// worker runs one thing at a time.
+type worker struct {
+	pool  *pool
+	share share
+	woken []*queue
+	queue [1]*queue
+	order uint64 // the state of its own random numbers, 0 unless timing is perturbed
+	// doing is the command that it runs, nil between commands.
+	doing atomic.Pointer[command]
 }
 
 // share is a command whose parts several workers run.
