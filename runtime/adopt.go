@@ -43,10 +43,8 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 	if err := p.Synchronize(ctx); err != nil {
 		return err
 	}
-	if w.overlap {
-		if err := p.loadWaiting(ctx); err != nil {
-			return err
-		}
+	if err := p.loadForm(ctx, w.overlap); err != nil {
+		return err
 	}
 	wasPlan, wasOps, wasMode, wasThreads, wasOverlap, was := p.plan, p.ops, p.mode, p.options.Threads, p.overlap, p.instances
 	p.useCode(w.overlap)

@@ -34,6 +34,21 @@ func Fingerprints(g *dag.Graph) []string {
 	return prints
 }
 
+// eachInner visits the nodes of bodies that do work of their own, with their fingerprints.
+func eachInner(g *dag.Graph, visit func(n *dag.Node, print string)) {
+	g.EachGraph(func(g *dag.Graph, path []string) {
+		if len(path) == 0 {
+			return
+		}
+		prints := Fingerprints(g)
+		for i := range g.Nodes {
+			if n := &g.Nodes[i]; n.Control == nil {
+				visit(n, prints[i])
+			}
+		}
+	})
+}
+
 // nodeFacts is everything that decides how long a node takes.
 func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []byte {
 	place := func(b dag.BufferID) string {

@@ -43,7 +43,7 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 
 // Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
 // the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
-// be one of LearnOptions.Plan. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
+// be one of LearnOptions.Plan. Of a program with loops or branches it only measures nodes, those of bodies too. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
 // hazards unenforced, or with DebugProgress; CanLearn says so.
 func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	if err := p.CanLearn(); err != nil {
@@ -60,16 +60,22 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 			return nil, fmt.Errorf("learn with mode %s: only streams and graph can be chosen from", m)
 		}
 	}
+	if err := o.checkNumbers(); err != nil {
+		return nil, err
+	}
 	if o.Plan.Machine == nil {
 		o.Plan.Machine = MachineOf(p.platform)
 	}
-	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads), p.overlap}, left: o.Replays, began: time.Now()}
+	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads), p.overlap}, left: o.Replays + o.Extra, began: time.Now()}
 	l.known = MergeProfiles(o.Known, o.Plan.Profile)
 	l.learned.Samples, l.learned.Shares = make([][]float64, p.graph.Len()), make([][]float64, p.graph.Len())
+	p.learning.Store(true)
+	defer p.learning.Store(false)
 	if err := l.run(ctx); err != nil {
+		p.keepRunning()
 		return nil, err
 	}
-	l.learned.Replays = o.Replays - l.left
+	l.learned.Replays, l.learned.Settled = l.used(), o.Thorough
 	return &l.learned, nil
 }
 
@@ -86,8 +92,8 @@ func (p *Program) CanLearn() error {
 		return errors.New("replays are put into the caller's stream")
 	case p.options.Unsafe:
 		return errors.New("the plan leaves hazards unenforced, so that plans may differ in their results")
-	case p.bodies != nil:
-		return errors.New("the pipeline has loops or branches")
+	case p.bodies != nil && p.graph.Ranks > 1:
+		return errors.New("the pipeline has loops or branches, and several ranks")
 	case p.options.DebugProgress:
 		return errors.New("progress is tracked for debugging")
 	case p.mode == Built:
@@ -109,6 +115,9 @@ func (l *learner) run(ctx context.Context) error {
 	if l.p.graph.Ranks > 1 {
 		return l.together(ctx)
 	}
+	if l.p.bodies != nil {
+		return l.measureBodies(ctx)
+	}
 	if err := l.measureNodes(ctx); err != nil {
 		return err
 	}
@@ -128,29 +137,16 @@ func (l *learner) run(ctx context.Context) error {
 	return nil
 }
 
-// unknown returns the nodes whose duration is neither declared nor measured.
-func (l *learner) unknown() []dag.NodeID {
-	var nodes []dag.NodeID
-	for i := range l.p.graph.Nodes {
-		node := &l.p.graph.Nodes[i]
-		measured := false
-		if l.known != nil {
-			_, measured = l.known.Nodes[node.Name]
-		}
-		if !measured && !node.HasCost {
-			nodes = append(nodes, dag.NodeID(i))
-		}
-	}
-	return nodes
-}
-
 // measureNodes replays with timed events before and after each node. On one stream a node has the device to itself, so a plan for one
 // stream is used if there is time for it.
 func (l *learner) measureNodes(ctx context.Context) error {
 	unknown := l.unknown()
 	captured := len(l.o.Modes) == 1 && l.o.Modes[0] == Captured
-	if len(unknown) == 0 || captured && l.left < 2*(tracedReplays+1) {
+	if captured && l.left < 2*(tracedReplays+1) {
 		return nil // nodes are measured on streams, and who wants a graph should see one
+	}
+	if len(unknown) == 0 {
+		return l.watchFirst(ctx)
 	}
 	l.report("learn how long nodes take")
 	p := l.p
@@ -228,6 +224,23 @@ func (l *learner) measureNodes(ctx context.Context) error {
 		l.keepFormulas(unknown)
 	}
 	return nil
+}
+
+// watchFirst replays once with events around nodes, where nothing else tells which node hangs and no earlier run has compared plans.
+func (l *learner) watchFirst(ctx context.Context) error {
+	if _, tells := l.p.platform.(tellsRunning); tells || l.o.Runs > 0 || l.left <= FewestToCompare {
+		return nil
+	}
+	options := l.o.Plan
+	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
+	if serial, err := planner.New(ctx, l.p.graph, options); err == nil {
+		if err := l.p.adopt(ctx, way{serial, Streams, 1, l.p.overlap}); err != nil {
+			return err
+		}
+	}
+	_, took, err := l.p.traceCounted(ctx, 1, l.used(), l.o.Replays, l.o.Progress)
+	l.left, l.once = l.left-1, took
+	return err
 }
 
 // scaleNodes corrects the samples of nodes, which ran one after the other, by what a replay takes that is not measured: taking the times

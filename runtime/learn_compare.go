@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// compare makes plans with the durations known by now and times the most promising ones.
+// compare makes plans with the durations known by now and times the most promising ones: graphs before streams, because on some drivers a
+// process that has used several streams replays graphs more slowly.
 func (l *learner) compare(ctx context.Context) error {
 	l.report("plan with what was learned")
 	ways, awaited, err := l.candidates(ctx)
@@ -30,45 +31,70 @@ func (l *learner) compare(ctx context.Context) error {
 	}
 	l.step("planned")
 	share := l.left * 3 / 4 / (len(ways) + len(l.o.Modes)) // a quarter of the replays is kept for the best ways
-	if err := l.heats(ctx, ways, share); err != nil {
-		return err
+	var all []LearnedWay
+	for k, mode := range l.o.Modes {
+		begin, end := 0.0, 1.0 // the part of learning's time for this mode
+		if len(l.o.Modes) > 1 && k == 0 {
+			end = firstMode
+		} else if k > 0 {
+			begin = firstMode
+		}
+		part := func(of float64) float64 { return begin + of*(end-begin) }
+		others := l.left - l.left/(len(l.o.Modes)-k) // replays for the other modes
+		l.learned.Ways = nil
+		if err := l.heats(ctx, only(ways, mode), share, part(inHeats)); err != nil {
+			return err
+		}
+		if awaited != nil && (awaited.made() || !l.over(part(inHeats))) {
+			plan, err := awaited.plan()
+			if err != nil {
+				return err
+			}
+			more, err := l.waysOf(plan)
+			if err != nil {
+				return err
+			}
+			if err := l.heats(ctx, l.unlike(only(more, mode)), share, part(inHeats)); err != nil {
+				return err
+			}
+		}
+		l.step("timed most ways to replay, as " + mode.String())
+		l.sort()
+		if err := l.overlap(ctx); err != nil {
+			return err
+		}
+		if err := l.finals(ctx, others, part(1)); err != nil {
+			return err
+		}
+		all = append(all, l.learned.Ways...)
 	}
-	l.step("timed most ways to replay")
-	if awaited != nil && (awaited.made() || !l.over(inHeats)) {
-		plan, err := awaited.plan()
-		if err != nil {
-			return err
-		}
-		more, err := l.waysOf(plan)
-		if err != nil {
-			return err
-		}
-		if err := l.heats(ctx, l.promising(l.unlike(more)), share); err != nil {
-			return err
-		}
-	}
-	if len(l.learned.Ways) == 0 {
+	if l.learned.Ways = all; len(all) == 0 {
 		return nil
-	}
-	l.sort()
-	if err := l.overlap(ctx); err != nil {
-		return err
-	}
-	if err := l.finals(ctx); err != nil {
-		return err
 	}
 	l.step("timed the best ways again")
 	l.sort()
 	return l.fitPlain()
 }
 
-// heats times ways for the first time, with so many replays each.
-func (l *learner) heats(ctx context.Context, ways []LearnedWay, share int) error {
+// only returns the ways of one mode.
+func only(ways []LearnedWay, mode Mode) []LearnedWay {
+	var list []LearnedWay
+	for _, w := range ways {
+		if w.Mode == mode {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// heats times ways of one mode for the first time, with so many replays each, until so much of learning's time is over. The most promising
+// way is timed however long that takes. Where several in a row are slower than what is known already, the rest is not timed.
+func (l *learner) heats(ctx context.Context, ways []LearnedWay, share int, until float64) error {
 	const fewest = warmUp + rounds
+	behind := 0
 	for k := range ways {
-		first := !slices.ContainsFunc(l.learned.Ways, func(w LearnedWay) bool { return w.Mode == ways[k].Mode })
-		if l.left < fewest || !first && l.over(inHeats) { // the most promising way of each mode is timed however long that takes
-			continue
+		if l.left < fewest || len(l.learned.Ways) > 0 && l.over(until) || behind == mostBehind && !l.o.Thorough {
+			return nil
 		}
 		l.report(StageLearn)
 		if err := l.try(ctx, &ways[k], max(1, (share-warmUp)/rounds)); err != nil {
@@ -77,13 +103,19 @@ func (l *learner) heats(ctx context.Context, ways []LearnedWay, share int) error
 		if ways[k].Each.Count > 0 {
 			l.learned.Ways = append(l.learned.Ways, ways[k])
 		}
+		if behind++; ways[k].Each.Median <= finalWithin*l.best {
+			behind = 0
+		}
 	}
 	return nil
 }
 
-// candidates returns the plans to try, each as a graph and as streams, the most promising first. Graphs come before streams: on some drivers
-// a process that has used several streams replays graphs more slowly. If awaited is not nil, it is making another plan meanwhile.
+// candidates returns the plans to try, each as a graph and as streams: what earlier runs found best, and then the most promising. If awaited is
+// not nil, it is making another plan meanwhile. Later runs that must not replay more often than they were asked to compare no others.
 func (l *learner) candidates(ctx context.Context) (ways []LearnedWay, awaited *awaitedPlan, err error) {
+	if l.o.Runs > 0 && l.o.Extra == 0 {
+		return slices.Clone(l.o.Ways), nil, nil
+	}
 	plans, awaited, err := l.plans(ctx)
 	if err != nil {
 		return nil, awaited, err
@@ -95,7 +127,9 @@ func (l *learner) candidates(ctx context.Context) (ways []LearnedWay, awaited *a
 		}
 		ways = append(ways, more...)
 	}
-	return l.promising(ways), awaited, nil
+	kept := slices.Clone(l.o.Ways)
+	ways = slices.DeleteFunc(ways, func(w LearnedWay) bool { return slices.ContainsFunc(kept, w.same) })
+	return append(kept, l.promising(ways)...), awaited, nil
 }
 
 // waysOf returns the ways to replay a plan, with predictions.
@@ -112,7 +146,7 @@ func (l *learner) waysOf(plan *planner.Plan) ([]LearnedWay, error) {
 			counts = append(counts, n)
 		}
 		for _, threads := range counts {
-			w := LearnedWay{Plan: plan, Mode: mode, Threads: threads, Overlap: l.was.overlap}
+			w := LearnedWay{Plan: plan, Mode: mode, Threads: threads, Overlap: l.was.overlap && l.o.Overlap != OverlapAuto}
 			t, err := predict(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
 			if err != nil {
 				return nil, err
@@ -124,7 +158,7 @@ func (l *learner) waysOf(plan *planner.Plan) ([]LearnedWay, error) {
 	return ways, nil
 }
 
-// promising leaves out what is predicted to be much slower than the best, unless learning is thorough, and puts graphs first.
+// promising leaves out what is predicted to be much slower than the best, unless learning is thorough, and what earlier runs have timed.
 func (l *learner) promising(ways []LearnedWay) []LearnedWay {
 	best := math.Inf(1)
 	for k := range ways {
@@ -135,20 +169,22 @@ func (l *learner) promising(ways []LearnedWay) []LearnedWay {
 		k := 0
 		ways = slices.DeleteFunc(ways, func(w LearnedWay) bool {
 			k++
-			return k > mostTried || w.Predicted > hopeless*best && k > 4
+			return k <= min(l.o.Runs, enoughRuns)*mostTried || k > (1+min(l.o.Runs, enoughRuns))*mostTried || w.Predicted > hopeless*best && k > 4
 		})
 	}
-	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return int(b.Mode) - int(a.Mode) })
 	return ways
 }
 
 // unlike leaves out the ways that have been timed already.
 func (l *learner) unlike(ways []LearnedWay) []LearnedWay {
 	return slices.DeleteFunc(ways, func(w LearnedWay) bool {
-		return slices.ContainsFunc(l.learned.Ways, func(timed LearnedWay) bool {
-			return timed.Mode == w.Mode && timed.Threads == w.Threads && samePlan(timed.Plan, w.Plan)
-		})
+		return slices.ContainsFunc(l.learned.Ways, w.same)
 	})
+}
+
+// same reports whether two ways submit the same plan as the same and by as many threads.
+func (w LearnedWay) same(other LearnedWay) bool {
+	return other.Mode == w.Mode && other.Threads == w.Threads && samePlan(other.Plan, w.Plan)
 }
 
 // queues returns how many streams of a replay the device has hardware queues for. Streams that share a queue wait for each other, so a
@@ -335,19 +371,23 @@ func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 	return nil
 }
 
-// finals times the best ways again, in turn, so that changes over time affect all of them alike.
-func (l *learner) finals(ctx context.Context) error {
+// finals times the best ways again, in turn, so that changes over time affect all of them alike. It leaves so many replays for
+// others, and ends when so much of learning's time is over.
+func (l *learner) finals(ctx context.Context, others int, until float64) error {
 	ways := l.learned.Ways
+	if len(ways) == 0 {
+		return nil
+	}
 	close := 1
 	for close < min(mostFinal, len(ways)) && ways[close].Each.Median <= finalWithin*ways[0].Each.Median {
 		close++
 	}
 	samples := make([][]float64, close)
 	if close > 1 {
-		each := min(l.roundOf(ways[0].Each.Median), l.left/close/rounds-1)
+		each := min(l.roundOf(ways[0].Each.Median), (l.left-others)/close/rounds-1)
 		for range rounds {
 			for k := range close {
-				if each < 1 || l.over(1) {
+				if each < 1 || l.over(until) {
 					break
 				}
 				if err := l.p.adopt(ctx, ways[k].way()); err != nil {

@@ -19,7 +19,7 @@ const recordedLaunchUS = 0.54
 // whose durations are wanted.
 func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*TracedReplay, took time.Duration, err error) {
 	p, o := l.p, &l.o
-	done := o.Replays - l.left
+	done := l.used()
 	events := n
 	if p.options.Recorder != nil && p.hosts == nil && l.worthRecording(nodes) {
 		events = 0

@@ -23,9 +23,12 @@ const (
 	mostTried    = 12   // ways to replay that are timed
 	mostFinal    = 4    // ways to replay that are timed again, in turn
 	finalWithin  = 1.25 // times the best way: timed again
-	inHeats      = 0.6  // the part of learning's time in which ways are timed for the first time
+	mostBehind   = 3    // ways in a row that are slower than finalWithin: the rest is not timed
+	firstMode    = 0.7  // the part of learning's time for graphs, which are faster for most pipelines
+	inHeats      = 0.6  // the part of learning's time for each mode in which ways are timed for the first time
 	largestTried = 2000 // nodes of graphs for which more plans are made than the one that auto chooses
 	hopeless     = 2.0  // times the best prediction: not tried
+	enoughRuns   = 3    // that compare plans of a pipeline
 	disturbed    = 0.2  // spread of rounds, as a part of their median, above which something else seems to use the device
 )
 
@@ -35,9 +38,13 @@ func (l *learner) over(part float64) bool {
 	if l.o.For > 0 {
 		return time.Since(l.began) > spent(l.o.For)
 	}
-	used := l.o.Replays - l.left
-	extra := time.Since(l.began) - l.once - time.Duration(float64(used)*l.best*1e3)
-	return extra > spent(max(100*time.Millisecond, time.Duration(float64(l.o.Replays)*l.best*1e3/5)))
+	asked := min(l.used(), l.o.Replays)
+	extra := time.Since(l.began) - l.once - time.Duration(float64(asked)*l.best*1e3)
+	most := max(100*time.Millisecond, time.Duration(float64(l.o.Replays+l.o.After)*l.best*1e3/5))
+	if l.o.Runs > 0 && l.o.Extra == 0 {
+		most /= 4
+	}
+	return extra > spent(most)
 }
 
 func (l *learner) sort() {

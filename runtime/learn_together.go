@@ -121,7 +121,7 @@ func (l *learner) measureTogether(ctx context.Context) error {
 		return err
 	}
 	n := min(l.left, tracedReplays+1)
-	replays, took, err := l.p.traceCounted(ctx, n, l.o.Replays-l.left, l.o.Replays, l.o.Progress)
+	replays, took, err := l.p.traceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
 	l.left -= n
 	if err != nil {
 		return err

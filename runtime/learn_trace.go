@@ -29,8 +29,7 @@ func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress
 		p.latest.Store(t.in)
 		replay, err := t.replay(ctx)
 		if err != nil {
-			names := p.Running()
-			p.stuck.Store(&names)
+			p.keepRunning()
 			return nil, 0, err
 		}
 		if all = append(all, replay); i == 0 {
@@ -43,8 +42,8 @@ func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress
 // StageLearn is the stage of Options.Progress during the replays of learning.
 const StageLearn = "learn from replay"
 
-// Running returns the nodes that are running, such as one that hangs, while learning measures nodes. After learning was stopped, it returns
-// those that were running at that moment; nil at any other time.
+// Running returns the nodes that are running, such as one that hangs, while learning measures nodes, and on the CPU device also while it compares
+// plans. After learning was stopped, it returns those that were running at that moment; nil at any other time.
 func (p *Program) Running() []string {
 	if p == nil {
 		return nil
@@ -54,6 +53,11 @@ func (p *Program) Running() []string {
 	}
 	t := p.tracing.Load()
 	if t == nil {
+		if p.learning.Load() {
+			if tells, ok := p.platform.(tellsRunning); ok {
+				return tells.Running()
+			}
+		}
 		return nil
 	}
 	var names []string
@@ -70,6 +74,17 @@ func (p *Program) Running() []string {
 		}
 	}
 	return names
+}
+
+// tellsRunning is a platform that knows at any time which nodes are running.
+type tellsRunning interface{ Running() []string }
+
+// keepRunning notes which nodes are running, for Running.
+func (p *Program) keepRunning() {
+	if p.stuck.Load() == nil {
+		names := p.Running()
+		p.stuck.Store(&names)
+	}
 }
 
 // timeReplays replays n times as fast as it goes and returns the microseconds of one.

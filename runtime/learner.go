@@ -3,9 +3,11 @@
 package runtime
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -17,10 +19,18 @@ type LearnOptions struct {
 	// Known are durations that were learned before, by node name; nodes in it are not measured again. It may be nil. Recall finds
 	// them.
 	Known *planner.Profile
+	// Ways are those that earlier runs found best, and Runs is how many runs have compared plans. They are timed again, beside others that those
+	// runs had no time for. The program must replay by the first of them.
+	Ways []LearnedWay
+	Runs int
 	// Replays is how many replays may be used.
 	Replays int
+	// Extra is how many more may be used than anyone asked for, because contents are restored afterwards. They take time of learning.
+	Extra int
+	// After is how many replays follow those of Replays.
+	After int
 	// For limits the time of learning; when it is over, learning ends after the plan that it is timing. 0 means that learning may take
-	// 100 ms, or a fifth of the time of all the replays, longer than its replays would have taken with the best plan.
+	// 100 ms, or a fifth of the time of all the replays, longer than Replays would have taken with the best plan.
 	For time.Duration
 	// Modes are the modes to choose from: Streams, Captured or both. Empty means both.
 	Modes []Mode
@@ -34,15 +44,37 @@ type LearnOptions struct {
 	Progress func(stage string, done, total int)
 }
 
+// checkNumbers refuses numbers of replays and runs that cannot be, and ways without a plan.
+func (o *LearnOptions) checkNumbers() error {
+	const most = 1 << 40
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"Extra", o.Extra}, {"After", o.After}, {"Runs", o.Runs}, {"Replays", o.Replays}} {
+		if n.value < 0 || n.value > most {
+			return fmt.Errorf("learn with %s = %d: the number must be 0 to %d", n.name, n.value, most)
+		}
+	}
+	for k := range o.Ways {
+		if w := &o.Ways[k]; w.Plan == nil || w.Mode != Streams && w.Mode != Captured {
+			return fmt.Errorf("learn with way %d: it needs a plan, and to be replayed as streams or as a graph", k)
+		}
+	}
+	return nil
+}
+
 // Learned is the result of learning.
 type Learned struct {
-	Profile *planner.Profile // what was known, and the medians of what was measured
-	Samples [][]float64      // by node: the durations measured, in microseconds; nil for nodes that were not measured
-	Shares  [][]float64      // by node: the fractions of its device that it took while it ran, if the device tells; nil for others
-	First   []float64        // by node: the duration in the program's first replay, which includes one-time costs; nil if not measured
-	Ways    []LearnedWay     // what was measured, the best first
-	Replays int              // how many were used
-	Unquiet string           // why measurements cannot be relied on, in words; "" if they can
+	Profile *planner.Profile     // what was known, and the medians of what was measured
+	Samples [][]float64          // by node: the durations measured, in microseconds; nil for nodes that were not measured
+	Shares  [][]float64          // by node: the fractions of its device that it took while it ran, if the device tells; nil for others
+	Inner   map[string][]float64 // by name, of nodes in bodies: the durations measured, in microseconds
+	First   []float64            // by node: the duration in the program's first replay, which includes one-time costs; nil if not measured
+	Ways    []LearnedWay         // what was measured, the best first
+	Replays int                  // how many were used
+	Settled bool                 // so much was tried that later runs need not compare again
+	passes  map[string]int64     // that loops made
+	Unquiet string               // why measurements cannot be relied on, in words; "" if they can
 }
 
 // LearnedWay is one plan and one way to replay it.
@@ -71,15 +103,34 @@ type learner struct {
 	learned  Learned
 }
 
+// used is how many replays learning has used.
+func (l *learner) used() int { return l.o.Replays + l.o.Extra - l.left }
+
 func (l *learner) report(stage string) {
 	if l.o.Progress != nil {
-		l.o.Progress(stage, l.o.Replays-l.left, l.o.Replays)
+		l.o.Progress(stage, l.used(), l.o.Replays)
 	}
 }
 
 // step says in the log when a step of learning ended.
 func (l *learner) step(what string) {
 	l.p.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "first_replay", l.once.Round(100*time.Microsecond), "replays_left", l.left)
+}
+
+// unknown returns the nodes whose duration is neither declared nor measured.
+func (l *learner) unknown() []dag.NodeID {
+	var nodes []dag.NodeID
+	for i := range l.p.graph.Nodes {
+		node := &l.p.graph.Nodes[i]
+		measured := false
+		if l.known != nil {
+			_, measured = l.known.Nodes[node.Name]
+		}
+		if !measured && !node.HasCost {
+			nodes = append(nodes, dag.NodeID(i))
+		}
+	}
+	return nodes
 }
 
 // profile returns the known durations and the medians of the measured ones.
@@ -99,7 +150,15 @@ func (l *learner) profile() *planner.Profile {
 			profile.Shares[l.p.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
 		}
 	}
-	return MergeProfiles(profile, l.known)
+	for name, samples := range l.learned.Inner {
+		took := Summarize(slices.Clone(samples))
+		profile.Nodes[name], profile.Spreads[name] = took.Median, took.Spread
+	}
+	merged := MergeProfiles(profile, l.known)
+	if len(l.learned.passes) > 0 {
+		merged = merged.Merge(&planner.Profile{Passes: l.learned.passes})
+	}
+	return merged
 }
 
 func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads, w.Overlap} }

@@ -247,14 +247,14 @@ func (l *loader) findSymbols(ctx context.Context) error {
 	return nil
 }
 
-// loadWaiting loads the code whose kernels wait for the launches before them, besides the plain code.
-func (p *Program) loadWaiting(ctx context.Context) error {
-	if p.codes[1] != nil {
+// loadForm loads the plain code, or that whose kernels wait for the launches before them, besides the code in use.
+func (p *Program) loadForm(ctx context.Context, waiting bool) error {
+	if waiting && p.codes[1] != nil || !waiting && p.codes[0] != nil {
 		return nil
 	}
-	plain := p.code
+	code, overlap := p.code, p.overlap
 	p.code = nil
-	err := p.load(ctx, true)
-	p.code, p.overlap = plain, false
+	err := p.load(ctx, waiting)
+	p.code, p.overlap = code, overlap
 	return err
 }

@@ -105,6 +105,7 @@ type Program struct {
 	replays   atomic.Uint64
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
 	tracing   atomic.Pointer[tracer]   // while learning measures nodes; Running reads it likewise
+	learning  atomic.Bool
 	stuck     atomic.Pointer[[]string] // the nodes that were running when that was given up
 	callbacks sync.WaitGroup
 

@@ -21,10 +21,10 @@ import (
 type Recalled struct {
 	// Known are the durations that were measured often enough, of nodes that declare no cost; nil if there are none.
 	Known *planner.Profile
-	// Ways are the best plans that were found for the same options, as streams and as a graph; empty if no plans have been compared.
+	// Ways are the best that were found for the same options, the best first; empty if no plans have been compared.
 	Ways []LearnedWay
-	// Tried is how many ways to replay were compared.
-	Tried int
+	// Tried is how many ways to replay were compared, and Runs in how many runs.
+	Tried, Runs int
 	// Warnings say which files of the cache were ignored, and why.
 	Warnings []string
 
@@ -65,26 +65,41 @@ func (r *Recalled) warn(err error) {
 	}
 }
 
-// know makes a profile of durations. A single replay is a process's first one, in which nodes take longer, for reasons of their own.
+// know makes a profile of durations.
 func (r *Recalled) know(platform cudart.Platform, durations cache.Durations, replays int) {
-	profile := &planner.Profile{Machine: platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}, Spreads: map[string]float64{}}
+	profile := r.knownOf(durations, replays)
+	if len(profile.Nodes) > 0 {
+		profile.Machine = platform.Devices()[0].Name
+		r.Known = profile
+	}
+}
+
+// knownOf returns the durations that were measured often enough. A single replay is a process's first one, in which nodes take longer, for
+// reasons of their own.
+func (r *Recalled) knownOf(durations cache.Durations, replays int) *planner.Profile {
+	profile := &planner.Profile{Nodes: map[string]float64{}, Shares: map[string]float64{}, Spreads: map[string]float64{}}
+	take := func(node *dag.Node, samples []float64) bool {
+		if len(samples) < usedSamples || node.HasCost {
+			return false
+		}
+		took := Summarize(slices.Clone(samples))
+		profile.Nodes[node.Name], profile.Spreads[node.Name] = took.Median, took.Spread
+		return true
+	}
 	for i := range r.graph.Nodes {
 		node := &r.graph.Nodes[i]
 		samples := durations[r.prints[i]]
 		if first := durations[firstPrint(r.prints[i])]; replays == 1 && len(first) >= usedSamples {
 			samples = first
 		}
-		if len(samples) >= usedSamples && !node.HasCost {
-			took := Summarize(slices.Clone(samples))
-			profile.Nodes[node.Name], profile.Spreads[node.Name] = took.Median, took.Spread
+		if take(node, samples) {
 			if shares := durations[sharePrint(r.prints[i])]; len(shares) > 0 {
 				profile.Shares[node.Name] = min(1, Summarize(slices.Clone(shares)).Median)
 			}
 		}
 	}
-	if len(profile.Nodes) > 0 {
-		r.Known = profile
-	}
+	eachInner(r.graph, func(node *dag.Node, print string) { take(node, durations[print]) })
+	return profile
 }
 
 // firstPrint is the fingerprint of what a node does in the first replay of a process.
@@ -106,7 +121,7 @@ func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
 		replay += fmt.Sprintf(" of %d ranks", r.graph.Ranks)
 	}
 	prints := fmt.Sprint(r.prints)
-	return cache.Key("choice 1", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
+	return cache.Key("choice 2", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
 }
 
 // mostPlanStreams is how many streams a plan from the cache may have.
@@ -156,7 +171,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 		way.Predicted = t.MakespanUS
 		r.Ways = append(r.Ways, way)
 	}
-	r.Tried = choice.Tried
+	r.Tried, r.Runs = choice.Tried, choice.Runs
 	return nil
 }
 
@@ -204,25 +219,55 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 			took[print] = r.medians(r.prints[i], 1, func(node, _ int) (float64, bool) { return l.First[node], l.First[node] > 0 })
 		}
 	}
+	eachInner(r.graph, func(node *dag.Node, print string) {
+		if samples := l.Inner[node.Name]; len(samples) > 0 && took[print] == nil {
+			took[print] = samples
+		}
+	})
 	err := r.folder.KeepDurations(ctx, r.device, took, replace)
 	if len(l.Ways) == 0 || err != nil {
 		return err
 	}
-	choice := &cache.Choice{Pipeline: r.graph.Name, Device: r.device, At: time.Now().UTC(), Tried: len(l.Ways)}
-	for _, mode := range []Mode{Streams, Captured} {
-		k := slices.IndexFunc(l.Ways, func(w LearnedWay) bool { return w.Mode == mode }) // they are sorted
-		if k < 0 {
-			continue
-		}
-		w := &l.Ways[k]
+	choice := &cache.Choice{Pipeline: r.graph.Name, Device: r.device, At: time.Now().UTC(), Tried: len(l.Ways), Runs: 1}
+	if !replace {
+		choice.Runs += r.Runs
+		choice.Tried = max(choice.Tried, r.Tried)
+	}
+	if l.Settled {
+		choice.Runs = max(choice.Runs, enoughRuns)
+	}
+	for _, w := range worthKeeping(l.Ways, r.Ways) {
 		var text bytes.Buffer
 		if err := w.Plan.EncodeJSON(&text, r.graph); err != nil {
 			return err
 		}
-		choice.Ways = append(choice.Ways, cache.Way{Graph: mode == Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, Plan: text.Bytes()})
+		choice.Ways = append(choice.Ways, cache.Way{Graph: w.Mode == Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, Plan: text.Bytes()})
 	}
 	return r.folder.KeepChoice(ctx, r.key, choice)
 }
+
+// worthKeeping returns the best way of each mode, and those that are close to the best of all, which later runs compare again. The best
+// is the first, as it is in ways. Of a mode that was not compared, the best of earlier runs is kept.
+func worthKeeping(ways, earlier []LearnedWay) []LearnedWay {
+	var kept []LearnedWay
+	first := map[Mode]bool{}
+	for _, w := range ways {
+		if !first[w.Mode] || len(kept) < cache.MostWays-1 && w.Each.Median <= finalWithin*ways[0].Each.Median {
+			kept = append(kept, w)
+		}
+		first[w.Mode] = true
+	}
+	for _, w := range earlier {
+		if !first[w.Mode] {
+			kept = append(kept, w)
+		}
+		first[w.Mode] = true
+	}
+	return kept
+}
+
+// Settled reports whether so many runs have compared plans that the next one takes the best of them as it is.
+func (r *Recalled) Settled() bool { return r == nil || r.Runs >= enoughRuns }
 
 // medians are the samples of all nodes of one fingerprint: for each replay the median of those nodes.
 func (r *Recalled) medians(print string, replays int, sample func(node, replay int) (us float64, measured bool)) []float64 {

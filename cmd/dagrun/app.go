@@ -32,6 +32,7 @@ type app struct {
 	inputs         []input                              // files that were read
 	compilers      *kernels.Compilers                   // of modules in CUDA C; nil: nothing is compiled to see what kernels do
 	unfinished     func() []string                      // with --debug-progress: the nodes that a hang left
+	eachReplay     time.Duration                        // of the latest replays, 0 before any
 	running        func() []string                      // while nodes are measured: those that have begun and not ended
 	sanitize       sanitize                             // of the command's kernels
 	links          *host.Links                          // of CPU devices; nil: copies take what they take

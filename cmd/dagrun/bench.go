@@ -336,8 +336,10 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 		return nil, err
 	}
 	defer func() { err = closing(err, program) }()
-	if _, err := a.learn(ctx, auto.learning, program, auto.learning.replays(0, flags.iterations, false)); err != nil {
-		return nil, err
+	if l := auto.learning; l.within(flags.iterations, flags.iterations, true) || l.within(0, flags.iterations, false) {
+		if _, err := a.learn(ctx, auto.learning, program); err != nil {
+			return nil, err
+		}
 	}
 	a.progress.report(stageMeasure, 0, 0)
 	plan := program.Plan()

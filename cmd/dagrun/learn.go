@@ -29,10 +29,10 @@ func (a *app) cacheFlag(c *cobra.Command) {
 // a machine or a way to run for which learning is not meant.
 func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	f := a.flags
-	if own == nil || p.graph.HasControl() || a.place.Ranks > 1 && !a.ranksLearn(p) || f.learn == learnOff || f.plan != "" || f.machine != "" || own.alone || own.follow || a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff || f.inflight > 1 || f.replay == graphBuilt {
+	if own == nil || a.place.Ranks > 1 && (p.graph.HasControl() || !a.ranksLearn(p)) || f.learn == learnOff || f.plan != "" || f.machine != "" || own.alone || own.follow || a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff || f.inflight > 1 || f.replay == graphBuilt {
 		return nil
 	}
-	l := &learning{again: f.learn == learnAgain, onGPU: p.platform.Name() == "cuda"}
+	l := &learning{again: f.learn == learnAgain, onGPU: p.platform.Name() == "cuda", ranks: a.place.Ranks > 1, bodies: p.graph.HasControl()}
 	l.options = runtime.LearnOptions{Plan: p.options, Threads: f.threads, Replays: f.iterations + f.warmup, Progress: a.progress.report}
 	if !f.threaded {
 		l.options.Threads = 0
@@ -53,6 +53,7 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	if !l.again {
 		l.options.Known = l.recalled.Known
 		l.way = l.recalled.Best(f.iterations + f.warmup)
+		l.options.Runs = l.recalled.Runs
 	}
 	return l
 }
@@ -79,37 +80,49 @@ func (a *app) memoryMode() runtime.MemoryMode {
 	return runtime.Arena
 }
 
-// replays returns how many replays of a stage may be used for learning: none if plans have been compared before, or if this is not the
-// stage that has enough replays. Contents are restored after the warm-up, so that learning may lengthen it.
-func (l *learning) replays(warmup, iterations int, warming bool) int {
-	const enough = 16
+// within limits what is learned in a stage, and reports whether anything is: nothing if enough runs have compared plans, or if this is not the
+// stage that has enough replays. Contents are restored after the warm-up, so learning may lengthen it.
+func (l *learning) within(warmup, iterations int, warming bool) bool {
+	const enough, manyMore = 16, 1_000_000
 	switch {
-	case l == nil || l.way != nil || l.learned != nil:
-		return 0
+	case l == nil || l.way != nil && (l.recalled.Settled() || l.ranks) || l.learned != nil:
+		return false
 	case warming && warmup >= enough:
-		return warmup + iterations
-	case !warming:
-		return iterations
+		l.options.Replays, l.options.Extra, l.options.After = warmup, manyMore, iterations
+		if l.ranks {
+			l.options.Extra = iterations
+		}
+	case warming || iterations == 0 || l.way != nil && iterations < runtime.FewestToCompare:
+		return false
+	default:
+		l.options.Replays, l.options.Extra, l.options.After = iterations, 0, 0
 	}
-	return 0
+	return true
 }
 
-// learn uses up to n replays of a program, and keeps what they show. It returns how many it used.
-func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program, n int) (int, error) {
-	if n == 0 {
-		return 0, nil
-	}
+// learn uses replays of a program, and keeps what they show. It returns how many it used.
+func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program) (int, error) {
 	if err := program.CanLearn(); err != nil {
 		a.log.Info("nothing is learned", "because", err.Error())
 		return 0, nil
 	}
 	a.running = program.Running
-	l.options.Replays = n
+	if l.way != nil { // the other mode was compared before, and graphs are slower in a process that has used several streams
+		l.options.Modes, l.options.Ways = []runtime.Mode{l.way.Mode}, []runtime.LearnedWay{*l.way}
+		for k := range l.recalled.Ways {
+			if w := &l.recalled.Ways[k]; w != l.way && w.Mode == l.way.Mode {
+				l.options.Ways = append(l.options.Ways, *w)
+			}
+		}
+	}
 	learned, err := program.Learn(ctx, l.options)
 	if err != nil {
 		return 0, err
 	}
 	l.learned = learned
+	if len(learned.Ways) > 0 {
+		a.eachReplay = time.Duration(learned.Ways[0].Each.Median * 1e3)
+	}
 	for _, w := range learned.Ways {
 		a.log.Info("compared", "strategy", w.Plan.Strategy, "streams", len(w.Plan.Streams), "replay", w.Mode.String(), "threads", w.Threads, "overlap", w.Overlap,
 			"us", fmt.Sprintf("%.1f", w.Each.Median), "predicted_us", fmt.Sprintf("%.1f", w.Predicted))
@@ -122,20 +135,31 @@ func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program, 
 
 // settle compares the time of a replay with its time when the plan was chosen, and corrects the durations that were learned. If the times
 // differ too much, the next run compares plans again. took is the time of the replays after learning.
-func (a *app) settle(ctx context.Context, l *learning, replays int, took time.Duration) {
+func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program, replays int, took time.Duration) {
 	const enough = 20
+	l := p.learning
 	if l == nil || replays < enough {
 		return
 	}
 	us := float64(took.Nanoseconds()) / 1e3 / float64(replays)
-	way := l.way
-	if way == nil && l.learned != nil && len(l.learned.Ways) > 0 {
+	if p.graph.HasControl() {
+		loops, err := program.Loops(ctx)
+		if err == nil {
+			err = l.recalled.CorrectBodies(ctx, program, us, loops, l.options)
+		}
+		if err != nil && ctx.Err() == nil {
+			a.warn("what was learned is not corrected: %v", err)
+		}
+		return
+	}
+	way, compared := l.way, l.learned != nil && len(l.learned.Ways) > 0
+	if compared {
 		way = &l.learned.Ways[0]
 	}
 	if err := l.recalled.Correct(ctx, way, us, l.options); err != nil && ctx.Err() == nil {
 		a.warn("what was learned is not corrected: %v", err)
 	}
-	if l.way == nil || !l.way.Drifted(us) {
+	if l.way == nil || compared || !l.way.Drifted(us) {
 		return
 	}
 	a.log.Info("replays take another time than when the plan was chosen; the next run compares plans again", "us", fmt.Sprintf("%.1f", us), "then_us", fmt.Sprintf("%.1f", l.way.Each.Median))
@@ -194,16 +218,17 @@ func (l *learning) report() *learnReport {
 	if l.options.Known != nil {
 		r.Known = len(l.options.Known.Nodes)
 	}
-	if l.way != nil {
+	if l.way != nil && (l.learned == nil || len(l.learned.Ways) == 0) {
 		r.From, r.Tried, r.Ways = "cache", l.recalled.Tried, append(r.Ways, reportWay(l.way))
 	}
 	if l.learned != nil {
-		r.Replays, r.Unquiet, r.Tried = l.learned.Replays, l.learned.Unquiet, len(l.learned.Ways)
+		r.Replays, r.Unquiet, r.Tried = l.learned.Replays, l.learned.Unquiet, max(r.Tried, len(l.learned.Ways))
 		for i, samples := range l.learned.Samples {
 			if len(samples) > 0 || l.learned.First != nil && l.learned.First[i] > 0 {
 				r.Measured++
 			}
 		}
+		r.Measured += len(l.learned.Inner)
 		for k := range l.learned.Ways {
 			r.From = "replays"
 			r.Ways = append(r.Ways, reportWay(&l.learned.Ways[k]))

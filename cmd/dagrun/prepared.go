@@ -46,6 +46,8 @@ type learning struct {
 	learned  *runtime.Learned    // nil if nothing was learned
 	again    bool
 	onGPU    bool
+	ranks    bool // there are several
+	bodies   bool // the pipeline has loops or branches
 }
 
 // opened is a platform with its description.

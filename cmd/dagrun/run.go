@@ -147,7 +147,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 func (a *app) programOptions(l *learning) runtime.Options {
 	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
 	o.Overlap = a.overlap()
-	if l != nil && l.way == nil && l.onGPU {
+	if l != nil && l.way == nil && l.onGPU && !l.bodies {
 		o.Recorder = &cupti.Late{}
 	}
 	switch {
@@ -160,7 +160,7 @@ func (a *app) programOptions(l *learning) runtime.Options {
 		o.Mode = runtime.Captured
 	case a.flags.replay == graphBuilt:
 		o.Mode = runtime.Built
-	case a.flags.replay == graphAuto && a.flags.chosen && (l == nil || a.flags.iterations < runtime.FewestToCompare):
+	case a.flags.replay == graphAuto && a.flags.chosen && (l == nil || l.bodies || a.flags.iterations < runtime.FewestToCompare):
 		o.Mode = runtime.Auto // learning does not choose the mode
 	}
 	return o
@@ -263,9 +263,11 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		run = func(ctx context.Context, _, n int) error { return program.RunAlone(ctx, n) }
 	}
 	if warmup := a.flags.warmup; warmup > 0 {
-		used, err := a.learn(ctx, p.learning, program, p.learning.replays(warmup, a.flags.iterations, true))
-		if err != nil {
-			return nil, err
+		used := 0
+		if p.learning.within(warmup, a.flags.iterations, true) {
+			if used, err = a.learn(ctx, p.learning, program); err != nil {
+				return nil, err
+			}
 		}
 		if err := run(ctx, used, warmup); err != nil {
 			return nil, err
@@ -278,9 +280,11 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		return nil, err
 	}
 	start := time.Now()
-	used, err := a.learn(ctx, p.learning, program, p.learning.replays(a.flags.warmup, a.flags.iterations, false))
-	if err != nil {
-		return nil, err
+	used := 0
+	if p.learning.within(a.flags.warmup, a.flags.iterations, false) {
+		if used, err = a.learn(ctx, p.learning, program); err != nil {
+			return nil, err
+		}
 	}
 	learned := time.Now()
 	if err := run(ctx, used, a.flags.iterations); err != nil {
@@ -288,7 +292,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	}
 	took, rest := time.Since(start), time.Since(learned)
 	a.noteQueues(ctx, p, own, program)
-	a.settle(ctx, p.learning, a.flags.iterations-used, rest)
+	a.settle(ctx, p, program, a.flags.iterations-used, rest)
 	plan := program.Plan()
 	if own.savePlan != "" && plan != p.plan { // learning has chosen another one
 		if err := a.savePlan(ctx, own.savePlan, plan, p.graph); err != nil {
@@ -371,9 +375,12 @@ func (a *app) preparing(stage string, done, total int) {
 const lead = 100 * time.Millisecond
 
 // replay continues from the replays that are done up to replay number n, in batches of about lead each. The first batch is a single
-// replay, because its duration is not known yet and predictions can be far off.
+// replay if no replay has been timed yet, because predictions can be far off.
 func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int) error {
 	stretch := 1
+	if a.eachReplay > 0 {
+		stretch = int(lead / max(a.eachReplay, time.Microsecond))
+	}
 	for done < n {
 		a.progress.report(stageReplay, done, n)
 		stretch = max(1, min(stretch, n-done))
@@ -382,8 +389,8 @@ func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int)
 			return err
 		}
 		done += stretch
-		each := time.Since(start) / time.Duration(stretch)
-		stretch = min(8*stretch, int(lead/max(each, 1)))
+		a.eachReplay = time.Since(start) / time.Duration(stretch)
+		stretch = min(8*stretch, int(lead/max(a.eachReplay, 1)))
 	}
 	a.progress.report(stageReplay, n, n)
 	return nil

@@ -28,7 +28,7 @@ func TestSavePlanWritesThePlanThatRan(t *testing.T) {
 		require.NoError(t, json.Unmarshal(out.Bytes(), &ran))
 		return ran
 	}
-	for _, from := range []string{"replays", "cache"} {
+	for _, from := range []string{"replays", "replays", "replays", "cache"} {
 		ran := run("--iterations", "300", "--save-plan", saved)
 		require.Equal(t, from, ran.Learning.From)
 		text, err := os.ReadFile(saved)

@@ -22,7 +22,8 @@ type Choice struct {
 	Device   string    `json:"device"`
 	At       time.Time `json:"at"`
 	Tried    int       `json:"tried"` // how many ways to replay it were measured
-	Ways     []Way     `json:"ways"`  // the best as streams and the best as a graph, in this order, where both were measured
+	Runs     int       `json:"runs"`  // how many runs compared them
+	Ways     []Way     `json:"ways"`  // the best, as streams and as a graph, and those that are close to it
 }
 
 // Way is a plan and how it was replayed.
@@ -36,10 +37,13 @@ type Way struct {
 	Plan     json.RawMessage `json:"plan"`
 }
 
+// MostWays is how many ways to replay a choice has at most.
+const MostWays = 4
+
 const (
-	choiceVersion = 1
-	mostWays      = 4
+	choiceVersion = 2
 	mostThreads   = 256
+	mostRuns      = 1_000_000
 )
 
 type choiceFile struct {
@@ -50,7 +54,7 @@ type choiceFile struct {
 
 // check refuses a choice that no dagrun could have made.
 func (c *Choice) check() error {
-	if len(c.Ways) == 0 || len(c.Ways) > mostWays || c.Tried < 0 {
+	if len(c.Ways) == 0 || len(c.Ways) > MostWays || c.Tried < 0 || c.Runs < 0 || c.Runs > mostRuns {
 		return fmt.Errorf("%w: it has %d ways to replay", ErrDamaged, len(c.Ways))
 	}
 	for _, w := range c.Ways {

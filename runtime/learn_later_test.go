@@ -1,0 +1,106 @@
+// Tests of learning in later runs: close plans are compared again, until enough runs have compared them.
+
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/cache"
+)
+
+// later is a run of a graph that replays as a cache says, and learns again from so many replays and extra ones.
+func later(t *testing.T, folder *cache.Folder, replays, extra int) (*runtime.Recalled, *runtime.Learned) {
+	t.Helper()
+	g := carrying(t)
+	platform, err := host.Open(host.Options{CheckOrder: true})
+	require.NoError(t, err)
+	defer platform.Close()
+	o := runtime.LearnOptions{Replays: replays, Extra: extra, For: time.Hour, Plan: planner.Options{Machine: runtime.MachineOf(platform)}}
+	o.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
+	recalled := runtime.Recall(g, platform, folder, o, runtime.Arena)
+	require.Empty(t, recalled.Warnings)
+	o.Known, o.Runs, o.Ways = recalled.Known, recalled.Runs, recalled.Ways
+	plan, mode := (*planner.Plan)(nil), runtime.Streams
+	if best := recalled.Best(replays); best != nil {
+		plan, mode = best.Plan, best.Mode
+	} else {
+		plan, err = planner.New(context.Background(), g, o.Plan)
+		require.NoError(t, err)
+	}
+	p, err := runtime.New(context.Background(), g, plan, platform, runtime.Options{Mode: mode})
+	require.NoError(t, err)
+	learned, err := p.Learn(context.Background(), o)
+	require.NoError(t, err)
+	require.EqualValues(t, learned.Replays, p.Replays())
+	require.NoError(t, p.Close())
+	require.NoError(t, recalled.Keep(context.Background(), learned, false))
+	return recalled, learned
+}
+
+func TestLaterRunsCompareCloseWaysAgain(t *testing.T) {
+	folder := cache.Open(t.TempDir())
+	recalled, learned := later(t, folder, 300, 0)
+	require.Zero(t, recalled.Runs)
+	require.False(t, recalled.Settled())
+	first := len(learned.Ways)
+	require.Greater(t, first, 2)
+	for run := range 2 {
+		recalled, learned = later(t, folder, 300, 0)
+		require.Equal(t, run+1, recalled.Runs)
+		require.False(t, recalled.Settled())
+		require.LessOrEqual(t, len(recalled.Ways), cache.MostWays)
+		require.Len(t, learned.Ways, len(recalled.Ways), "where the user asked for every replay, only ways that were close are compared")
+		for _, w := range learned.Ways {
+			require.Positive(t, w.Each.Count)
+		}
+	}
+	recalled, _ = later(t, folder, 300, 0)
+	require.Equal(t, 3, recalled.Runs)
+	require.True(t, recalled.Settled())
+	require.Equal(t, first, recalled.Tried)
+}
+
+// With contents that are restored afterwards, learning may replay more often than it was asked to, and later runs try other plans too.
+func TestExtraReplaysAreUsedBeyondThoseAskedFor(t *testing.T) {
+	folder := cache.Open(t.TempDir())
+	_, few := later(t, folder, 20, 0)
+	require.LessOrEqual(t, few.Replays, 20)
+	folder = cache.Open(t.TempDir())
+	recalled, many := later(t, folder, 20, 100_000)
+	require.Empty(t, recalled.Ways)
+	require.Greater(t, many.Replays, 20)
+	require.Greater(t, len(many.Ways), len(few.Ways))
+	recalled, again := later(t, folder, 20, 100_000)
+	require.NotEmpty(t, recalled.Ways)
+	require.GreaterOrEqual(t, len(again.Ways), len(recalled.Ways))
+}
+
+// A way that the cache holds may overlap launches, while another one does not: the program loads both forms of the code.
+func TestLaterRunsChangeTheFormOfTheCode(t *testing.T) {
+	g := overlapChain(t)
+	ctx := context.Background()
+	plan, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	device := overlappingDevice(t)
+	p, err := runtime.New(ctx, g, plan, device, runtime.Options{Overlap: runtime.OverlapOn})
+	require.NoError(t, err)
+	ways := []runtime.LearnedWay{{Plan: plan, Threads: 1, Overlap: true}, {Plan: plan, Threads: 1}}
+	learned, err := p.Learn(ctx, runtime.LearnOptions{Replays: 100, Overlap: runtime.OverlapAuto, Ways: ways, Runs: 1, For: time.Hour, Modes: []runtime.Mode{runtime.Streams}})
+	require.NoError(t, err)
+	forms := map[bool]bool{}
+	for _, w := range learned.Ways {
+		forms[w.Overlap] = true
+	}
+	require.Len(t, forms, 2)
+	_, on := p.Overlaps()
+	require.Equal(t, learned.Ways[0].Overlap, on)
+	require.NoError(t, p.Run(ctx, 3))
+	require.NoError(t, p.Close())
+}
