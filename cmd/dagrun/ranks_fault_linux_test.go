@@ -323,6 +323,87 @@ func TestARankKilledWhileSaving(t *testing.T) {
 	require.NotContains(t, names, "rest.1.npy", "it was to be saved later")
 }
 
+// learn lets all ranks of a crew run and learn with a cache folder.
+func (c *crew) learn(cache string) {
+	c.write("ranks.yaml", rankFile)
+	var all []*process
+	for rank := range c.ranks {
+		all = append(all, c.start(rank, c.at, "ranks.yaml", "--cache-dir", cache, "--iterations", "40"))
+	}
+	for _, p := range all {
+		<-p.ended
+		require.True(c.t, p.cmd.ProcessState.Success(), p.said())
+		require.NotContains(c.t, p.said(), "learned", "a warning about the cache")
+	}
+	for _, name := range c.whole() {
+		require.NoError(c.t, os.Remove(filepath.Join(c.dir, name)))
+	}
+}
+
+// filesOf returns what is in each file of a folder.
+func (c *crew) filesOf(folder string) map[string]string {
+	all := map[string]string{}
+	require.NoError(c.t, filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[path] = string(data)
+		return err
+	}))
+	return all
+}
+
+// The first replays of ranks that learn measure the nodes one by one.
+func TestARankKilledWhileNodesAreMeasured(t *testing.T) {
+	c := newCrew(t, 3, rankFile)
+	cache := filepath.Join(c.dir, "cache")
+	c.learn(cache)
+	known := c.filesOf(cache)
+	require.NotEmpty(t, known)
+	c.write("ranks.yaml", hangFile)
+	var all []*process
+	for rank := range 3 {
+		all = append(all, c.start(rank, c.at, "ranks.yaml", "-v", "--cache-dir", cache, "--iterations", "40"))
+	}
+	c.waitFor("they wait in a collective", func() bool { return unread(t, all[2].cmd.Process.Pid) == 2 }, all...)
+	for _, p := range all {
+		require.NotContains(t, p.said(), "nothing is learned")
+		require.NotContains(t, p.said(), "measured nodes")
+	}
+	all[2].kill()
+	want := fmt.Sprintf(`rank 2 of 3 \(host %s\) has ended before the others were finished`, c.host())
+	all[0].ends(statusDevice, want)
+	all[1].ends(statusDevice, want)
+	require.Empty(t, c.whole())
+	require.Equal(t, known, c.filesOf(cache))
+	c.learn(cache)
+}
+
+// After the nodes have been measured, ranks that learn compare plans.
+func TestARankKilledWhilePlansAreCompared(t *testing.T) {
+	c := newCrew(t, 3, rankFile)
+	cache := filepath.Join(c.dir, "cache")
+	c.learn(cache)
+	known := c.filesOf(cache)
+	c.write("ranks.yaml", strings.Replace(hangFile, "args: [600000000], after: [first], when: rank == 2", "args: [20000], after: [first]", 1))
+	var all []*process
+	for rank := range 3 {
+		all = append(all, c.start(rank, c.at, "ranks.yaml", "-v", "--cache-dir", cache, "--iterations", "1000000"))
+	}
+	for _, p := range all {
+		c.waitFor("it has measured its nodes", func() bool { return strings.Contains(p.said(), "measured nodes") }, all...)
+		require.NotContains(t, p.said(), "dagrun: compared", "comparing takes longer than this test needs to see that it has begun")
+	}
+	all[1].kill()
+	want := fmt.Sprintf(`rank 1 of 3 \(host %s\) has ended before the others were finished`, c.host())
+	all[0].ends(statusDevice, want)
+	all[2].ends(statusDevice, want)
+	require.Empty(t, c.whole())
+	require.Equal(t, known, c.filesOf(cache))
+	c.learn(cache)
+}
+
 func TestARankWithAnotherFile(t *testing.T) {
 	c := newCrew(t, 3, rankFile)
 	c.write("other.yaml", strings.Replace(rankFile, "name: first", "name: sum.3", 1))
