@@ -66,7 +66,7 @@ func TestTheJobSetOfTheScalingPageStartsRanks(t *testing.T) {
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	env := append(os.Environ(), "DAGRUN_SECRET=a secret of this test", "DAGRUN_CACHE_DIR=off")
+	env := append(os.Environ(), "DAGRUN_SECRET=a secret of this test", "DAGRUN_CACHE=off")
 	given := map[string]string{}
 	for _, v := range container.Env {
 		given[v.Name] = v.Value
