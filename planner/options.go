@@ -21,6 +21,7 @@ type Options struct {
 	Devices         int            // for SpreadGraph: how many devices there are; 0: 1
 	Spread          string         // for SpreadGraph: "auto" (also ""), or one of SpreadPolicies
 	Spill           bool           // for SpreadGraph: where no placement fits, data may leave the devices for a while
+	Offsets         []int64        // by buffer: where it lies on its device, if no two that lie there are in use at once; for graphs of SpillGraph
 	SingleUseEvents bool           // one event per record, for programs submitted by several threads
 }
 

@@ -116,10 +116,18 @@ func (r *request) predict(plan *Plan) error {
 	if err != nil {
 		return err
 	}
+	if r.laidOut(plan, kept) {
+		return r.simulate(plan)
+	}
 	if err := layout.Memory(r.ctx, r.g, plan, kept, r.o.Effort); err != nil {
 		return err
 	}
 	return r.simulate(plan)
+}
+
+// laidOut places buffers as the options say, and reports whether they do and that is right for the plan.
+func (r *request) laidOut(plan *Plan, kept []bool) bool {
+	return len(r.o.Offsets) == len(r.g.Buffers) && !r.o.KeepAll && layout.At(r.g, plan, kept, r.o.Offsets) == nil && Verify(r.g, plan) == nil
 }
 
 func (r *request) simulate(plan *Plan) error {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
@@ -24,7 +25,8 @@ var ErrCannotSpill = spread.ErrCannotSpill
 
 // SpillGraph makes a graph that fits within Options.MemoryCap, or within what a device of the machine has, by copies to host memory and back.
 // It returns nil if a plan of the graph fits as it is: nothing is ever spilled without need. [VerifySpread] has proved that the results are the
-// same, bit by bit. Plan and run the Graph of the result like any other, with the same options and the same memory cap.
+// same, bit by bit. Plan and run the Graph of the result like any other, with the same options, the same memory cap, and its Offsets as
+// Options.Offsets: then every plan fits.
 //
 // Errors match ErrCannotSpill, ErrBadOption, or the context's error. An ErrCannotSpill also matches ErrMemoryCap.
 func SpillGraph(ctx context.Context, g *dag.Graph, o Options) (*Spread, error) {
@@ -135,7 +137,7 @@ func (s *spilling) made() (*Spread, error) {
 	if s.fits() {
 		return nil, nil
 	}
-	_, refused := New(s.r.ctx, s.base.Graph, s.options(s.keep, s.r.o.Effort))
+	refused := s.refused()
 	switch {
 	case refused == nil:
 		return nil, nil
@@ -149,6 +151,28 @@ func (s *spilling) made() (*Spread, error) {
 		return nil, &cannotSpill{err, refused}
 	}
 	return best, err
+}
+
+// refused is why no plan of the base fits; nil if one does. Where no plan can fit, none is made.
+func (s *spilling) refused() error {
+	o := s.options(s.keep, s.r.o.Effort)
+	r, err := newRequest(s.r.ctx, s.base.Graph, o)
+	if err != nil {
+		return err
+	}
+	kept, err := keptBy(r.g, r.o)
+	if err != nil {
+		return err
+	}
+	least, err := layout.Least(r.g, kept)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(least, func(p layout.Peak) bool { return p.Arena > s.limit }) {
+		return r.refuse(least, AnyPlan)
+	}
+	_, err = New(s.r.ctx, s.base.Graph, o)
+	return err
 }
 
 // cannotSpill joins the reason why spilling is not enough with why the graph does not fit as it is.
@@ -174,8 +198,21 @@ func (s *spilling) fits() bool {
 
 // judgedSpill is a spilled graph with what its plan promises.
 type judgedSpill struct {
-	made *Spread
-	us   float64
+	made      *Spread
+	us        float64
+	everyPlan bool // that keeps the dependencies fits: what a node's memory is used for before and after follows from them
+}
+
+// plan plans a spilled graph.
+func (s *spilling) plan(made *Spread, effort Effort) (*Plan, error) {
+	o := s.options(s.kept(made), effort)
+	o.Offsets = made.Offsets
+	return New(s.r.ctx, made.Graph, o)
+}
+
+// liesAt reports whether all buffers of a plan lie at some offsets.
+func liesAt(p *Plan, offsets []int64) bool {
+	return offsets != nil && !slices.ContainsFunc(p.Memory, func(m Placement) bool { return m.Offset != offsets[m.Buffer] })
 }
 
 // search makes the graphs of the most promising ways, plans them, and keeps the fastest. Where none can be laid out within the limit, it aims
@@ -201,7 +238,7 @@ func (s *spilling) search() (*Spread, error) {
 			if err != nil {
 				return nil, err
 			}
-			planned, err := New(s.r.ctx, made.Graph, s.options(s.kept(made), Quick))
+			planned, err := s.plan(made, Quick)
 			if errors.Is(err, ErrMemoryCap) {
 				refused = fmt.Errorf("%w: no layout was found for what is on the device at once: %w", ErrCannotSpill, err)
 				continue
@@ -209,14 +246,18 @@ func (s *spilling) search() (*Spread, error) {
 			if err != nil {
 				return nil, err
 			}
-			judged = append(judged, judgedSpill{made, planned.Stats.MakespanUS})
+			judged = append(judged, judgedSpill{made, planned.Stats.MakespanUS, liesAt(planned, made.Offsets)})
 			if s.base.Graph.Len() > mostSimulated {
 				break
 			}
 		}
 		slices.SortStableFunc(judged, func(a, b judgedSpill) int { return cmp.Compare(a.us, b.us) })
-		for _, j := range judged { // the plan that is run is made with all the effort that was asked for
-			if _, err := New(s.r.ctx, j.made.Graph, s.options(s.kept(j.made), s.r.o.Effort)); err == nil {
+		for _, j := range judged {
+			if j.everyPlan {
+				return s.finish(j)
+			}
+			j.made.Offsets = nil
+			if _, err := s.plan(j.made, s.r.o.Effort); err == nil { // as the plan that is run will be made
 				return s.finish(j)
 			} else if !errors.Is(err, ErrMemoryCap) {
 				return nil, err
@@ -249,6 +290,7 @@ func (s *spilling) take(p *spread.SpillProblem, order []dag.NodeID, list []Resid
 	}
 	joined := *s.base
 	joined.Graph, joined.Nodes, joined.Buffers, joined.Spilled, joined.Order = made.Graph, made.Nodes, made.Buffers, made.Spilled, made.Order
+	joined.Offsets = made.Offsets
 	joined.Stats.Spills, joined.Stats.Reloads, joined.Stats.SpilledBytes = made.Stats.Spills, made.Stats.Reloads, made.Stats.SpilledBytes
 	if len(s.base.At) > 0 { // parts of the pieces that the placement made
 		for k, at := range joined.Buffers {

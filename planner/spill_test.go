@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/planted"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
@@ -99,6 +100,28 @@ func TestSpillsAgreeWithBruteForce(t *testing.T) {
 	require.Greater(t, moved, int(spreadCases())/5)
 	require.Greater(t, refused, int(spreadCases())/2)
 	require.Greater(t, right, int(spreadCases())/20)
+}
+
+// What a node's memory was used for before, it waits for in every plan. So no plan has to look for a layout.
+func TestSpilledGraphsFitWithEveryStrategy(t *testing.T) {
+	for _, in := range []plantest.SpillInstance{{Family: "cholesky", Size: 6, US: 20, Tiles: 9}, {Family: "fft", Size: 8, US: 20, Tiles: 6}, {Family: "random", Size: 48, US: 20, Seed: 2, Tiles: 8}} {
+		g := in.Graph(t)
+		o := Options{MemoryCap: in.Tiles * plantest.BlockBytes}
+		s, err := SpillGraph(context.Background(), g, o)
+		require.NoError(t, err)
+		o.Offsets = s.Offsets
+		require.Len(t, o.Offsets, len(s.Graph.Buffers))
+		for _, o.Strategy = range Strategies() {
+			p, err := New(context.Background(), s.Graph, o)
+			require.NoError(t, err, o.Strategy)
+			require.True(t, liesAt(p, s.Offsets), o.Strategy)
+			require.LessOrEqual(t, p.Stats.PeakDeviceBytes, o.MemoryCap)
+		}
+		o.Offsets = make([]int64, len(s.Offsets)) // what cannot be is not taken
+		p, err := New(context.Background(), s.Graph, o)
+		require.NoError(t, err)
+		require.False(t, liesAt(p, o.Offsets))
+	}
 }
 
 // judgeSwaps changes the order of a node and one that comes soon after it. The proof must refuse that if, and only if, something else is computed.

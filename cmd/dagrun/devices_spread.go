@@ -70,7 +70,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 	}
 	defer func() {
 		if a.spread != nil && len(a.spread.Spilled) > 0 {
-			options.MemoryCap = o.MemoryCap
+			options.MemoryCap, options.Offsets = o.MemoryCap, a.spread.Offsets
 		}
 	}()
 	if o.Devices <= 1 {

@@ -211,6 +211,9 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 	} else {
 		o.MemoryCap = a.unseenCap
 	}
+	if a.spread != nil {
+		o.Offsets = a.spread.Offsets
+	}
 	return o, nil
 }
 

@@ -26,7 +26,6 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 		return err
 	}
 	p.Stats.SumDeviceBytes, p.Stats.PeakDeviceBytes = sum, 0
-	p.Memory, p.Kept = nil, nil
 	offset := make([]int64, len(g.Buffers))
 	used := usedBuffers(g)
 	var s *steps
@@ -47,6 +46,29 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 		}
 		p.Stats.PeakDeviceBytes += a.base + end
 	}
+	setPlaces(g, p, kept, offset)
+	return nil
+}
+
+// At places every device buffer where offsets says, and fills in what Memory does. Whether the plan keeps apart what shares bytes there is for the
+// proof to find out.
+func At(g *dag.Graph, p *plan.Plan, kept []bool, offsets []int64) error {
+	_, sum, err := arenaSizes(g)
+	if err != nil {
+		return err
+	}
+	p.Stats.SumDeviceBytes = sum
+	setPlaces(g, p, kept, offsets)
+	p.Stats.PeakDeviceBytes = 0
+	for _, end := range ArenaEnds(p) {
+		p.Stats.PeakDeviceBytes += end
+	}
+	return nil
+}
+
+// setPlaces fills in Memory and Kept.
+func setPlaces(g *dag.Graph, p *plan.Plan, kept []bool, offset []int64) {
+	p.Memory, p.Kept = nil, nil
 	for i := range g.Buffers {
 		if b := &g.Buffers[i]; b.InArena() {
 			if kept[i] {
@@ -55,7 +77,6 @@ func Memory(ctx context.Context, g *dag.Graph, p *plan.Plan, kept []bool, hard e
 			p.Memory = append(p.Memory, plan.Placement{Buffer: dag.BufferID(i), Device: b.Device, Offset: offset[i], Bytes: b.Bytes})
 		}
 	}
-	return nil
 }
 
 // searchLimit is the most buffers for which a layout is searched with all pairs in a table. More are placed by a sweep and in parts, which

@@ -32,6 +32,8 @@ type SpillProblem struct {
 	touches     [][]touch    // by node
 	uses        [][]int32    // by unit: the positions of the nodes that need it on the device, ascending
 	order       []dag.NodeID // by position: the node that comes there; nil: as declared
+	devices     int          // 1 + the highest that has units
+	across      bool         // some copies use more than one unit
 }
 
 // unit is a part of a device buffer that is on the device as a whole or not at all.
@@ -173,6 +175,7 @@ func (p *SpillProblem) findUnits() {
 	for k := range p.units {
 		u := &p.units[k]
 		u.room = plan.AlignUp(u.hi - u.lo)
+		p.devices = max(p.devices, int(u.device)+1)
 		p.first[u.buffer+1]++
 	}
 	for b := range g.Buffers {
@@ -221,6 +224,7 @@ func (p *SpillProblem) findTouches() {
 			writes := a.Mode&dag.Write != 0 && a.Lo < a.Hi
 			if t == nil {
 				p.eachOverlap(a.Range, func(k int32) {
+					p.across = true
 					u := &p.units[k]
 					u.written = u.written || writes
 					*list = append(*list, touch{unit: k, reads: a.Mode&dag.Read != 0, writes: writes, all: writes && a.Pitch == 0 && a.Lo <= u.usedLo && a.Hi >= u.usedHi, copied: true, across: true})

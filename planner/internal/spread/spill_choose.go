@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -15,7 +16,7 @@ import (
 type rule struct {
 	limit  int64     // bytes of a device that are used
 	ahead  int       // how many nodes before its use a unit may be brought back
-	power  float64   // what is used again after twice the time is worth 2^power times less
+	power  int       // what is used again after four times the time is worth 2^power times less
 	around bool      // take free memory in turn, so that what is written over has long been copied out
 	stays  []bool    // by buffer: it never leaves the device
 	bias   []float64 // by unit: how much more it is worth to keep; nil: all the same
@@ -33,23 +34,23 @@ type choosing struct {
 	r     *rule
 	when  []float64 // by node: the time of the nodes before it
 	step  float64   // the time of a node on average
-	live  map[int32][]room
-	base  map[int32]int64 // by device: the bytes of what stays
-	turn  map[int32]int64 // by device: where the last unit was put
-	stay  []int32         // by unit: its residency, or -1
-	dirty []bool          // by unit: its home is not current
-	full  []bool          // by unit: it has contents
-	next  []int           // by unit: index of the next use
-	last  []int32         // by unit: the last node that used it on the device
-	lock  []int32         // by unit: the last node that it must be there for
+	live  [][]room  // by device
+	base  []int64   // by device: the bytes of what stays
+	turn  []int64   // by device: where the last unit was put
+	stay  []int32   // by unit: its residency, or -1
+	dirty []bool    // by unit: its home is not current
+	full  []bool    // by unit: it has contents
+	next  []int     // by unit: index of the next use
+	last  []int32   // by unit: the last node that used it on the device
+	lock  []int32   // by unit: the last node that it must be there for
+	costs []float64 // by entry of the list that put looks at: what it costs to take that unit off; NaN: not known yet
 	list  []plan.Residency
 }
 
-// choose runs the rule. It returns nil if the rule leaves too little memory for a node.
-func (p *SpillProblem) choose(r *rule, when []float64) []plan.Residency {
-	n := len(p.units)
-	c := &choosing{p: p, r: r, when: when, step: max(1e-6, when[len(when)-1]/float64(len(when))), live: map[int32][]room{}, base: map[int32]int64{}, turn: map[int32]int64{}, stay: slices.Repeat([]int32{-1}, n),
-		dirty: make([]bool, n), full: make([]bool, n), next: make([]int, n), last: make([]int32, n), lock: slices.Repeat([]int32{-1}, n)}
+// choose runs the rule. It returns nil if the rule leaves too little memory for a node. The list is valid until the next run.
+func (c *choosing) choose(p *SpillProblem, r *rule, when []float64) []plan.Residency {
+	c.p, c.r, c.when, c.step = p, r, when, max(1e-6, when[len(when)-1]/float64(len(when)))
+	c.reset()
 	for b := range p.Graph.Buffers {
 		if at := &p.Graph.Buffers[b]; at.InArena() && (r.stays[b] || p.pinned[b]) && p.first[b] < p.first[b+1] {
 			c.list = append(c.list, plan.Residency{Buffer: dag.BufferID(b), Hi: at.Bytes, Last: dag.NodeID(max(0, p.Graph.Len()-1)), Offset: c.base[at.Device], Stays: true})
@@ -73,6 +74,18 @@ func (p *SpillProblem) choose(r *rule, when []float64) []plan.Residency {
 	}
 	byFirst(c.list)
 	return c.list
+}
+
+// reset empties the devices.
+func (c *choosing) reset() {
+	n, devices := len(c.p.units), c.p.devices
+	c.live = emptied(c.live, devices)
+	c.base, c.turn, c.list = scratch.Zeroed(c.base, devices), scratch.Zeroed(c.turn, devices), c.list[:0]
+	c.dirty, c.full, c.next, c.last = scratch.Zeroed(c.dirty, n), scratch.Zeroed(c.full, n), scratch.Zeroed(c.next, n), scratch.Zeroed(c.last, n)
+	c.stay, c.lock = scratch.Sized(c.stay, n), scratch.Sized(c.lock, n)
+	for u := range n {
+		c.stay[u], c.lock[u] = -1, -1
+	}
 }
 
 func (c *choosing) free(u int32) bool {
@@ -143,7 +156,7 @@ func (c *choosing) foresee(i, j int32) bool {
 	touches := c.p.touchesAt(j)
 	for k := range touches {
 		t := &touches[k]
-		if t.copied || !c.free(t.unit) {
+		if t.copied || !c.free(t.unit) || !c.p.across && c.stay[t.unit] >= 0 && c.lock[t.unit] >= j {
 			continue
 		}
 		for _, now := range c.p.touchesAt(i) {
@@ -151,12 +164,8 @@ func (c *choosing) foresee(i, j int32) bool {
 				return false
 			}
 		}
-		for between := i + 1; between < j; between++ { // a copy to its home comes first
-			for _, other := range c.p.touchesAt(between) {
-				if other.unit == t.unit && other.writes {
-					return false
-				}
-			}
+		if c.writtenBetween(t.unit, i, j) { // a copy to its home comes first
+			return false
 		}
 		if c.stay[t.unit] < 0 && !c.put(t.unit, i, j, math.Inf(1)) {
 			return false
@@ -164,6 +173,24 @@ func (c *choosing) foresee(i, j int32) bool {
 		c.lock[t.unit] = max(c.lock[t.unit], j)
 	}
 	return true
+}
+
+// writtenBetween reports whether a node after i and before j writes a unit.
+func (c *choosing) writtenBetween(u, i, j int32) bool {
+	if _, at := c.nextUse(u, i); at >= int(j) {
+		return false
+	}
+	for _, at := range c.p.uses[u][c.next[u]:] {
+		if at >= j {
+			break
+		}
+		for _, t := range c.p.touchesAt(at) {
+			if t.unit == u && t.writes {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nextUse returns the first node after i that touches a unit, and what it does; nil if there is none.
@@ -188,7 +215,14 @@ func (c *choosing) worth(u, i int32, arriving bool) float64 {
 	if c.r.bias != nil {
 		cost *= c.r.bias[u]
 	}
-	return cost / math.Pow(c.when[at]-c.when[i+1]+c.step, c.r.power)
+	away := c.when[at] - c.when[i+1] + c.step
+	if c.r.power%2 != 0 {
+		cost /= math.Sqrt(away)
+	}
+	for range c.r.power / 2 {
+		cost /= away
+	}
+	return cost
 }
 
 // put brings a unit to the device, from node first on, for node use. What is worth less than most leaves; what is needed before, or soon, does not.
@@ -197,6 +231,10 @@ func (c *choosing) put(u, first, use int32, most float64) bool {
 	list := c.live[unit.device]
 	base := c.base[unit.device]
 	best, bestCost, bestFrom, bestEnd := int64(-1), math.Inf(1), 0, 0
+	c.costs = scratch.Sized(c.costs, len(list))
+	for k := range c.costs {
+		c.costs[k] = math.NaN()
+	}
 	consider := func(at int64, from int) {
 		if at < base || at+unit.room > c.r.limit {
 			return
@@ -210,16 +248,10 @@ func (c *choosing) put(u, first, use int32, most float64) bool {
 				from = end + 1
 				continue
 			}
-			v := list[end].unit
-			if c.lock[v] >= first {
-				return
+			if math.IsNaN(c.costs[end]) {
+				c.costs[end] = c.removal(list[end].unit, first, use)
 			}
-			if use > first {
-				if t, next := c.nextUse(v, first); t != nil && next <= int(use) {
-					return
-				}
-			}
-			if cost += c.worth(v, first, false); cost > bestCost {
+			if cost += c.costs[end]; cost > bestCost || math.IsInf(cost, 1) {
 				return
 			}
 		}
@@ -252,6 +284,19 @@ func (c *choosing) put(u, first, use int32, most float64) bool {
 	return true
 }
 
+// removal is what it costs to take a unit off the device to make room from node first on, for node use; +Inf: it is needed before, or soon.
+func (c *choosing) removal(u, first, use int32) float64 {
+	if c.lock[u] >= first {
+		return math.Inf(1)
+	}
+	if use > first {
+		if t, next := c.nextUse(u, first); t != nil && next <= int(use) {
+			return math.Inf(1)
+		}
+	}
+	return c.worth(u, first, false)
+}
+
 // arrive puts a unit at an offset.
 func (c *choosing) arrive(u, first int32, at int64) {
 	unit := &c.p.units[u]
@@ -276,7 +321,9 @@ func (c *choosing) leave(u, before int32) {
 	unit := &c.p.units[u]
 	r := &c.list[c.stay[u]]
 	r.Last = dag.NodeID(max(int32(r.First), min(before, c.last[u])))
-	c.live[unit.device] = slices.DeleteFunc(c.live[unit.device], func(at room) bool { return at.unit == u })
+	list := c.live[unit.device]
+	k := slices.IndexFunc(list, func(at room) bool { return at.unit == u })
+	c.live[unit.device] = slices.Delete(list, k, k+1)
 	c.stay[u], c.dirty[u] = -1, false
 }
 

@@ -50,12 +50,15 @@ func (c *contents) write(r dag.Range, u *unit) {
 	c.all = sum >= u.usedHi-u.usedLo
 }
 
-// ranges are the bytes to copy.
-func (c *contents) ranges(u *unit) []dag.Range {
+// each visits the bytes to copy.
+func (c *contents) each(u *unit, visit func(dag.Range)) {
 	if c.all {
-		return []dag.Range{{Buffer: u.buffer, Lo: u.usedLo, Hi: u.usedHi}}
+		visit(dag.Range{Buffer: u.buffer, Lo: u.usedLo, Hi: u.usedHi})
+		return
 	}
-	return c.list
+	for _, r := range c.list {
+		visit(r)
+	}
 }
 
 // clip leaves what a unit has of a range. Units of buffers that are used in tiles have whole rows.

@@ -65,7 +65,27 @@ func Spill(p *SpillProblem, list []plan.Residency) (*plan.Spread, error) {
 	if m.s.Graph, err = m.b.Graph(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotSpill, err)
 	}
+	m.s.Offsets = m.offsets()
 	return m.s, nil
+}
+
+// offsets are those of the residencies. It returns nil if a buffer has none, because nothing uses it.
+func (m *spilling) offsets() []int64 {
+	offsets := slices.Repeat([]int64{-1}, len(m.s.Graph.Buffers))
+	for k := range m.walked.list {
+		r := &m.walked.list[k]
+		if r.Stays {
+			offsets[m.whole[r.Buffer]] = r.Offset
+		} else {
+			offsets[m.parts[k]] = r.Offset
+		}
+	}
+	for k := range offsets {
+		if offsets[k] < 0 && m.s.Graph.Buffers[k].InArena() {
+			return nil
+		}
+	}
+	return offsets
 }
 
 // findHomes finds the bytes of each buffer that need a place in host memory.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
 )
@@ -36,8 +37,18 @@ type spillSearch struct {
 	starts []way // the best ways with the most promising orders
 	steps  int   // node visits left
 	random *rand.Rand
-	last   *stepping // of the last try
+	chosen choosing // the last try
+	walked stepping
+	fits   bool // the last try found a way
+	// The estimate.
+	done    []float64                   // by step
+	brought []float64                   // by residency: when what was last written to it is there
+	saved   []float64                   // by unit: when its home is current
+	clocks  [][plan.EngineKinds]float64 // by device: when each of its engines is free
 }
+
+// absence is a time that a unit is not on the device: after which position it was used last, and where it is used next.
+type absence struct{ before, after int32 }
 
 // way is an order of the nodes, and the rule for it.
 type way struct {
@@ -138,7 +149,7 @@ func (s *spillSearch) portfolio(ctx context.Context) error {
 					return nil
 				}
 				w := list[k]
-				w.rule = rule{limit: s.p.Limit, ahead: ahead, power: 1, around: true, stays: some}
+				w.rule = rule{limit: s.p.Limit, ahead: ahead, power: 2, around: true, stays: some}
 				if us := s.try(w); us < best[k] {
 					best[k], list[k] = us, w
 				}
@@ -156,7 +167,7 @@ func (s *spillSearch) portfolio(ctx context.Context) error {
 	for _, k := range rank {
 		for _, some := range stays {
 			for _, ahead := range []int{2, 0, 1, 4, 8, 16} {
-				for _, power := range []float64{1, 4, 0.5} {
+				for _, power := range []int{2, 8, 1} {
 					for _, around := range []bool{true, false} {
 						if err := ctx.Err(); err != nil {
 							return err
@@ -225,22 +236,21 @@ func (s *spillSearch) staying(fraction float64) (stays []bool, some bool) {
 func (s *spillSearch) try(w way) float64 {
 	const least = 250 // what a try takes besides
 	s.steps -= 2*len(s.times) + least
-	s.last = nil
-	list := w.p.choose(&w.rule, w.when)
+	s.fits = false
+	list := s.chosen.choose(w.p, &w.rule, w.when)
 	if list == nil {
 		return math.Inf(1)
 	}
-	walked, err := w.p.steps(list)
-	if err != nil {
+	if err := s.walked.derive(w.p, list); err != nil {
 		return math.Inf(1)
 	}
-	s.last = walked
-	us := s.estimate(walked)
+	s.fits = true
+	us := s.estimate(&s.walked)
 	if slices.ContainsFunc(s.found, func(c SpillCandidate) bool { return c.US == us }) { // most probably the same copies
 		return us
 	}
 	if len(s.found) < mostFound {
-		s.found, s.ways = append(s.found, SpillCandidate{w.p.order, list, us}), append(s.ways, w)
+		s.found, s.ways = append(s.found, SpillCandidate{w.p.order, slices.Clone(list), us}), append(s.ways, w)
 		return us
 	}
 	worst := 0
@@ -250,7 +260,7 @@ func (s *spillSearch) try(w way) float64 {
 		}
 	}
 	if us < s.found[worst].US {
-		s.found[worst], s.ways[worst] = SpillCandidate{w.p.order, list, us}, w
+		s.found[worst], s.ways[worst] = SpillCandidate{w.p.order, slices.Clone(list), us}, w
 	}
 	return us
 }
@@ -271,7 +281,7 @@ func (s *spillSearch) best() way {
 func (s *spillSearch) vary(ctx context.Context, from way, until int) error {
 	const memory = 20
 	now, us := from, s.try(from)
-	walked := s.last
+	moves := s.moves(now.p)
 	history := slices.Repeat([]float64{us}, memory)
 	var whole []dag.BufferID
 	for k := range s.p.Graph.Buffers {
@@ -286,13 +296,13 @@ func (s *spillSearch) vary(ctx context.Context, from way, until int) error {
 		}
 		next := now
 		if s.random.IntN(3) > 0 {
-			next = s.reorder(o, now, walked)
+			next = s.reorder(o, now, moves)
 		} else {
 			s.change(&next.rule, whole)
 		}
 		got := s.try(next)
-		if old := &history[k%memory]; s.last != nil && (got <= *old || got <= us) {
-			now, us, walked = next, got, s.last
+		if old := &history[k%memory]; s.fits && (got <= *old || got <= us) {
+			now, us, moves = next, got, s.moves(next.p)
 			*old = us
 		} else {
 			*old = min(*old, us)
@@ -307,7 +317,7 @@ func (s *spillSearch) change(r *rule, whole []dag.BufferID) {
 	case kind == 0:
 		r.ahead = max(0, r.ahead+s.random.IntN(5)-2)
 	case kind == 1:
-		r.power = max(0, r.power+s.random.Float64()-0.5)
+		r.power = max(0, r.power+s.random.IntN(3)-1)
 	case kind == 2 && len(whole) > 0:
 		r.stays = slices.Clone(r.stays)
 		b := whole[s.random.IntN(len(whole))]
@@ -323,7 +333,7 @@ func (s *spillSearch) change(r *rule, whole []dag.BufferID) {
 }
 
 // reorder moves a node with what it depends on, or with what depends on it: mostly so that what was copied out and back in between can stay.
-func (s *spillSearch) reorder(o *orders, w way, walked *stepping) way {
+func (s *spillSearch) reorder(o *orders, w way, moves []absence) way {
 	order := slices.Clone(w.p.order)
 	if order == nil {
 		order = w.p.declared()
@@ -331,7 +341,7 @@ func (s *spillSearch) reorder(o *orders, w way, walked *stepping) way {
 	n := len(order)
 	from, to := int32(s.random.IntN(n)), int32(s.random.IntN(n))
 	if s.random.IntN(4) > 0 {
-		if before, after, some := s.reloaded(w.p, walked); some {
+		if before, after, some := s.reloaded(moves); some {
 			from, to = after, before+1
 			if s.random.IntN(2) == 0 {
 				from, to = before, after-1
@@ -348,21 +358,30 @@ func (s *spillSearch) reorder(o *orders, w way, walked *stepping) way {
 	return next
 }
 
-// reloaded draws a copy back to the device, and returns the last node that used its unit before, and the first that uses it afterwards.
-func (s *spillSearch) reloaded(p *SpillProblem, walked *stepping) (before, after int32, some bool) {
-	if len(walked.list) == 0 {
-		return 0, 0, false
-	}
-	for range 8 {
-		k := s.random.IntN(len(walked.list))
-		u := walked.units[k]
+// moves lists, for each residency of the last try, between which nodes its unit was away.
+func (s *spillSearch) moves(p *SpillProblem) []absence {
+	list := make([]absence, len(s.walked.list))
+	for k, u := range s.walked.units {
+		list[k] = absence{-1, -1}
 		if u < 0 {
 			continue
 		}
 		uses := p.uses[u]
-		next, _ := slices.BinarySearch(uses, int32(walked.list[k].First))
-		if next > 0 && next < len(uses) {
-			return uses[next-1], uses[next], true
+		if next, _ := slices.BinarySearch(uses, int32(s.walked.list[k].First)); next > 0 && next < len(uses) {
+			list[k] = absence{uses[next-1], uses[next]}
+		}
+	}
+	return list
+}
+
+// reloaded draws a copy back to the device, and returns the last node that used its unit before, and the first that uses it afterwards.
+func (s *spillSearch) reloaded(moves []absence) (before, after int32, some bool) {
+	if len(moves) == 0 {
+		return 0, 0, false
+	}
+	for range 8 {
+		if m := moves[s.random.IntN(len(moves))]; m.before >= 0 {
+			return m.before, m.after, true
 		}
 	}
 	return 0, 0, false
@@ -372,20 +391,20 @@ func (s *spillSearch) reloaded(p *SpillProblem, walked *stepping) (before, after
 func (s *spillSearch) estimate(walked *stepping) float64 {
 	g, m := s.p.Graph, s.m
 	clear(s.finish)
-	done := make([]float64, len(walked.steps))
-	brought := make([]float64, len(walked.list)) // by residency: when what was last written to it is there
-	saved := make([]float64, len(s.p.units))     // by unit: when its home is current
-	free := map[[2]int32]float64{}
+	s.done = scratch.Zeroed(s.done, len(walked.steps))
+	s.brought, s.saved = scratch.Zeroed(s.brought, len(walked.list)), scratch.Zeroed(s.saved, len(s.p.units))
+	s.clocks = scratch.Zeroed(s.clocks, g.UsedDevices())
+	done, brought, saved := s.done, s.brought, s.saved
 	end := 0.0
 	run := func(device int32, e plan.Engine, ready, us, share float64) float64 {
-		clock := [2]int32{device, int32(e)}
-		begin := max(ready, free[clock])
+		free := &s.clocks[device][e]
+		begin := max(ready, *free)
 		finish := begin + us
 		if e == plan.Compute {
 			finish = max(ready+us, begin+us*share)
-			free[clock] = begin + us*share
+			*free = begin + us*share
 		} else {
-			free[clock] = finish
+			*free = finish
 		}
 		end = max(end, finish)
 		return finish

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/planted"
+	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -49,10 +50,12 @@ type stepping struct {
 	has     []contents
 	usesTil []int // by unit: index of the next use
 	steps   []spillStep
-	users   [][]int32 // by residency: the steps that use it
-	byEnd   [][]int32 // by node: the residencies that end after it
-	spaces  map[int32][]occupant
-	pending map[int32][]int32 // by node: what its step has to wait for
+	users   [][]int32    // by residency: the steps that use it
+	byEnd   [][]int32    // by node: the residencies that end after it
+	spaces  [][]occupant // by device
+	spare   []occupant
+	pending [][]int32 // by node: what its step has to wait for
+	numbers []int32   // memory for the lists of steps
 }
 
 // occupant is the last residency of some bytes of a device.
@@ -63,36 +66,67 @@ type occupant struct {
 
 // steps derives the steps, and refuses residencies that are none.
 func (p *SpillProblem) steps(list []plan.Residency) (*stepping, error) {
-	n := p.Graph.Len()
-	s := &stepping{p: p, list: list, units: make([]int32, len(list)), stays: make([]bool, len(p.Graph.Buffers)), now: slices.Repeat([]int32{-1}, len(p.units)),
-		homes: make([]home, len(p.units)), has: make([]contents, len(p.units)), usesTil: make([]int, len(p.units)), steps: make([]spillStep, 0, n+2*len(list)), users: make([][]int32, len(list)), byEnd: make([][]int32, n), spaces: map[int32][]occupant{}, pending: map[int32][]int32{}}
-	for k := range p.units {
-		whole := p.whole(p.units[k].buffer)
-		s.homes[k], s.has[k].all = home{current: whole, exists: whole}, whole
-	}
+	s := new(stepping)
+	return s, s.derive(p, list)
+}
+
+// derive is steps. What an earlier call has derived is lost.
+func (s *stepping) derive(p *SpillProblem, list []plan.Residency) error {
+	s.reset(p, list)
 	last := dag.NodeID(0)
 	for k := range list {
 		if err := s.checkResidency(k, last); err != nil {
-			return nil, err
+			return err
 		}
 		last = list[k].First
 	}
 	next := 0
-	for i := range n {
+	for i := range p.Graph.Len() {
 		for ; next < len(list) && int(list[next].First) == i; next++ {
 			if err := s.begin(int32(next)); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if err := s.visit(int32(i)); err != nil {
-			return nil, err
+			return err
 		}
 		for _, k := range s.byEnd[i] {
 			s.end(k, i)
 		}
 	}
 	s.plant()
-	return s, nil
+	return nil
+}
+
+// reset begins with empty devices. It keeps the memory of an earlier call.
+func (s *stepping) reset(p *SpillProblem, list []plan.Residency) {
+	n, units := p.Graph.Len(), len(p.units)
+	s.p, s.list, s.steps, s.numbers = p, list, s.steps[:0], s.numbers[:0]
+	s.units, s.stays, s.usesTil = scratch.Zeroed(s.units, len(list)), scratch.Zeroed(s.stays, len(p.Graph.Buffers)), scratch.Zeroed(s.usesTil, units)
+	s.now, s.homes = scratch.Sized(s.now, units), scratch.Sized(s.homes, units)
+	s.users, s.byEnd, s.pending = emptied(s.users, len(list)), emptied(s.byEnd, n), emptied(s.pending, n)
+	s.spaces = emptied(s.spaces, p.devices)
+	if len(s.has) != units {
+		s.has = make([]contents, units)
+	}
+	for k := range p.units {
+		whole := p.whole(p.units[k].buffer)
+		s.now[k], s.homes[k] = -1, home{current: whole, exists: whole}
+		s.has[k] = contents{all: whole, list: s.has[k].list[:0]}
+	}
+}
+
+// emptied returns n empty lists that have the memory of others.
+func emptied[T any](lists [][]T, n int) [][]T {
+	lists = lists[:cap(lists)]
+	if len(lists) < n {
+		lists = append(lists, make([][]T, n-len(lists))...)
+	}
+	lists = lists[:n]
+	for k := range lists {
+		lists[k] = lists[k][:0]
+	}
+	return lists
 }
 
 // wrongResidency is the error for a list that was not made by this package, or for another graph.
@@ -183,9 +217,11 @@ func (s *stepping) begin(k int32) error {
 // free keeps what a residency without a load has to wait for until its first touches.
 func (s *stepping) free(k int32, before []int32) {
 	r, u := &s.list[k], s.units[k]
-	for _, i := range s.p.uses[u] {
-		if i < int32(r.First) || i > int32(r.Last) {
-			continue
+	uses := s.p.uses[u]
+	first, _ := slices.BinarySearch(uses, int32(r.First))
+	for _, i := range uses[first:] {
+		if i > int32(r.Last) {
+			return
 		}
 		s.waits(i, before)
 		for _, t := range s.p.touchesAt(i) {
@@ -199,10 +235,10 @@ func (s *stepping) free(k int32, before []int32) {
 // copy adds the copies of what a unit has.
 func (s *stepping) copy(k int32, do action, after []int32) {
 	u := s.units[k]
-	for _, r := range s.has[u].ranges(&s.p.units[u]) {
+	s.has[u].each(&s.p.units[u], func(r dag.Range) {
 		s.users[k] = append(s.users[k], int32(len(s.steps)))
 		s.steps = append(s.steps, spillStep{do: do, stay: k, moved: r, after: after})
-	}
+	})
 }
 
 // occupy takes the bytes of a residency, and returns the steps that used them last.
@@ -212,8 +248,8 @@ func (s *stepping) occupy(k int32) ([]int32, error) {
 	if hi > s.p.Limit {
 		return nil, wrongResidency(int(k), "lies outside of the device's memory")
 	}
-	var before []int32
-	var kept []occupant
+	begin := len(s.numbers)
+	kept := s.spare[:0]
 	for _, o := range s.spaces[u.device] {
 		if o.hi <= lo || o.lo >= hi {
 			kept = append(kept, o)
@@ -222,7 +258,7 @@ func (s *stepping) occupy(k int32) ([]int32, error) {
 		if s.list[o.stay].Last >= r.First {
 			return nil, wrongResidency(int(k), "lies where another one is")
 		}
-		before = append(before, s.users[o.stay]...)
+		s.numbers = append(s.numbers, s.users[o.stay]...)
 		if o.lo < lo {
 			kept = append(kept, occupant{o.lo, lo, o.stay})
 		}
@@ -230,9 +266,10 @@ func (s *stepping) occupy(k int32) ([]int32, error) {
 			kept = append(kept, occupant{hi, o.hi, o.stay})
 		}
 	}
-	s.spaces[u.device] = append(kept, occupant{lo, hi, k})
-	slices.Sort(before)
-	return slices.Compact(before), nil
+	s.spaces[u.device], s.spare = append(kept, occupant{lo, hi, k}), s.spaces[u.device]
+	slices.Sort(s.numbers[begin:])
+	s.numbers = s.numbers[:begin+len(slices.Compact(s.numbers[begin:]))]
+	return s.numbers[begin:len(s.numbers):len(s.numbers)], nil
 }
 
 // waits notes what a node that comes later has to wait for.
@@ -246,7 +283,7 @@ func (s *stepping) waits(i int32, before []int32) {
 func (s *stepping) visit(at int32) error {
 	i := s.p.nodeAt(at)
 	touches := s.p.touches[i]
-	step := spillStep{node: i, in: make([]int32, len(touches))}
+	step := spillStep{node: i, in: s.take(len(touches))}
 	for k := range touches { // a copy that uses more than one unit finds their contents at home
 		t := &touches[k]
 		if on := s.now[t.unit]; t.across && on >= 0 && !s.homes[t.unit].current && s.homes[t.unit].exists && !t.all {
@@ -286,9 +323,15 @@ func (s *stepping) visit(at int32) error {
 		}
 	}
 	step.after = s.pending[at]
-	delete(s.pending, at)
 	s.steps = append(s.steps, step)
 	return nil
+}
+
+// take returns a list of n numbers.
+func (s *stepping) take(n int) []int32 {
+	begin := len(s.numbers)
+	s.numbers = scratch.Extended(s.numbers, begin+n)
+	return s.numbers[begin : begin+n : begin+n]
 }
 
 func (p *SpillProblem) unitText(k int32) string {
