@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -148,7 +149,7 @@ func (s *spilling) made() (*Spread, error) {
 	}
 	best, err := s.search()
 	if err != nil && errors.Is(err, ErrCannotSpill) {
-		return nil, &cannotSpill{err, refused}
+		return nil, &cannotSpill{err, refused, s.smallest()}
 	}
 	return best, err
 }
@@ -175,12 +176,51 @@ func (s *spilling) refused() error {
 	return err
 }
 
-// cannotSpill joins the reason why spilling is not enough with why the graph does not fit as it is.
-type cannotSpill struct{ why, refused error }
+// smallest finds the smallest limit with which the graph can be spilled, 0 if none is found.
+func (s *spilling) smallest() int64 {
+	p, err := spread.NewSpillProblem(s.base.Graph, math.MaxInt64, s.keepOf())
+	if err != nil {
+		return 0
+	}
+	const tries = 24 // each with a sixteenth more
+	limit := max(plan.AlignUp(1), p.Least())
+	for range tries {
+		r := *s.r
+		r.o.Effort = Quick
+		if _, err := (&spilling{r: &r, base: s.base, limit: limit, keep: s.keep}).search(); err == nil {
+			return limit
+		}
+		limit += max(plan.AlignUp(1), plan.AlignUp(limit/16))
+	}
+	return 0
+}
+
+// cannotSpill joins the reason why spilling is not enough with why the graph does not fit as it is, and what would be enough.
+type cannotSpill struct {
+	why, refused error
+	smallest     int64 // limit with which it can be spilled; 0: not known
+}
 
 func (e *cannotSpill) Error() string {
-	return e.why.Error() + " (without spilling: " + e.refused.Error() + ")"
+	text := e.why.Error()
+	if e.smallest > 0 {
+		text += "; the smallest memory cap that works is " + exactly(e.smallest)
+	}
+	return text + " (without spilling: " + e.refused.Error() + ")"
 }
+
+// exactly writes a size in the largest unit that it is a multiple of.
+func exactly(bytes int64) string {
+	unit := int64(1)
+	for bytes%(unit<<10) == 0 && unit < 1<<40 {
+		unit <<= 10
+	}
+	if unit == 1 {
+		return words.Count(bytes, "byte", "bytes")
+	}
+	return fmt.Sprint(bytes/unit) + words.Bytes(unit)[len("1"):]
+}
+
 func (e *cannotSpill) Unwrap() []error { return []error{e.why, e.refused} }
 
 // fits reports whether the buffers of every device fit side by side.
@@ -303,7 +343,7 @@ func (s *spilling) take(p *spread.SpillProblem, order []dag.NodeID, list []Resid
 			}
 		}
 	} else {
-		joined.Devices = made.Devices
+		joined.Devices, joined.Bodies = made.Devices, made.Bodies
 	}
 	if err := proof.Spread(s.r.g, &joined); err != nil {
 		return nil, fmt.Errorf("planner: the spilled graph is wrong: %w", err)

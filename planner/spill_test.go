@@ -4,6 +4,7 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -122,6 +123,39 @@ func TestSpilledGraphsFitWithEveryStrategy(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, liesAt(p, o.Offsets))
 	}
+}
+
+// The smallest memory cap that an error names works, and a smaller one does not.
+func TestSmallestCapsWork(t *testing.T) {
+	named := 0
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 97))
+		g := drawNested(t, random, 1, random.IntN(3))
+		o := Options{Machine: Unit(), MemoryCap: 1}
+		_, err := SpillGraph(context.Background(), g, o)
+		var refused *cannotSpill
+		if !errors.As(err, &refused) {
+			require.NoError(t, err, "seed %d", seed)
+			continue // nothing is on a device
+		}
+		require.Greater(t, refused.smallest, int64(0), "seed %d: %v", seed, err)
+		require.ErrorContains(t, err, "; the smallest memory cap that works is "+exactly(refused.smallest)+" (without spilling: ")
+		named++
+		o.MemoryCap = refused.smallest
+		made, err := SpillGraph(context.Background(), g, o)
+		require.NoError(t, err, "seed %d", seed)
+		if made != nil {
+			o.Offsets = made.Offsets
+			p, err := New(context.Background(), made.Graph, o)
+			require.NoError(t, err, "seed %d", seed)
+			require.LessOrEqual(t, p.Stats.PeakDeviceBytes, o.MemoryCap)
+		}
+		o.MemoryCap, o.Offsets = refused.smallest-1, nil
+		_, err = SpillGraph(context.Background(), g, o)
+		require.ErrorIs(t, err, ErrCannotSpill, "seed %d", seed)
+	}
+	require.Greater(t, named, 20)
+	require.Equal(t, []string{"1 byte", "1023 bytes", "1 KiB", "1025 KiB", "3 GiB"}, []string{exactly(1), exactly(1023), exactly(1024), exactly(1025 << 10), exactly(3 << 30)})
 }
 
 // judgeSwaps changes the order of a node and one that comes soon after it. The proof must refuse that if, and only if, something else is computed.

@@ -249,34 +249,60 @@ type followed struct {
 	bytesOf
 	offset func(dag.BufferID) int64
 	trace  []uint64 // what every node of the original computed, and every condition read
+	seed   uint64
 	die    *rand.Rand
 	bodies [][]dag.NodeID // of the level and of those in it: what their nodes stand for; nil in the original
+	traces [][]uint64     // by node of the original
 }
 
-// graph follows the nodes of a level. number is that of its first node, and next the number behind all in it.
-func (f *followed) graph(g *dag.Graph, nodes []dag.NodeID, number uint64, bodies int) {
-	begin := len(f.trace)
+// replay follows one replay, whose nodes may come in any order. declared is the original, whose order the bodies have.
+func (f *followed) replay(declared, g *dag.Graph, nodes []dag.NodeID, number uint64) {
+	first := make([]int, declared.Len()+1)
+	for i := range declared.Nodes {
+		first[i+1] = first[i]
+		if c := declared.Nodes[i].Control; c != nil {
+			first[i+1] += bodiesIn(c)
+		}
+	}
+	f.traces = make([][]uint64, declared.Len())
 	for i := range g.Nodes {
 		from := dag.NodeID(i)
 		if nodes != nil {
 			from = nodes[i]
 		}
-		if g.Nodes[i].Control != nil {
-			f.control(g, i, number*100+uint64(from)+1, bodies)
-			bodies += bodiesIn(g.Nodes[i].Control)
+		f.trace = nil
+		f.die = rand.New(rand.NewPCG(f.seed, 100*number+uint64(from+1)))
+		if from == plan.Inserted {
+			f.node(g, i, from, 0, 0)
 			continue
 		}
-		digest := f.run(from+dag.NodeID(number*1000), g.Accesses(dag.NodeID(i)), f.offset, from == plan.Inserted)
-		switch {
-		case from == plan.Inserted:
-		case g.HasControl() || number > 0:
-			f.trace = append(f.trace, digest)
-		default: // the nodes may come in any order
-			for len(f.trace) < begin+int(from)+1 {
-				f.trace = append(f.trace, 0)
-			}
-			f.trace[begin+int(from)] = digest
+		f.node(g, i, from, 0, first[from])
+		f.traces[from] = f.trace
+	}
+}
+
+// graph follows the nodes of a body. number is that of the body.
+func (f *followed) graph(g *dag.Graph, nodes []dag.NodeID, number uint64, bodies int) {
+	for i := range g.Nodes {
+		from := dag.NodeID(i)
+		if nodes != nil {
+			from = nodes[i]
 		}
+		f.node(g, i, from, number, bodies)
+		if g.Nodes[i].Control != nil {
+			bodies += bodiesIn(g.Nodes[i].Control)
+		}
+	}
+}
+
+func (f *followed) node(g *dag.Graph, i int, from dag.NodeID, number uint64, bodies int) {
+	if g.Nodes[i].Control != nil {
+		f.control(g, i, number*100+uint64(from)+1, bodies)
+		return
+	}
+	digest := f.run(from+dag.NodeID(number*1000), g.Accesses(dag.NodeID(i)), f.offset, from == plan.Inserted)
+	if from != plan.Inserted {
+		f.trace = append(f.trace, digest)
 	}
 }
 
@@ -358,15 +384,14 @@ func equalWith(original *dag.Graph, s *plan.Spread, die uint64) bool {
 	}
 	one.offset = func(dag.BufferID) int64 { return 0 }
 	many.offset = func(b dag.BufferID) int64 { return s.Buffers[b].Lo }
-	one.die, many.die, many.bodies = rand.New(rand.NewPCG(die, 5)), rand.New(rand.NewPCG(die, 5)), s.Bodies
+	one.seed, many.seed, many.bodies = die, die, s.Bodies
 	if many.bodies == nil {
 		many.bodies = [][]dag.NodeID{}
 	}
-	for range 6 {
-		one.trace, many.trace = one.trace[:0], many.trace[:0]
-		one.graph(original, nil, 0, 0)
-		many.graph(s.Graph, s.Nodes, 0, 0)
-		if !slices.Equal(one.trace, many.trace) {
+	for number := range uint64(6) {
+		one.replay(original, original, nil, number)
+		many.replay(original, s.Graph, s.Nodes, number)
+		if !slices.EqualFunc(one.traces, many.traces, slices.Equal[[]uint64]) {
 			return false
 		}
 		for k, at := range s.Buffers {

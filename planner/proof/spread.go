@@ -15,13 +15,14 @@ import (
 //
 // It uses nothing but the two graphs and the list of which nodes and buffers stand for which. Every node of the original must be there once,
 // with the same work on the same bytes; all others must be copies between pieces of one buffer. Then each graph is followed in the order in
-// which its nodes were declared, which every correct plan keeps. Only where there are loops or branches must that be one order. For each byte of each piece the proof knows which node wrote the version that
-// it holds; a read must find the version that it finds in the original. The same is followed over replays: a piece begins a replay with what
-// the last one left in it. In the end everything that is saved, compared or kept must hold the last version.
+// which its nodes were declared, which every correct plan keeps. The two orders may differ, but not those of a body. For each byte of each
+// piece the proof knows which node wrote the version that it holds; a read must find the version that it finds in the original. The same is
+// followed over replays: a piece begins a replay with what the last one left in it. In the end everything that is saved, compared or kept
+// must hold the last version.
 //
 // The bodies of loops and branches are graphs with nodes like these. A pass of a loop is followed with what any pass may begin with: bytes that
-// are right both before the loop and at the end of a pass. After a branch, bytes are right that are so whichever body ran, or none. Conditions
-// must read what they read in the original.
+// are right both before the loop and at the end of a pass. After a branch, bytes are right that are so whichever body ran, or none. Seen from
+// outside, a loop or branch writes all bytes that a body of it may write. Conditions must read what they read in the original.
 func Spread(original *dag.Graph, s *plan.Spread) error {
 	if err := original.Check(); err != nil {
 		return err

@@ -26,7 +26,12 @@ func (c *spreadCheck) followControl(l *spreadLevel, i dag.NodeID) *Violation {
 	n, bodies := &l.g.Nodes[i], l.inner[from]
 	number := l.first + int32(from)
 	begin := number + int32(len(c.names))
-	used := c.usedBy(l, i)
+	if c.moved {
+		wanted := c.wanted
+		c.wanted, c.moved = c.wantedIn(from), false // bodies have the declared order
+		defer func() { c.wanted, c.moved = wanted, true }()
+	}
+	used := c.changedBy(l, i)
 	if n.Kind == dag.Branch || n.Control.While {
 		if v := c.tests(l, i); v != nil {
 			return v
@@ -89,44 +94,6 @@ func (c *spreadCheck) tests(l *spreadLevel, i dag.NodeID) *Violation {
 		}
 	}
 	return nil
-}
-
-// usedBy lists the pieces of all buffers that the bodies of a loop or branch use, in the original or over several devices.
-func (c *spreadCheck) usedBy(l *spreadLevel, i dag.NodeID) []dag.BufferID {
-	buffers := make([]bool, len(c.original.Buffers))
-	for _, body := range l.inner[l.nodes[i]] {
-		eachRange(body.original, func(r dag.Range) { buffers[r.Buffer] = true })
-		eachRange(body.g, func(r dag.Range) { buffers[c.s.Buffers[r.Buffer].Buffer] = true })
-	}
-	var pieces []dag.BufferID
-	for k, at := range c.s.Buffers {
-		if buffers[at.Buffer] {
-			pieces = append(pieces, dag.BufferID(k))
-		}
-	}
-	return pieces
-}
-
-// right returns, for each of some pieces, the places that hold what the buffer holds in the original.
-func (c *spreadCheck) right(pieces []dag.BufferID) [][]extent {
-	list := make([][]extent, len(pieces))
-	for k, id := range pieces {
-		list[k] = sameVersions(&c.wanted[c.s.Buffers[id].Buffer], &c.held[id], c.placeOf(id))
-	}
-	return list
-}
-
-// assume gives the buffers of some pieces one version, which the pieces hold in those places.
-func (c *spreadCheck) assume(pieces []dag.BufferID, places [][]extent, version int32) {
-	for k, id := range pieces {
-		b := c.s.Buffers[id].Buffer
-		c.wanted[b].set(0, c.bands[b].size(c.original.Buffers[b].Bytes), version)
-		all := c.placeOf(id)
-		c.held[id].set(all.lo, all.hi, noVersion)
-		for _, e := range places[k] {
-			c.held[id].set(e.lo, e.hi, version)
-		}
-	}
 }
 
 // inBoth returns the places that are in both lists, piece by piece. nil stands for all places.

@@ -24,11 +24,11 @@ func (c *spreadCheck) nodes() *Violation {
 
 // level checks the nodes of the graph or of a body, and of all bodies in it.
 func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spreadLevel, *Violation) {
-	l := &spreadLevel{original: original, g: g, nodes: nodes, ids: slices.Repeat([]dag.NodeID{-1}, original.Len()), first: int32(len(c.names)), inner: map[dag.NodeID][]*spreadLevel{}}
+	l := &spreadLevel{original: original, g: g, nodes: nodes, ids: slices.Repeat([]dag.NodeID{-1}, original.Len()), first: int32(len(c.names)), inner: map[dag.NodeID][]*spreadLevel{}, changed: map[dag.NodeID]*changes{}}
 	for i := range original.Nodes {
 		c.names = append(c.names, original.Nodes[i].Name)
 	}
-	movable := original == c.original && !slices.ContainsFunc(original.Nodes, func(n dag.Node) bool { return n.Control != nil || n.Communication != nil })
+	movable := original == c.original && !slices.ContainsFunc(original.Nodes, func(n dag.Node) bool { return n.Communication != nil })
 	next := dag.NodeID(0)
 	for i := range g.Nodes {
 		from := nodes[i]

@@ -2,22 +2,44 @@
 
 package proof
 
-import "github.com/dagrun/dagrun/dag"
+import (
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+)
 
 // followDeclared follows the original on its own, in the order in which it was declared, and keeps what each node finds and what there is in
-// the end. The original has no loops or branches.
+// the end. A loop or branch finds what its bodies use, and writes all that they may write.
 func (c *spreadCheck) followDeclared() {
 	c.views = make([][]readView, c.original.Len())
 	c.wanted = c.startVersions()
 	for i := range c.original.Nodes {
+		find := func(r dag.Range) {
+			for _, e := range c.extents(r) {
+				c.viewOf(i, r.Buffer).take(&c.wanted[r.Buffer], e)
+			}
+		}
+		if control := c.original.Nodes[i].Control; control != nil {
+			if control.Condition != nil {
+				for _, r := range control.Condition.Operands {
+					find(r)
+				}
+			}
+			for _, body := range control.Bodies {
+				eachRange(body, find)
+			}
+			for _, b := range c.changedBy(c.top, c.top.ids[i]).buffers {
+				for _, e := range b.places {
+					c.viewOf(i, b.buffer).take(&c.wanted[b.buffer], e)
+					c.wanted[b.buffer].set(e.lo, e.hi, int32(i))
+				}
+			}
+			continue
+		}
 		accesses := c.original.Accesses(dag.NodeID(i))
 		for _, a := range accesses {
-			if a.Mode&dag.Read == 0 || a.Lo >= a.Hi {
-				continue
-			}
-			view := c.viewOf(i, a.Buffer)
-			for _, e := range c.extents(a.Range) {
-				view.take(&c.wanted[a.Buffer], e)
+			if a.Mode&dag.Read != 0 && a.Lo < a.Hi {
+				find(a.Range)
 			}
 		}
 		for _, a := range accesses {
@@ -39,6 +61,15 @@ func (c *spreadCheck) viewOf(i int, b dag.BufferID) *byteVersions {
 	}
 	c.views[i] = append(c.views[i], readView{buffer: b})
 	return &c.views[i][len(c.views[i])-1].versions
+}
+
+// wantedIn are the versions that a loop or branch finds in the declared order, of the bytes that it uses.
+func (c *spreadCheck) wantedIn(i dag.NodeID) []byteVersions {
+	list := make([]byteVersions, len(c.original.Buffers))
+	for _, v := range c.views[i] {
+		list[v.buffer].runs = slices.Clone(v.versions.runs)
+	}
+	return list
 }
 
 // startVersions are the versions of all buffers when a replay begins.

@@ -43,6 +43,25 @@ type spreadLevel struct {
 	ids         []dag.NodeID                  // by node of the original
 	first       int32                         // the number of its first node of the original
 	inner       map[dag.NodeID][]*spreadLevel // by loop or branch of the original
+	changed     map[dag.NodeID]*changes       // by loop or branch of g, those that were asked for
+}
+
+// changedPiece is a piece of a buffer that the bodies of a loop or branch may write.
+type changedPiece struct {
+	piece  dag.BufferID
+	places []extent // of the piece that they may write
+}
+
+// changes are what the bodies of a loop or branch may write, in the original or over several devices.
+type changes struct {
+	buffers []changedPlaces
+	pieces  []changedPiece
+}
+
+// changedPlaces are places of a buffer of the original, in order.
+type changedPlaces struct {
+	buffer dag.BufferID
+	places []extent
 }
 
 // extent is a half-open range of bytes.

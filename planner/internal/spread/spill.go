@@ -74,19 +74,20 @@ func NewSpillProblem(g *dag.Graph, limit int64, keep []bool) (*SpillProblem, err
 	for _, r := range g.ReadFirst() {
 		p.early[r.Buffer] = !g.Buffers[r.Buffer].Scratch
 	}
-	for i := range g.Nodes {
+	var err error
+	eachNode(g, func(g *dag.Graph, i dag.NodeID) {
 		node := &g.Nodes[i]
-		switch {
-		case node.Control != nil:
-			return nil, fmt.Errorf("%w: %q is a loop or branch, and what its passes use cannot be moved yet", ErrCannotSpill, node.Name)
-		case node.Communication != nil:
-			return nil, fmt.Errorf("%w: %q communicates with other ranks", ErrCannotSpill, node.Name)
+		if node.Communication != nil && err == nil {
+			err = fmt.Errorf("%w: %q communicates with other ranks", ErrCannotSpill, node.Name)
 		}
 		if node.Peer { // its kernel may reach all buffers of other devices
-			for _, a := range g.Accesses(dag.NodeID(i)) {
+			for _, a := range g.Accesses(i) {
 				p.pinned[a.Buffer] = true
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	p.findUnits()
 	p.findTouches()
@@ -98,8 +99,34 @@ func (p *SpillProblem) whole(b dag.BufferID) bool {
 	return p.early[b] || p.keep[b] || p.Graph.Buffers[b].Init != nil
 }
 
-// eachUse visits the ranges that a node uses: those it accesses, and those whose address it is given.
+// eachNode visits the nodes of a graph and of the bodies of its loops and branches.
+func eachNode(g *dag.Graph, visit func(g *dag.Graph, i dag.NodeID)) {
+	for i := range g.Nodes {
+		visit(g, dag.NodeID(i))
+		if c := g.Nodes[i].Control; c != nil {
+			for _, body := range c.Bodies {
+				eachNode(body, visit)
+			}
+		}
+	}
+}
+
+// eachUse visits the ranges that a node uses: those it accesses, and those whose address it is given. Of a loop or branch, these are the ranges
+// that its nodes and its condition use.
 func eachUse(g *dag.Graph, i dag.NodeID, visit func(r dag.Range)) {
+	if c := g.Nodes[i].Control; c != nil {
+		if c.Condition != nil {
+			for _, r := range c.Condition.Operands {
+				visit(r)
+			}
+		}
+		for _, body := range c.Bodies {
+			for k := range body.Nodes {
+				eachUse(body, dag.NodeID(k), visit)
+			}
+		}
+		return
+	}
 	for _, a := range g.Accesses(i) {
 		visit(a.Range)
 	}
@@ -202,6 +229,10 @@ func (p *SpillProblem) findTouches() {
 	p.touches = make([][]touch, g.Len())
 	for i := range g.Nodes {
 		isCopy := g.Nodes[i].Copy != nil
+		if g.Nodes[i].Control != nil {
+			p.touchControl(dag.NodeID(i))
+			continue
+		}
 		list := &p.touches[i]
 		find := func(r dag.Range) *touch {
 			u := int32(-1)
@@ -244,6 +275,38 @@ func (p *SpillProblem) findTouches() {
 		}
 	}
 	p.findUses()
+}
+
+// touchControl finds what a loop or branch does with units. All that its bodies use is on the device while it runs.
+func (p *SpillProblem) touchControl(i dag.NodeID) {
+	g := p.Graph
+	list := &p.touches[i]
+	find := func(u int32) *touch {
+		for k := range *list {
+			if (*list)[k].unit == u {
+				return &(*list)[k]
+			}
+		}
+		*list = append(*list, touch{unit: u})
+		return &(*list)[len(*list)-1]
+	}
+	eachUse(g, i, func(r dag.Range) {
+		if g.Buffers[r.Buffer].InArena() {
+			find(p.unitOf(r))
+		}
+	})
+	for _, a := range g.Accesses(i) {
+		p.eachOverlap(a.Range, func(k int32) {
+			t, u := find(k), &p.units[k]
+			writes := a.Mode&dag.Write != 0
+			t.reads, t.writes, u.written = t.reads || a.Mode&dag.Read != 0, t.writes || writes, u.written || writes
+			t.all = t.all || a.Mode == dag.Write && a.Pitch == 0 && a.Lo <= u.usedLo && a.Hi >= u.usedHi
+		})
+	}
+	for k := range *list {
+		t := &(*list)[k]
+		t.all = t.all && !t.reads
+	}
 }
 
 // nodeAt is the node at a position of the order.
@@ -298,15 +361,30 @@ func (p *SpillProblem) eachOverlap(r dag.Range, visit func(u int32)) {
 // stuck reports whether a unit can never leave the device.
 func (p *SpillProblem) stuck(u int32) bool { return p.pinned[p.units[u].buffer] }
 
+// Least is the memory that a device needs at least: what a single node uses at once.
+func (p *SpillProblem) Least() int64 {
+	_, most, _, _ := p.largest()
+	return most
+}
+
 // tooLarge is the error for the node that needs more memory at once than a device has; nil if there is none.
 func (p *SpillProblem) tooLarge() error {
+	worst, most, at, always := p.largest()
+	if worst < 0 || most <= p.Limit {
+		return nil
+	}
+	return p.refusal(worst, at, most, always)
+}
+
+// largest finds the node that uses the most memory of a device at once, and how much of that never leaves the device.
+func (p *SpillProblem) largest() (worst int, most int64, at int32, stuck int64) {
 	always := map[int32]int64{}
 	for u := range p.units {
 		if p.stuck(int32(u)) {
 			always[p.units[u].device] += p.units[u].room
 		}
 	}
-	worst, most, at := -1, int64(0), int32(0)
+	worst = -1
 	sums := map[int32]int64{}
 	for i := range p.touches {
 		clear(sums)
@@ -319,10 +397,7 @@ func (p *SpillProblem) tooLarge() error {
 			}
 		}
 	}
-	if worst < 0 || most <= p.Limit {
-		return nil
-	}
-	return p.refusal(worst, at, most, always[at])
+	return worst, most, at, always[at]
 }
 
 // refusal says what a node uses at once.

@@ -15,10 +15,11 @@ type spilling struct {
 	making
 	p      *SpillProblem
 	walked *stepping
-	parts  []dag.BufferID // by residency: its buffer in the graph that is made
-	homes  []piece        // by buffer: what it has in host memory; hi == 0: nothing
-	whole  []dag.BufferID // by buffer that is as it was
-	made   []dag.NodeID   // by step
+	parts  []dag.BufferID   // by residency: its buffer in the graph that is made
+	homes  []piece          // by buffer: what it has in host memory; hi == 0: nothing
+	whole  []dag.BufferID   // by buffer that is as it was
+	made   []dag.NodeID     // by step
+	bodies [][][]dag.NodeID // by node: what the nodes of each of its bodies stand for, and of those within
 }
 
 // Spill makes the graph in which data is in device memory when the residencies say so, and in host memory otherwise.
@@ -44,9 +45,8 @@ func Spill(p *SpillProblem, list []plan.Residency) (*plan.Spread, error) {
 	m.findHomes()
 	m.buffers()
 	clear(m.names)
-	for i := range p.Graph.Nodes {
-		m.names[p.Graph.Nodes[i].Name] = true
-	}
+	eachNode(p.Graph, func(g *dag.Graph, i dag.NodeID) { m.names[g.Nodes[i].Name] = true })
+	m.bodies = make([][][]dag.NodeID, p.Graph.Len())
 	m.ids = make([]dag.NodeID, p.Graph.Len())
 	for k := range walked.steps {
 		m.made[k] = -1
@@ -61,6 +61,9 @@ func Spill(p *SpillProblem, list []plan.Residency) (*plan.Spread, error) {
 		for _, before := range p.Graph.Nodes[i].After {
 			m.b.After(m.ids[i], m.ids[before])
 		}
+	}
+	for _, list := range m.bodies {
+		m.s.Bodies = append(m.s.Bodies, list...)
 	}
 	if m.s.Graph, err = m.b.Graph(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotSpill, err)
@@ -230,13 +233,23 @@ func (m *spilling) find(k int, r dag.Range) dag.Range {
 // node declares a node of the graph.
 func (m *spilling) node(k int) {
 	i := m.walked.steps[k].node
-	g := m.p.Graph
+	m.made[k] = m.declareNode(k, m.p.Graph, i)
+	m.ids[i] = m.made[k]
+	m.s.Nodes = append(m.s.Nodes, i)
+	m.after(k)
+}
+
+// declareNode declares a node of step k: that of the step itself, or one of its bodies.
+func (m *spilling) declareNode(k int, g *dag.Graph, i dag.NodeID) dag.NodeID {
 	node := g.Nodes[i]
+	if node.Control != nil {
+		return m.control(k, g, i)
+	}
 	accesses := slices.Clone(g.Accesses(i))
 	for j := range accesses {
 		accesses[j].Range = m.find(k, accesses[j].Range)
 	}
-	node.After, node.Fixed = nil, false
+	node.After, node.Fixed = nil, node.Kind == dag.HostFunction // those of a body would be placed with it
 	if node.Copy != nil {
 		node.Copy = &dag.Copy{Src: m.find(k, node.Copy.Src), Dst: m.find(k, node.Copy.Dst)}
 		from, to := m.b.BufferAt(node.Copy.Src.Buffer), m.b.BufferAt(node.Copy.Dst.Buffer)
@@ -251,8 +264,35 @@ func (m *spilling) node(k int) {
 	} else {
 		redirect(&node, func(r dag.Range) dag.Range { return m.find(k, r) })
 	}
-	m.made[k] = m.b.Node(node, accesses...)
-	m.ids[i] = m.made[k]
-	m.s.Nodes = append(m.s.Nodes, i)
-	m.after(k)
+	return m.b.Node(node, accesses...)
+}
+
+// control declares a loop or branch with its bodies, as they are.
+func (m *spilling) control(k int, g *dag.Graph, i dag.NodeID) dag.NodeID {
+	node := g.Nodes[i]
+	node.After, node.Fixed = nil, false
+	var operands []dag.Range
+	if c := node.Control.Condition; c != nil {
+		for _, r := range c.Operands {
+			operands = append(operands, m.find(k, r))
+		}
+	}
+	lists := &m.bodies[m.walked.steps[k].node]
+	var bodies []func()
+	for _, body := range node.Control.Bodies {
+		bodies = append(bodies, func() {
+			same, ids := make([]dag.NodeID, body.Len()), make([]dag.NodeID, body.Len())
+			for j := range same {
+				same[j] = dag.NodeID(j)
+			}
+			*lists = append(*lists, same)
+			for j := range ids {
+				ids[j] = m.declareNode(k, body, dag.NodeID(j))
+				for _, before := range body.Nodes[j].After {
+					m.b.After(ids[j], ids[before])
+				}
+			}
+		})
+	}
+	return m.b.ControlLike(node, operands, bodies...)
 }
