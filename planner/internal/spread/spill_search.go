@@ -395,13 +395,13 @@ func (s *spillSearch) estimate(walked *stepping) float64 {
 	s.brought, s.saved = scratch.Zeroed(s.brought, len(walked.list)), scratch.Zeroed(s.saved, len(s.p.units))
 	s.clocks = scratch.Zeroed(s.clocks, g.UsedDevices())
 	done, brought, saved := s.done, s.brought, s.saved
-	end := 0.0
+	end, submits := 0.0, 0.0 // submits: when the host goes on after a copy within its memory, for which it waits
 	run := func(device int32, e plan.Engine, ready, us, share float64) float64 {
 		free := &s.clocks[device][e]
-		begin := max(ready, *free)
+		begin := max(ready, *free, submits)
 		finish := begin + us
 		if e == plan.Compute {
-			finish = max(ready+us, begin+us*share)
+			finish = max(max(ready, submits)+us, begin+us*share)
 			*free = begin + us*share
 		} else {
 			*free = finish
@@ -447,6 +447,9 @@ func (s *spillSearch) estimate(walked *stepping) float64 {
 			e, us = plan.HostCopy, s.copyUS(float64(g.Nodes[i].Copy.Src.Bytes()), m.HostToHost)
 		}
 		done[k] = run(device, e, ready, us, s.shares[i])
+		if e == plan.HostCopy && g.Nodes[i].Copy != nil {
+			submits = done[k]
+		}
 		s.finish[i] = done[k] + m.GapUS
 		for j, t := range s.p.touches[i] {
 			if on := step.in[j]; t.writes && on >= 0 {
