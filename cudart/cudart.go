@@ -215,6 +215,10 @@ type Value struct {
 	Bits    uint64
 	Size    uint8  // bytes of a scalar: 1, 2, 4, 8
 	Struct  []byte // a structure that is passed by value; the rest is 0
+	// Within says that the value is a member of a structure by value, at Offset bytes in it: 1 + the index of the structure among the values.
+	// Such values come after all others.
+	Within int32
+	Offset int32
 	// Texture says that the kernel reads the memory of a pointer through a texture object. The kernel is passed the object's handle.
 	Texture *Texture
 }

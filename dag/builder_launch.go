@@ -248,7 +248,7 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 		return argSpec{Value: v, DType: a.DType}, nil
 	}
 	if values, ok := arg.(Values); ok {
-		v, err := structuresOf(values, 0)
+		v, err := b.structuresOf(values, 0)
 		return argSpec{Struct: &v}, err
 	}
 	v, ok := numberOf(arg)
@@ -259,7 +259,7 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 }
 
 // structuresOf turns Go values into a structure as written.
-func structuresOf(values Values, depth int) (structValue, error) {
+func (b *Builder) structuresOf(values Values, depth int) (structValue, error) {
 	v := structValue{Whole: true}
 	for _, value := range values {
 		switch value := value.(type) {
@@ -267,7 +267,7 @@ func structuresOf(values Values, depth int) (structValue, error) {
 			if depth == mostNested {
 				return v, fmt.Errorf("structures are nested more than %d deep", mostNested)
 			}
-			inner, err := structuresOf(value, depth+1)
+			inner, err := b.structuresOf(value, depth+1)
 			if err != nil {
 				return v, err
 			}
@@ -278,10 +278,16 @@ func structuresOf(values Values, depth int) (structValue, error) {
 				return v, fmt.Errorf("a %T is not a number of a known type", value.Value)
 			}
 			v.List = append(v.List, structValue{Number: n, DType: value.DType})
+		case nil, Range, Access:
+			memory, err := b.argument(value)
+			if err != nil {
+				return v, err
+			}
+			v.List = append(v.List, structValue{Memory: &memory})
 		default:
 			n, ok := numberOf(value)
 			if !ok {
-				return v, fmt.Errorf("a %T is neither a number nor Values", value)
+				return v, fmt.Errorf("a %T is neither a Range or Access nor a number nor Values", value)
 			}
 			v.List = append(v.List, structValue{Number: n})
 		}

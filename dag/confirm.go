@@ -49,8 +49,7 @@ func (p *parser) compare(l *launched) {
 		if !a.IsBuffer || params[k].Scratch || l.spec.origin[k] < 0 {
 			continue
 		}
-		declared := l.spec.Args[l.spec.origin[k]].Mode != 0
-		if problem := contradiction(&params[k], a.Mode, declared, p.pipeline.Buffers[a.Range.Buffer].Name); problem != "" && a.Texture == nil {
+		if problem := contradiction(&params[k], a.Mode, l.spec.declared[k] != 0, p.pipeline.Buffers[a.Range.Buffer].Name); problem != "" && a.Texture == nil {
 			p.disagree(l, k, problem)
 		} else if problem := a.fetchProblem(&params[k]); problem != "" {
 			p.disagree(l, k, problem)

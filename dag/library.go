@@ -101,7 +101,11 @@ type KernelParam struct {
 	Mode    Mode // Buffer: 0 means that the signature cannot say; Code may, or else the user must
 	Size    int32
 	Struct  *Structure // of a structure or vector that is passed by value; nil: it is none, or its members are not known
-	Texture bool       // the handle of a texture object
+	// Within makes it a pointer in a structure that another parameter takes by value, at Offset bytes in it: 1 + that parameter's index.
+	// Such parameters come after all others, and their arguments are given with the structure.
+	Within  int32
+	Offset  int32
+	Texture bool // the handle of a texture object
 	Code    CodeUse
 	// LengthOf makes it the row length of the argument of another parameter, in elements; 0 where that is no tile. It is 1 + that
 	// parameter's index, and dagrun gives it.
@@ -116,7 +120,7 @@ type KernelParam struct {
 
 // hidden reports whether dagrun gives the parameter its argument.
 func (p *KernelParam) hidden() bool {
-	return p.Scratch || p.Status || p.LengthOf > 0 || p.Measured.Of > 0
+	return p.Scratch || p.Status || p.LengthOf > 0 || p.Measured.Of > 0 || p.Within > 0
 }
 
 // CodeUse is what a kernel's code shows that it may do with the memory behind an argument. The zero value shows nothing.
@@ -281,7 +285,9 @@ type Arg struct {
 	DType    DType    // of the element or of the scalar
 	Range    Range    // IsBuffer: the slice that is passed
 	Bits     uint64   // scalar: its value as the bits of DType
-	Struct   string   // structure that is passed by value: its bytes; DType and Bits are 0
+	Struct   string   // structure that is passed by value: its bytes, with 0 for pointers; DType and Bits are 0
+	Within   int32    // pointer in the structure that is another argument: 1 + the index of that; 0: an argument of its own
+	Offset   int32    // Within: its offset in the structure in bytes
 	Texture  *Texture // IsBuffer: the kernel reads it through a texture object
 }
 

@@ -11,6 +11,6 @@ func (r *resolution) null(k int) {
 	case param.Struct != nil || param.Texture || param.Code.Fetch.Seen || !param.Buffer && (param.DType != InvalidDType || param.Size != 8):
 		r.argProblem(k, "is no pointer, so it cannot be null")
 	default:
-		r.args[k] = Arg{DType: U64}
+		r.args[k] = Arg{DType: U64, Within: param.Within, Offset: param.Offset}
 	}
 }

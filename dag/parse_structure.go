@@ -1,4 +1,4 @@
-// Reads the members of structures that kernels take by value: {struct: [1, 2]} and {struct: {x: 1, y: 2}}.
+// Reads the members of structures that kernels take by value: {struct: [1, 2]} and {struct: {x: 1, y: d_y}}.
 
 package dag
 
@@ -38,7 +38,7 @@ func (p *parser) structure(n *yaml.Node, depth int) (structValue, bool) {
 	return v, ok
 }
 
-// member reads a number, a number of a type as in {i32: n}, or the members of a structure, vector or array.
+// member reads a number, a number of a type as in {i32: n}, a buffer or slice for a pointer, or the members of a structure, vector or array.
 func (p *parser) member(n *yaml.Node, depth int) (structValue, bool) {
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -52,10 +52,9 @@ func (p *parser) member(n *yaml.Node, depth int) (structValue, bool) {
 		}
 		return p.structure(n, depth+1)
 	}
-	if _, buffer := p.buffers[n.Value]; buffer {
-		p.mistake(position(n), "", "a member of a structure must be a number, got the buffer %q", n.Value)
-		return structValue{}, false
+	a, ok := p.arg(n)
+	if a.IsBuffer || a.Null {
+		return structValue{Memory: &a}, ok
 	}
-	v, ok := p.number(n, "a member")
-	return structValue{Number: v}, ok
+	return structValue{Number: a.Value}, ok
 }

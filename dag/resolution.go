@@ -30,7 +30,19 @@ type launchSpec struct {
 	// complete but for OutType and InTypes; Kernel and Module are not looked at.
 	Map *MapSpec
 
-	origin []int // once it is resolved: which of Args each parameter got; -1: none
+	origin   []int  // once it is resolved: which of Args each parameter got; -1: none
+	declared []Mode // once it is resolved: how the file says that each parameter is used; 0: it says nothing
+}
+
+// buffers calls see for each buffer that is given, and for the argument that it is in.
+func (s *launchSpec) buffers(see func(i int, a *argSpec)) {
+	for i := range s.Args {
+		if a := &s.Args[i]; a.IsBuffer {
+			see(i, a)
+		} else if a.Struct != nil {
+			a.Struct.buffers(func(inner *argSpec) { see(i, inner) })
+		}
+	}
 }
 
 // argSpec is one argument as it was written.
@@ -66,7 +78,8 @@ type resolution struct {
 	order    []int     // which of spec.Args they are; nil: as written
 	kernel   LaunchKernel
 	params   []KernelParam
-	origin   []int // per parameter: index into spec.Args; -1: not written by the user
+	origin   []int  // per parameter: index into spec.Args; -1: not written by the user
+	declared []Mode // per parameter: how the file says that it is used; 0: it says nothing
 	args     []Arg
 	info     LaunchInfo
 	problems []launchProblem
@@ -116,9 +129,13 @@ func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 		}
 	}
 	var names []string
-	r.origin = make([]int, len(r.params))
+	r.origin, r.declared = make([]int, len(r.params)), make([]Mode, len(r.params))
 	given := 0
 	for k := range r.params {
+		if within := r.params[k].Within; within > 0 {
+			r.origin[k] = r.origin[within-1]
+			continue
+		}
 		if r.origin[k] = -1; r.params[k].hidden() {
 			continue
 		}

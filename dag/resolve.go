@@ -60,18 +60,14 @@ func (r *resolution) resolves(library Library) bool {
 // devices checks where the buffers live and decides where the node runs.
 func (r *resolution) devices() {
 	first := int32(-1)
-	for i := range r.spec.Args {
-		a := &r.spec.Args[i]
-		if !a.IsBuffer {
-			continue
-		}
+	r.spec.buffers(func(i int, a *argSpec) {
 		b := &r.pipeline.Buffers[a.Range.Buffer]
 		if b.Place == Host {
 			r.problem(launchArg, i, fmt.Sprintf("%s cannot use %q, which is in host memory", r.what, b.Name), "copy it to a device buffer first")
-			continue
+			return
 		}
 		if r.pipeline.roams(a.Range.Buffer) {
-			continue
+			return
 		}
 		if first < 0 {
 			first = b.Device
@@ -85,7 +81,7 @@ func (r *resolution) devices() {
 			r.problem(launchDevice, -1, fmt.Sprintf("%s is to run on device %d, but %q is on device %d", r.what, r.device, b.Name, b.Device), "peer: true lets a kernel touch the memory of another device")
 			r.device = -1
 		}
-	}
+	})
 	if r.device < 0 {
 		r.device = max(first, 0)
 	}
@@ -234,6 +230,9 @@ func (r *resolution) arguments() bool {
 			r.measured(k, m)
 			continue
 		}
+		if r.params[k].Within > 0 { // given with its structure
+			continue
+		}
 		if of := r.params[k].LengthOf; of > 0 {
 			a := &r.args[of-1]
 			r.args[k] = Arg{DType: I64, Bits: uint64(int64(a.Range.Pitch) / a.DType.Size())}
@@ -246,6 +245,7 @@ func (r *resolution) arguments() bool {
 		} else if a.Texture != nil {
 			r.texture(k, a)
 		} else if a.IsBuffer {
+			r.declared[k] = a.Mode
 			r.buffer(k, a)
 		} else {
 			r.number(k, a)
@@ -322,7 +322,7 @@ func (r *resolution) buffer(k int, a *argSpec) {
 		r.argProblem(k, "%s", problem)
 		return
 	}
-	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range}
+	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range, Within: param.Within, Offset: param.Offset}
 }
 
 // contradiction says how code differs from a declaration: the file's, or that of a kernel whose parameter is const.
@@ -442,7 +442,7 @@ func (r *resolution) finish() []Access {
 		work.Shared = int32(min(launch.Shared, math.MaxInt32))
 	}
 	r.node.Device, r.node.Work, r.node.Launch = r.device, work, launch
-	r.spec.origin = r.origin
+	r.spec.origin, r.spec.declared = r.origin, r.declared
 	return r.accesses()
 }
 

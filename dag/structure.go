@@ -23,8 +23,46 @@ type Member struct {
 	Name   string
 	Offset int32      // in bytes
 	Count  int32      // elements of an array; 0: it is none
-	DType  DType      // of a number or a vector
+	DType  DType      // of a number or a vector, or of what a pointer points to; InvalidDType: the pointer is untyped
 	Struct *Structure // of a structure in the structure
+	Mode   Mode       // of a pointer: how a kernel may use what it points to; 0: it is no pointer
+}
+
+// addressBytes is the size of a pointer.
+const addressBytes = 8
+
+// Pointer is a pointer in a structure that a kernel takes by value, however deep.
+type Pointer struct {
+	Path   string // "view.data[2]", from the structure on
+	Offset int32  // in bytes, in the structure
+	DType  DType  // of what it points to; InvalidDType: it is untyped
+	Mode   Mode
+}
+
+// Pointers lists the pointers in a structure by their offsets.
+func (s *Structure) Pointers() []Pointer {
+	var list []Pointer
+	for k := range s.Members {
+		m := &s.Members[k]
+		if m.Mode == 0 && m.Struct == nil {
+			continue
+		}
+		for i := range max(1, m.Count) {
+			path, offset := m.Name, m.Offset+i*m.Size()
+			if m.Count > 0 {
+				path = fmt.Sprintf("%s[%d]", m.Name, i)
+			}
+			if m.Mode != 0 {
+				list = append(list, Pointer{path, offset, m.DType, m.Mode})
+				continue
+			}
+			for _, inner := range m.Struct.Pointers() {
+				inner.Path, inner.Offset = path+"."+inner.Path, inner.Offset+offset
+				list = append(list, inner)
+			}
+		}
+	}
+	return list
 }
 
 // VectorStructure is the layout of a vector such as float3, or of a complex number; nil for numbers.
@@ -43,10 +81,53 @@ func VectorStructure(t DType) *Structure {
 // structValue is a structure as it was written, or one of its members.
 type structValue struct {
 	Number expr.Value
-	DType  DType // of the number, where it was written
+	DType  DType    // of the number, where it was written
+	Memory *argSpec // a buffer or null, not a number
 	List   []structValue
 	Names  []string // of List where members are given by name
 	Whole  bool     // a list, not a number
+}
+
+// buffers calls see for each buffer that is given in a structure.
+func (v *structValue) buffers(see func(a *argSpec)) {
+	if v.Memory != nil && v.Memory.IsBuffer {
+		see(v.Memory)
+	}
+	for k := range v.List {
+		v.List[k].buffers(see)
+	}
+}
+
+// memory is what is given for a pointer: a buffer, {in: b} and the like, or null; nil if it is neither.
+func (v *structValue) memory() *argSpec {
+	if v.Memory != nil || len(v.Names) != 1 || v.List[0].Memory == nil || !v.List[0].Memory.IsBuffer {
+		return v.Memory
+	}
+	for mode := Read; mode <= ReadWrite; mode++ {
+		if v.Names[0] == mode.String() {
+			a := *v.List[0].Memory
+			a.Mode = mode
+			return &a
+		}
+	}
+	return nil
+}
+
+// number is how the value is named where it should be something else.
+func (v *structValue) number() string {
+	switch {
+	case v.Memory == nil:
+		return fmt.Sprintf("the number %v", number(v.Number))
+	case v.Memory.Null:
+		return "null"
+	}
+	return "a buffer"
+}
+
+// pointed is the memory that was given for a pointer at an offset in a structure.
+type pointed struct {
+	offset int32
+	memory *argSpec
 }
 
 // String describes the structure: "Camera {eye, angle}".
@@ -60,19 +141,25 @@ func (s *Structure) names() []string {
 	return names
 }
 
-// pack returns the bytes of a structure.
-func (s *Structure) pack(v *structValue) (string, error) {
-	bytes := make([]byte, s.Size)
-	if err := s.fill(bytes, v, ""); err != nil {
-		return "", err
-	}
-	return string(bytes), nil
+// packing is a structure whose members are being written.
+type packing struct {
+	bytes    []byte
+	pointers []pointed
 }
 
-// fill writes the members of a structure. path is where in the argument it is: "" or ".eye".
-func (s *Structure) fill(bytes []byte, v *structValue, path string) error {
+// pack returns the bytes of a structure, and what its pointers point to, whose bytes are 0.
+func (s *Structure) pack(v *structValue) (string, []pointed, error) {
+	p := packing{bytes: make([]byte, s.Size)}
+	if err := p.fill(s, 0, v, ""); err != nil {
+		return "", nil, err
+	}
+	return string(p.bytes), p.pointers, nil
+}
+
+// fill writes the members of a structure that lies at an offset. path is where in the argument it is: "" or ".eye".
+func (p *packing) fill(s *Structure, offset int32, v *structValue, path string) error {
 	if !v.Whole {
-		return fmt.Errorf("%sneeds the members of %s, got the number %v", memberText(path), s, number(v.Number))
+		return fmt.Errorf("%sneeds the members of %s, got %s", memberText(path), s, v.number())
 	}
 	given := make([]*structValue, len(s.Members))
 	if v.Names == nil {
@@ -99,7 +186,7 @@ func (s *Structure) fill(bytes []byte, v *structValue, path string) error {
 		if given[k] == nil {
 			return fmt.Errorf("%sis given no member %q of %s", memberText(path), m.Name, s)
 		}
-		if err := m.fill(bytes, given[k], path+"."+m.Name); err != nil {
+		if err := p.member(m, offset, given[k], path+"."+m.Name); err != nil {
 			return err
 		}
 	}
@@ -118,48 +205,60 @@ func membersText(s *Structure) string {
 	return fmt.Sprintf("%s of %s", words.Count(int64(len(s.Members)), "member", "members"), s)
 }
 
-func (m *Member) fill(bytes []byte, v *structValue, path string) error {
+func (p *packing) member(m *Member, offset int32, v *structValue, path string) error {
 	switch {
 	case m.Count == 0:
-		return m.element(bytes[m.Offset:], v, path)
+		return p.element(m, offset+m.Offset, v, path)
 	case !v.Whole || v.Names != nil || len(v.List) != int(m.Count):
 		return fmt.Errorf("%sis an array, which needs a list of %d", memberText(path), m.Count)
 	}
-	size := m.size()
 	for k := range v.List {
-		if err := m.element(bytes[m.Offset+int32(k)*size:], &v.List[k], fmt.Sprintf("%s[%d]", path, k)); err != nil {
+		if err := p.element(m, offset+m.Offset+int32(k)*m.Size(), &v.List[k], fmt.Sprintf("%s[%d]", path, k)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// size is that of one element.
-func (m *Member) size() int32 {
-	if m.Struct != nil {
+// Size is that of one element.
+func (m *Member) Size() int32 {
+	switch {
+	case m.Mode != 0:
+		return addressBytes
+	case m.Struct != nil:
 		return m.Struct.Size
 	}
 	return int32(m.DType.Size())
 }
 
-func (m *Member) element(bytes []byte, v *structValue, path string) error {
+func (p *packing) element(m *Member, offset int32, v *structValue, path string) error {
+	if m.Mode != 0 {
+		memory := v.memory()
+		if memory == nil {
+			return fmt.Errorf("%sis a pointer, which needs a buffer, a slice or null", memberText(path))
+		}
+		p.pointers = append(p.pointers, pointed{offset, memory})
+		return nil
+	}
 	if m.Struct != nil {
-		return m.Struct.fill(bytes, v, path)
+		return p.fill(m.Struct, offset, v, path)
 	}
 	if s := VectorStructure(m.DType); s != nil {
-		return s.fill(bytes, v, path)
+		return p.fill(s, offset, v, path)
 	}
-	if v.Whole {
+	switch {
+	case v.Whole:
 		return fmt.Errorf("%sis a number (%s), got a list", memberText(path), m.DType)
-	}
-	if v.DType != InvalidDType && v.DType != m.DType {
+	case v.Memory != nil:
+		return fmt.Errorf("%sis a number (%s), got %s", memberText(path), m.DType, v.number())
+	case v.DType != InvalidDType && v.DType != m.DType:
 		return fmt.Errorf("%sis of type %s, but the number is given as %s", memberText(path), m.DType, v.DType)
 	}
 	bits, err := scalarBits(m.DType, v.Number)
 	if err != nil {
 		return fmt.Errorf("%s%w", memberText(path), err)
 	}
-	putBits(bytes, bits, m.DType.Size())
+	putBits(p.bytes[offset:], bits, m.DType.Size())
 	return nil
 }
 
@@ -175,6 +274,9 @@ func packTyped(v *structValue, size int32) (string, error) {
 	align := int64(1)
 	for k := range v.List {
 		m := &v.List[k]
+		if m.Memory != nil {
+			return "", fmt.Errorf("has members that the code does not name, so that a buffer cannot be one of them; name a source in CUDA C instead")
+		}
 		if m.Whole || v.Names != nil || m.DType == InvalidDType {
 			return "", fmt.Errorf("has members that the code does not name; give a list of numbers with their types, such as {struct: [{f32: 1}, {i32: 2}]}")
 		}

@@ -351,10 +351,10 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 			args[k].Range = Range{Buffer: -1}
 			continue
 		}
-		if params[k].LengthOf > 0 {
+		if params[k].LengthOf > 0 || params[k].Within > 0 {
 			continue
 		}
-		y.add(separator, y.arg(&args[k], &params[k]))
+		y.add(separator, y.arg(args, params, k))
 		separator = ", "
 	}
 	y.add("]")
@@ -381,9 +381,19 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 	return y.launchDevice(l)
 }
 
-func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
+// arg is argument k as a file has it.
+func (y *yamlWriter) arg(args []Arg, params []KernelParam, k int) string {
+	a, param := &args[k], &params[k]
 	if a.Struct != "" {
-		return "{struct: " + y.structure(a.Struct, param.Struct) + "}"
+		pointer := func(offset int32) string {
+			for j := range args {
+				if params[j].Within == int32(k)+1 && params[j].Offset == offset {
+					return y.arg(args, params, j)
+				}
+			}
+			return "null"
+		}
+		return "{struct: " + y.structure(a.Struct, param.Struct, 0, pointer) + "}"
 	}
 	if a.Texture != nil {
 		return "{texture: " + y.reference(a.Range) + ", " + a.Texture.String() + "}"
@@ -405,8 +415,8 @@ func (y *yamlWriter) arg(a *Arg, param *KernelParam) string {
 	return "{" + a.Mode.String() + ": " + y.reference(a.Range) + "}"
 }
 
-// structure is a structure as a file has it. Of a structure whose members are not known, the bytes are numbers.
-func (y *yamlWriter) structure(data string, s *Structure) string {
+// structure is a structure at an offset as a file has it. Of a structure whose members are not known, the bytes are numbers.
+func (y *yamlWriter) structure(data string, s *Structure, offset int32, pointer func(offset int32) string) string {
 	if s == nil {
 		var parts []string
 		for _, b := range []byte(data) {
@@ -418,12 +428,15 @@ func (y *yamlWriter) structure(data string, s *Structure) string {
 	for k := range s.Members {
 		m := &s.Members[k]
 		element := func(at int32) string {
+			if m.Mode != 0 {
+				return pointer(at)
+			}
 			inner := m.Struct
 			if inner == nil {
 				inner = VectorStructure(m.DType)
 			}
 			if inner != nil {
-				return y.structure(data[at:at+inner.Size], inner)
+				return y.structure(data, inner, at, pointer)
 			}
 			bits := uint64(0)
 			for b := range m.DType.Size() {
@@ -432,12 +445,12 @@ func (y *yamlWriter) structure(data string, s *Structure) string {
 			return y.scalar(m.DType, bits)
 		}
 		if m.Count == 0 {
-			parts = append(parts, element(m.Offset))
+			parts = append(parts, element(offset+m.Offset))
 			continue
 		}
 		var list []string
 		for i := range m.Count {
-			list = append(list, element(m.Offset+i*m.size()))
+			list = append(list, element(offset+m.Offset+i*m.Size()))
 		}
 		parts = append(parts, "["+strings.Join(list, ", ")+"]")
 	}

@@ -34,7 +34,7 @@ func (p *Program) SetScalar(node string, argument int, value float64) error {
 	if launch == nil {
 		return refuse("node %q is a %s, not a kernel", node, owner.graph.Nodes[id].Kind)
 	}
-	if argument < 0 || argument >= len(launch.Args) || launch.Args[argument].IsBuffer || launch.Args[argument].Struct != "" || launch.Kernel.Params()[argument].Buffer || launch.Kernel.Params()[argument].LengthOf > 0 {
+	if argument < 0 || argument >= len(launch.Args) || launch.Args[argument].IsBuffer || launch.Args[argument].Struct != "" || launch.Args[argument].Within > 0 || launch.Kernel.Params()[argument].Buffer || launch.Kernel.Params()[argument].LengthOf > 0 {
 		return refuse("argument %d of node %q is not a scalar", argument, node)
 	}
 	args := append([]dag.Arg(nil), launch.Args...)

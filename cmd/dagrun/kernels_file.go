@@ -173,19 +173,27 @@ func pasted(module string, k *kernels.KernelInfo) string {
 	}
 	for i := range k.Params {
 		p := &k.Params[i]
+		if p.Within > 0 { // is pasted with its structure
+			continue
+		}
 		value := p.Name
 		if value == "" {
 			value = fmt.Sprintf("arg%d", i+1)
 		}
-		// Only the kernel's author knows whether it writes all of an output, which {out: ...} would declare.
-		if p.Buffer && p.Mode == dag.ReadWrite && p.Code.Decided && p.Code.Mode == dag.Read {
-			value = fmt.Sprintf("{in: %s}", value)
-		}
+		value = bufferPasted(p, value)
 		if p.Texture || p.Code.Fetch.Seen {
 			value = texturePasted(p, value)
 		}
 		if p.Struct != nil {
-			value = structPasted(p.Struct)
+			pointer := func(offset int32, name string) string {
+				for j := range k.Params {
+					if m := &k.Params[j]; m.Within == int32(i)+1 && m.Offset == offset {
+						return bufferPasted(m, name)
+					}
+				}
+				return name
+			}
+			value = "{struct: " + structPasted(p.Struct, 0, pointer) + "}"
 		}
 		if named {
 			value = p.Name + ": " + value
@@ -207,13 +215,40 @@ func texturePasted(p *dag.KernelParam, name string) string {
 	return "{texture: " + name + ", width: WIDTH, height: HEIGHT}"
 }
 
-// structPasted is a structure's members by name.
-func structPasted(s *dag.Structure) string {
+// bufferPasted says that a buffer is only read where the code shows it. Only the kernel's author knows whether it writes all of an output,
+// which {out: ...} would declare.
+func bufferPasted(p *dag.KernelParam, name string) string {
+	if p.Buffer && p.Mode == dag.ReadWrite && p.Code.Decided && p.Code.Mode == dag.Read {
+		return fmt.Sprintf("{in: %s}", name)
+	}
+	return name
+}
+
+// structPasted is a structure's members in their order. It is at an offset in the argument.
+func structPasted(s *dag.Structure, offset int32, pointer func(offset int32, name string) string) string {
 	var members []string
 	for k := range s.Members {
-		members = append(members, s.Members[k].Name)
+		m := &s.Members[k]
+		element := func(i int32, name string) string {
+			switch at := offset + m.Offset + i*m.Size(); {
+			case m.Struct != nil:
+				return structPasted(m.Struct, at, pointer)
+			case m.Mode != 0:
+				return pointer(at, name)
+			}
+			return name
+		}
+		if m.Count == 0 || m.Struct == nil && m.Mode == 0 {
+			members = append(members, element(0, m.Name))
+			continue
+		}
+		var list []string
+		for i := range m.Count {
+			list = append(list, element(i, fmt.Sprintf("%s%d", m.Name, i)))
+		}
+		members = append(members, "["+strings.Join(list, ", ")+"]")
 	}
-	return "{struct: [" + strings.Join(members, ", ") + "]}"
+	return "[" + strings.Join(members, ", ") + "]"
 }
 
 func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables []fileVariable, note string) {

@@ -27,7 +27,7 @@ func Run(t *testing.T, p cudart.Platform) {
 		{"wait takes the record before it", waitTakesRecord}, {"record moves an event", recordMovesEvent},
 		{"event never recorded", neverRecorded}, {"closed event", closedEvent}, {"times", times},
 		{"list changes", listChanges}, {"threads", threads}, {"nothing to do", nothingToDo}, {"misused lists", misusedLists},
-		{"launch limits", launchLimits}, {"clusters", clusters},
+		{"launch limits", launchLimits}, {"clusters", clusters}, {"structures", structures},
 		{"capture", captured}, {"capture rules", captureRules}, {"time stamps in graphs", graphTimes},
 		{"built graph", builtGraph}, {"graph changes", graphChanges}, {"graph update", graphUpdate}, {"graph against itself", graphAgainstItself},
 		{"misused graphs", misusedGraphs}, {"loops and branches", conditionals}, {"stamps", stamps},

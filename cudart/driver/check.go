@@ -163,10 +163,14 @@ func checkGrid(k *kernel, grid [3]uint32) error {
 
 // checkArgs compares arguments with what the driver knows about the parameters.
 func checkArgs(k *kernel, args []cudart.Value) error {
+	if problem := cudart.MemberProblem(args); problem != "" {
+		return fmt.Errorf("kernel %s: %s", k.entry, problem)
+	}
 	sizes := k.attributes.ParamSizes
 	if sizes == nil {
 		return nil
 	}
+	args = cudart.OwnValues(args)
 	if len(args) != len(sizes) {
 		return fmt.Errorf("kernel %s takes %d arguments, but %d are given", k.entry, len(sizes), len(args))
 	}

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -261,7 +262,7 @@ func packArgs(memory *arena, args []cudart.Value) (params uintptr, values []uint
 	}
 	values = words[len(args):]
 	at := 0
-	for i := range args {
+	for i := range cudart.OwnValues(args) {
 		words[i] = uint64(uintptr(unsafe.Pointer(&values[at])))
 		at += wordsOf(&args[i])
 	}
@@ -274,6 +275,8 @@ func setArgs(values []uint64, args []cudart.Value) {
 	for i := range args {
 		v := &args[i]
 		switch {
+		case v.Within > 0:
+			setMember(values, args, v)
 		case v.Struct != nil:
 			copy(unsafe.Slice((*byte)(unsafe.Pointer(&values[at])), len(v.Struct)), v.Struct)
 		case v.Texture != nil:
@@ -287,8 +290,23 @@ func setArgs(values []uint64, args []cudart.Value) {
 	}
 }
 
+// setMember writes an address into the structure that it is a member of.
+func setMember(values []uint64, args []cudart.Value, v *cudart.Value) {
+	at := uintptr(8*argWords(args[:v.Within-1])) + uintptr(v.Offset)
+	address := v.Bits
+	if v.Pointer {
+		address = uint64(v.Ptr)
+	}
+	binary.NativeEndian.PutUint64(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&values[0]), at)), 8), address)
+}
+
 // wordsOf is how many words of eight bytes a value takes.
-func wordsOf(v *cudart.Value) int { return max(1, (len(v.Struct)+7)/8) }
+func wordsOf(v *cudart.Value) int {
+	if v.Within > 0 {
+		return 0
+	}
+	return max(1, (len(v.Struct)+7)/8)
+}
 
 func argWords(args []cudart.Value) int {
 	n := 0

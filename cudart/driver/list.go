@@ -142,6 +142,9 @@ func changeLaunch(c *checked, index int, grid [3]uint32, args []cudart.Value) er
 		return c.wrong(index, "%v", err)
 	}
 	for i := range args {
+		if args[i].Within != c.Args[i].Within || args[i].Offset != c.Args[i].Offset {
+			return c.wrong(index, "kernel %s was encoded with another member of a structure as value %d", c.kernel.entry, i)
+		}
 		if len(args[i].Struct) != len(c.Args[i].Struct) {
 			return c.wrong(index, "kernel %s was encoded with %d bytes for argument %d, but %d are given", c.kernel.entry, len(c.Args[i].Struct), i, len(args[i].Struct))
 		}

@@ -255,7 +255,7 @@ func (s *nodeScratch) fillKernel(c *checked) {
 	setArgs(s.values, c.Args)
 	s.params = s.params[:0]
 	at := 0
-	for i := range c.Args {
+	for i := range cudart.OwnValues(c.Args) {
 		s.params = append(s.params, uintptr(unsafe.Pointer(&s.values[at])))
 		at += wordsOf(&c.Args[i])
 	}

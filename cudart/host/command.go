@@ -82,6 +82,9 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 
 // setArgs gives a launch its grid and arguments.
 func (c *command) setArgs(grid [3]uint32, args []cudart.Value) *cudart.Error {
+	if problem := cudart.MemberProblem(args); problem != "" {
+		return c.fail(invalidValue, "%s", problem)
+	}
 	c.args = slices.Clone(args)
 	c.call.Grid = grid
 	c.call.Args = make([]kernels.Arg, len(args))

@@ -66,9 +66,9 @@ func (c *command) interpret(w *worker) *crash {
 	options := &c.platform.options
 	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Cooperative: c.together, Cluster: c.cluster, Print: options.Print, Check: options.Sanitize, MaxSteps: options.MaxSteps}
 	for i, v := range c.args {
-		a := simt.Arg{Bits: v.Bits, Struct: v.Struct}
+		a := simt.Arg{Bits: v.Bits, Struct: v.Struct, Within: int(v.Within), Offset: int64(v.Offset)}
 		if v.Pointer {
-			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture}
+			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture, Within: int(v.Within), Offset: int64(v.Offset)}
 			for _, u := range c.uses {
 				if u.arg == i {
 					a.Bits = uint64(uintptr(u.memory.at(u.ptr)))
@@ -134,11 +134,14 @@ func (c *command) declared(argument int) string {
 		if at < 0 {
 			continue
 		}
-		a := &c.accesses[at]
-		if a.Rows > 1 {
-			return fmt.Sprintf("; argument %d is a tile of %s in the file: %d rows of %d bytes, %d apart, from byte %d", argument, a.Name, a.Rows, a.Strip().Width(), a.Pitch, a.Offset)
+		a, name := &c.accesses[at], fmt.Sprintf("argument %d", argument)
+		if v := &c.args[argument]; v.Within > 0 {
+			name = fmt.Sprintf("the pointer at byte %d of argument %d", v.Offset, v.Within-1)
 		}
-		return fmt.Sprintf("; argument %d is bytes %d to %d of %s in the file", argument, a.Offset, a.Offset+a.Bytes, a.Name)
+		if a.Rows > 1 {
+			return fmt.Sprintf("; %s is a tile of %s in the file: %d rows of %d bytes, %d apart, from byte %d", name, a.Name, a.Rows, a.Strip().Width(), a.Pitch, a.Offset)
+		}
+		return fmt.Sprintf("; %s is bytes %d to %d of %s in the file", name, a.Offset, a.Offset+a.Bytes, a.Name)
 	}
 	return ""
 }

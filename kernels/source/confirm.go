@@ -60,7 +60,7 @@ func (m *Module) confirm(ctx context.Context, kernels []dag.LaunchKernel) (note 
 			symbol = s
 		}
 		for i := range entries {
-			if e := &entries[i]; e.name == symbol && len(e.params) == len(k.params) {
+			if e := &entries[i]; e.name == symbol && len(e.params) == len(k.own()) {
 				if err := k.confirmStructures(text, symbol); err != nil {
 					return "", nil, fmt.Errorf("%s: %w", m.module.Name, err)
 				}
@@ -77,6 +77,10 @@ func (m *Module) confirm(ctx context.Context, kernels []dag.LaunchKernel) (note 
 // confirm takes over what the code of the kernel shows.
 func (k *userKernel) confirm(e *sourceKernel) {
 	for i := range k.params {
+		if p := &k.params[i]; p.Within > 0 {
+			p.Code = e.pointers[place{int(p.Within) - 1, int64(p.Offset)}]
+			continue
+		}
 		if k.params[i].Buffer || k.params[i].Texture {
 			k.params[i].Code = e.params[i].Code
 		}
@@ -87,7 +91,7 @@ func (k *userKernel) confirm(e *sourceKernel) {
 // confirmStructures compares layouts with the parameters of compiled code.
 func (k *userKernel) confirmStructures(text *ptx.Module, symbol string) error {
 	id, ok := text.Function(symbol)
-	if !ok || len(text.Functions[id].Params) != len(k.params) {
+	if !ok || len(text.Functions[id].Params) != len(k.own()) {
 		return nil
 	}
 	for i, p := range text.Functions[id].Params {

@@ -58,8 +58,8 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 				info.Params = k.params
 				plain = append(plain, k)
 			}
-		} else if params, err := found.parameters(nil, m.types, m.structs); err == nil {
-			info.Params = params
+		} else {
+			info.Params = m.shown(found)
 		}
 		list = append(list, info)
 	}
@@ -84,6 +84,35 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 		}
 	}
 	return list, note, err
+}
+
+// shown are the parameters of a template, of which some may have types that only its arguments tell. Those count as what they are for
+// float and 1: a structure has the same members then.
+func (m *Module) shown(k *sourceKernel) []dag.KernelParam {
+	if params, err := k.parameters(nil, m.types, m.structs); err == nil {
+		return params
+	}
+	means := map[string][]token{}
+	for _, p := range k.template {
+		switch {
+		case p.standard != nil:
+			means[p.name] = substitute(p.standard, means)
+		case p.kind == "typename":
+			means[p.name] = tokensOf("float")
+		default:
+			means[p.name] = tokensOf("1")
+		}
+	}
+	var params []dag.KernelParam
+	for i, raw := range k.raw {
+		p := takeApart(substitute(raw, means), m.types)
+		if own := takeApart(raw, nil); own.name != "" {
+			p.name = own.name
+		}
+		param, _ := p.describe(i, m.structs) // has a name even if its type is not known
+		params = append(params, param)
+	}
+	return params
 }
 
 // callName is the shortest name that finds a kernel.

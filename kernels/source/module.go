@@ -75,7 +75,7 @@ func (m *Module) ParameterNames(name string) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	for _, p := range k.params {
+	for _, p := range k.own() {
 		if p.Name != "" {
 			names = append(names, p.Name)
 		}
@@ -118,6 +118,15 @@ func (k *userKernel) Expression() string {
 // Params returns the parameters as the source declares them: const T* is read, T* is read and written unless the user declares less. For cubins
 // only the sizes are known, and for PTX what the code shows.
 func (k *userKernel) Params() []dag.KernelParam { return k.params }
+
+// own are the parameters that the kernel has in its source: those that are not pointers in structures.
+func (k *userKernel) own() []dag.KernelParam {
+	n := len(k.params)
+	for n > 0 && k.params[n-1].Within > 0 {
+		n--
+	}
+	return k.params[:n]
+}
 
 // FloatAtomics implements [dag.FloatAtomics]. It is known only for PTX.
 func (k *userKernel) FloatAtomics() string { return k.floatAtomics }
@@ -162,7 +171,7 @@ type leaving struct {
 // read takes the code of the kernel.
 func (k *userKernel) read(text *ptx.Module, symbol string) {
 	for _, id := range text.Entries() {
-		if text.Functions[id].Name == symbol && len(text.Functions[id].Params) == len(k.params) {
+		if text.Functions[id].Name == symbol && len(text.Functions[id].Params) == len(k.own()) {
 			k.code, k.id, k.left = text, id, map[string]leaving{}
 		}
 	}
@@ -181,6 +190,9 @@ func (k *userKernel) Leaves(l *dag.Launch) (arg int, problem string) {
 	key := fmt.Append(nil, l.Grid, l.Block)
 	for i := range l.Args {
 		a := &l.Args[i]
+		if a.Within > 0 { // what depends on pointers in structures is not followed
+			continue
+		}
 		if a.IsBuffer {
 			bytes[i] = a.Range.Hi - a.Range.Lo
 			key = fmt.Append(key, " ", bytes[i])
@@ -239,7 +251,11 @@ func (m *Module) take(name string, k *sourceKernel, w written) (*userKernel, err
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.module.Path, err)
 		}
-		made.params = params
+		pointers, err := members(params)
+		if err != nil {
+			return nil, fmt.Errorf("%s: kernel %q: %w", m.module.Path, k.name, err)
+		}
+		made.params = append(params, pointers...)
 		if k.symbol == "" {
 			made.entry = m.expression(k, w.args)
 		}

@@ -42,7 +42,29 @@ func (p *parameter) describe(index int, structs structures) (dag.KernelParam, er
 		if err != nil {
 			return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s cannot be passed by value: %w", name, err)
 		}
-		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s is of type %s; numbers, pointers and structures of numbers can be passed", name, textOf(p.words))
+		return dag.KernelParam{Name: name}, fmt.Errorf("parameter %s is of type %s; numbers, pointers and structures of these can be passed", name, textOf(p.words))
 	}
 	return dag.KernelParam{Name: name, DType: dtype, Size: int32(dtype.Size())}, nil
 }
+
+// members are the parameters that kernels of dag have for the pointers in structures: one for each, after all others.
+func members(params []dag.KernelParam) ([]dag.KernelParam, error) {
+	var list []dag.KernelParam
+	for i := range params {
+		p := &params[i]
+		if p.Struct == nil {
+			continue
+		}
+		for _, pointer := range p.Struct.Pointers() {
+			if len(list) == mostPointers {
+				return nil, fmt.Errorf("the structures that it takes by value have more than %d pointers", mostPointers)
+			}
+			list = append(list, dag.KernelParam{Name: p.Name + "." + pointer.Path, Buffer: true, DType: pointer.DType, Mode: pointer.Mode, Size: addressBytes,
+				Within: int32(i) + 1, Offset: pointer.Offset})
+		}
+	}
+	return list, nil
+}
+
+// mostPointers is how many pointers the parameters of a kernel, which take 4 KB, can have at most.
+const mostPointers = 512

@@ -44,6 +44,10 @@ func entriesOf(m *ptx.Module) (entries []sourceKernel, globals []string) {
 			}
 			k.params = append(k.params, param)
 		}
+		k.pointers = map[place]dag.CodeUse{}
+		for _, field := range report.Fields {
+			k.pointers[place{field.Param, field.Offset}] = codeUse(field.Use)
+		}
 		entries = append(entries, k)
 	}
 	return entries, access.WrittenGlobals(m, reports)

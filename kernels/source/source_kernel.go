@@ -22,9 +22,16 @@ type sourceKernel struct {
 	params   []dag.KernelParam
 	err      error // why it cannot be launched
 
-	floatAtomics string          // the place where its code adds floats atomically, if any
-	registers    int             // of a thread, where a cubin says it
-	symbols      []dag.SymbolUse // of PTX: variables that it uses
+	pointers     map[place]dag.CodeUse // of PTX: how what may be pointers in its parameters is used
+	floatAtomics string                // the place where its code adds floats atomically, if any
+	registers    int                   // of a thread, where a cubin says it
+	symbols      []dag.SymbolUse       // of PTX: variables that it uses
+}
+
+// place is where in the parameters of a kernel something lies.
+type place struct {
+	param  int
+	offset int64
 }
 
 // sameParameters reports whether two kernels of one name are one kernel, declared and defined.

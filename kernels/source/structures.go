@@ -22,6 +22,9 @@ type layout struct {
 // mostBytes is how large a structure may be: more than a kernel takes.
 const mostBytes = 1 << 16
 
+// addressBytes is the size of a pointer.
+const addressBytes = 8
+
 // mostStructures is how deep templates of structures may be nested in one another.
 const mostStructures = 64
 
@@ -267,8 +270,8 @@ func (b *structureBuilder) declarator(d []token) {
 	m := dag.Member{Name: p.name, Count: int32(count)}
 	var size, align int64
 	if p.stars > 0 {
-		b.unclear = fmt.Sprintf("has the pointer %s; pass its members as parameters of their own", p.name)
-		return
+		pointer, _ := p.describe(0, nil) // which cannot fail for a pointer
+		m.DType, m.Mode, size, align = pointer.DType, pointer.Mode, addressBytes, addressBytes
 	} else if t, ok := p.dtype(); ok && t != dag.InvalidDType {
 		m.DType, size, align = t, t.Size(), t.Align()
 	} else if inner := b.all.find(p.words, b.templates); inner != nil && inner.structure != nil {

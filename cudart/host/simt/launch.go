@@ -35,11 +35,25 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 		return nil, err
 	}
 	r.clusters = r.blocks / uint64(r.cluster[0]*r.cluster[1]*r.cluster[2])
-	if len(l.Args) != len(k.params) {
-		return nil, fmt.Errorf("kernel %q takes %d arguments, but %d are given", k.entry.f.Name, len(k.params), len(l.Args))
+	own := len(l.Args)
+	for own > 0 && l.Args[own-1].Within != 0 {
+		own--
+	}
+	if own != len(k.params) {
+		return nil, fmt.Errorf("kernel %q takes %d arguments, but %d are given", k.entry.f.Name, len(k.params), own)
 	}
 	for i, a := range l.Args {
-		p := k.params[i]
+		at := i
+		if i >= own {
+			at = a.Within - 1
+		}
+		if at < 0 || at >= own || i >= own && (a.Offset < 0 || a.Offset > k.params[at].size-8) {
+			return nil, fmt.Errorf("kernel %q: value %d is no member of a structure among the arguments", k.entry.f.Name, i)
+		}
+		p := k.params[at]
+		if i >= own {
+			p.offset, p.size = p.offset+a.Offset, 8
+		}
 		to := r.params[p.offset : p.offset+p.size]
 		if a.Struct != nil {
 			if int64(len(a.Struct)) != p.size {

@@ -40,6 +40,14 @@ func (p *Program) locate(fn *function, at int32) (line int, instruction, source 
 }
 
 // parameterName is how a message names a parameter of a kernel.
+// argumentName names the value of index i of a launch.
+func (r *Run) argumentName(i int) string {
+	if a := &r.Args[i]; a.Within > 0 {
+		return fmt.Sprintf("argument %s, the pointer at byte %d,", parameterName(r.kernel, a.Within-1), a.Offset)
+	}
+	return "argument " + parameterName(r.kernel, i)
+}
+
 func parameterName(k *Kernel, i int) string {
 	if i < len(k.entry.f.Params) {
 		if id := k.entry.f.Params[i].Variable; id != ptx.NoVariable {

@@ -172,7 +172,7 @@ func (x *exec) owner(s span) string {
 	for i, a := range x.block.run.Args {
 		if a.Pointer && a.Bits == s.lo && a.Bits+uint64(a.Bytes) == s.hi {
 			x.argument = i + 1
-			return "argument " + parameterName(k, i)
+			return x.block.run.argumentName(i)
 		}
 	}
 	for i, at := range k.program.places {

@@ -224,6 +224,8 @@ type Arg struct {
 	// ReadOnly says that the launch was declared to write none of it.
 	ReadOnly bool
 	Struct   []byte // for a struct by value: its bytes, instead of Bits
+	Within   int    // for a member of a struct by value: 1 + the index of the struct's argument; such arguments come after all others
+	Offset   int64  // for a member: where it is in the struct
 	// Texture says that the kernel reads the memory of the pointer through a texture object, whose handle is passed instead of the pointer.
 	Texture *cudart.Texture
 }
