@@ -298,7 +298,7 @@ func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 	}
 	key, value := n.Content[0], n.Content[1]
 	if key.Value == structKey {
-		v, ok := p.structure(value, 0)
+		v, ok := p.structure(value, 0, p.arg)
 		return argSpec{Struct: &v}, ok
 	}
 	for mode := Read; mode <= ReadWrite; mode++ {

@@ -8,8 +8,8 @@ import (
 
 const structKey = "struct"
 
-// structure reads the members of a structure: a list is by position, a mapping by their names.
-func (p *parser) structure(n *yaml.Node, depth int) (structValue, bool) {
+// structure reads the members of a structure: a list is by position, a mapping by their names. arg reads those that are no lists or mappings.
+func (p *parser) structure(n *yaml.Node, depth int, arg func(*yaml.Node) (argSpec, bool)) (structValue, bool) {
 	v := structValue{Whole: true}
 	if depth == mostNested {
 		p.mistake(position(n), "", "structures are nested more than %d deep", mostNested)
@@ -17,7 +17,7 @@ func (p *parser) structure(n *yaml.Node, depth int) (structValue, bool) {
 	}
 	ok := true
 	add := func(item *yaml.Node) {
-		inner, fine := p.member(item, depth)
+		inner, fine := p.member(item, depth, arg)
 		v.List, ok = append(v.List, inner), ok && fine
 	}
 	switch n.Kind {
@@ -39,10 +39,10 @@ func (p *parser) structure(n *yaml.Node, depth int) (structValue, bool) {
 }
 
 // member reads a number, a number of a type as in {i32: n}, a buffer or slice for a pointer, or the members of a structure, vector or array.
-func (p *parser) member(n *yaml.Node, depth int) (structValue, bool) {
+func (p *parser) member(n *yaml.Node, depth int, arg func(*yaml.Node) (argSpec, bool)) (structValue, bool) {
 	switch n.Kind {
 	case yaml.SequenceNode:
-		return p.structure(n, depth+1)
+		return p.structure(n, depth+1, arg)
 	case yaml.MappingNode:
 		if len(n.Content) == 2 && p.isKey(n.Content[0]) {
 			if t, ok := ParseDType(n.Content[0].Value); ok && t.isNumber() {
@@ -50,9 +50,9 @@ func (p *parser) member(n *yaml.Node, depth int) (structValue, bool) {
 				return structValue{Number: v, DType: t}, fine
 			}
 		}
-		return p.structure(n, depth+1)
+		return p.structure(n, depth+1, arg)
 	}
-	a, ok := p.arg(n)
+	a, ok := arg(n)
 	if a.IsBuffer || a.Null {
 		return structValue{Memory: &a}, ok
 	}

@@ -57,6 +57,26 @@ type argSpec struct {
 	Texture  *Texture // IsBuffer: as it was written
 }
 
+// structValue is a structure as it was written, or one of its members.
+type structValue struct {
+	Number expr.Value
+	DType  DType    // of the number, where it was written
+	Memory *argSpec // a buffer or null, not a number
+	List   []structValue
+	Names  []string // of List where members are given by name
+	Whole  bool     // a list, not a number
+}
+
+// buffers calls see for each buffer that is given in a structure.
+func (v *structValue) buffers(see func(a *argSpec)) {
+	if v.Memory != nil && v.Memory.IsBuffer {
+		see(v.Memory)
+	}
+	for k := range v.List {
+		v.List[k].buffers(see)
+	}
+}
+
 // launchProblem is something wrong with a launchSpec.
 type launchProblem struct {
 	Part    launchPart

@@ -241,7 +241,9 @@ func (r *resolution) arguments() bool {
 		if a := &r.written[next]; a.Null {
 			r.null(k)
 		} else if a.Struct != nil {
-			r.structure(k, a.Struct)
+			for _, p := range r.structure(k, a.Struct) {
+				r.pointer(k, p)
+			}
 		} else if a.Texture != nil {
 			r.texture(k, a)
 		} else if a.IsBuffer {
@@ -254,6 +256,20 @@ func (r *resolution) arguments() bool {
 	}
 	r.texturesUnwritten()
 	return len(r.problems) == 0
+}
+
+// pointer makes the argument of a pointer in the structure that is argument k.
+func (r *resolution) pointer(k int, p pointed) {
+	at := slices.IndexFunc(r.params, func(m KernelParam) bool { return m.Within == int32(k)+1 && m.Offset == p.offset })
+	switch {
+	case at < 0:
+		r.problem(launchKernel, -1, fmt.Sprintf("the library describes the structure %s of %s without its pointers", r.paramName(k), r.what), "")
+	case p.memory.Null:
+		r.null(at)
+	default:
+		r.declared[at] = p.memory.Mode
+		r.buffer(at, p.memory)
+	}
 }
 
 func (r *resolution) buffer(k int, a *argSpec) {

@@ -2,13 +2,10 @@
 
 package dag
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// structure makes the argument of a parameter that is a structure, and those of its pointers.
-func (r *resolution) structure(k int, v *structValue) {
+// structure makes the argument of a parameter that is a structure, and returns what its pointers lead to.
+func (r *resolution) structure(k int, v *structValue) []pointed {
 	param := &r.params[k]
 	var data string
 	var pointers []pointed
@@ -27,20 +24,8 @@ func (r *resolution) structure(k int, v *structValue) {
 	}
 	if err != nil {
 		r.argProblem(k, "%v", err)
-		return
+		return nil
 	}
 	r.args[k] = Arg{Struct: data}
-	for _, p := range pointers {
-		at := slices.IndexFunc(r.params, func(m KernelParam) bool { return m.Within == int32(k)+1 && m.Offset == p.offset })
-		switch {
-		case at < 0:
-			r.problem(launchKernel, -1, fmt.Sprintf("the library describes the structure %s of %s without its pointers", r.paramName(k), r.what), "")
-			return
-		case p.memory.Null:
-			r.null(at)
-		default:
-			r.declared[at] = p.memory.Mode
-			r.buffer(at, p.memory)
-		}
-	}
+	return pointers
 }

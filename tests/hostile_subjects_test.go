@@ -63,7 +63,7 @@ func (h *hostile) functions() []namedFunction {
 	var all []namedFunction
 	for name, f := range map[string]any{
 		"dag.BFloatFromFloat32": dag.BFloatFromFloat32, "dag.BFloatToFloat32": dag.BFloatToFloat32, "dag.HalfFromFloat32": dag.HalfFromFloat32,
-		"dag.HalfToFloat32": dag.HalfToFloat32, "dag.DTypes": dag.DTypes, "dag.ParseDType": dag.ParseDType, "dag.Vector": dag.Vector, "dag.VectorStructure": dag.VectorStructure, "dag.Format": dag.Format, "dag.Parse": dag.Parse,
+		"cudart.OwnValues": cudart.OwnValues, "cudart.MemberProblem": cudart.MemberProblem, "dag.HalfToFloat32": dag.HalfToFloat32, "dag.DTypes": dag.DTypes, "dag.ParseDType": dag.ParseDType, "dag.Vector": dag.Vector, "dag.VectorStructure": dag.VectorStructure, "dag.Format": dag.Format, "dag.Parse": dag.Parse,
 		"dag.New": dag.New, "dag.OnStream": dag.OnStream, "dag.Grid": dag.Grid, "dag.Block": dag.Block,
 		"dag.Shared": dag.Shared, "dag.RunOn": dag.RunOn, "dag.WithPeers": dag.WithPeers, "dag.Cooperative": dag.Cooperative, "dag.Cluster": dag.Cluster, "dag.ClusterProblem": dag.ClusterProblem,
 
@@ -181,7 +181,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add(builder, g, g.Pipeline, explicit, explicit.Pipeline, p, timeline, p.Replay(1), planner.H200(), planner.Unit())
 
 	// Values that functions return together with an error, and values that anybody can write down.
-	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Structure{}, &dag.Texture{}, (*dag.Texture)(nil), &dag.Texture{Channels: -3, Width: 1 << 62, Height: -1, Filter: 99}, dag.Filter(99), dag.AddressMode(99), &dag.Arg{}, &dag.Arg{DType: 99, Texture: &dag.Texture{Channels: 99, Width: 1 << 62, Height: 1}}, dag.TextureArgument{}, &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil),
+	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Structure{}, &dag.Structure{Members: []dag.Member{{Count: -1, Mode: 99}}}, &dag.Member{}, &dag.Member{Mode: 99, DType: 99}, &dag.Texture{}, (*dag.Texture)(nil), &dag.Texture{Channels: -3, Width: 1 << 62, Height: -1, Filter: 99}, dag.Filter(99), dag.AddressMode(99), &dag.Arg{}, &dag.Arg{DType: 99, Texture: &dag.Texture{Channels: 99, Width: 1 << 62, Height: 1}}, dag.TextureArgument{}, &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil),
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
 		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil), &cudart.Conditional{}, &cudart.Conditional{Bodies: make([]cudart.Body, 1), Operands: []cudart.Ptr{1}}, (*cudart.Conditional)(nil), &dag.Communication{}, (*dag.Communication)(nil), &dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 1}}},

@@ -25,13 +25,8 @@ func (p *parameter) describe(index int, structs structures) (dag.KernelParam, er
 	}
 	dtype, known := p.dtype()
 	if p.stars > 0 {
-		param := dag.KernelParam{Name: name, Buffer: true, Mode: dag.ReadWrite, Size: 8}
-		if p.stars == 1 && known {
-			param.DType = dtype
-		}
-		if p.constant && p.stars == 1 {
-			param.Mode = dag.Read
-		}
+		param := dag.KernelParam{Name: name, Buffer: true, Size: addressBytes}
+		param.DType, param.Mode = p.pointsTo()
 		return param, nil
 	}
 	if !known || dtype == dag.InvalidDType || dtype.Components() > 1 {

@@ -270,8 +270,8 @@ func (b *structureBuilder) declarator(d []token) {
 	m := dag.Member{Name: p.name, Count: int32(count)}
 	var size, align int64
 	if p.stars > 0 {
-		pointer, _ := p.describe(0, nil) // which cannot fail for a pointer
-		m.DType, m.Mode, size, align = pointer.DType, pointer.Mode, addressBytes, addressBytes
+		m.DType, m.Mode = p.pointsTo()
+		size, align = addressBytes, addressBytes
 	} else if t, ok := p.dtype(); ok && t != dag.InvalidDType {
 		m.DType, size, align = t, t.Size(), t.Align()
 	} else if inner := b.all.find(p.words, b.templates); inner != nil && inner.structure != nil {

@@ -147,6 +147,21 @@ func (p *parameter) dtype() (dag.DType, bool) {
 	return t, ok && !p.structure
 }
 
+// pointsTo is what a pointer points to, which is untyped where dag does not have its type, and how it may be used.
+func (p *parameter) pointsTo() (dag.DType, dag.Mode) {
+	if p.stars > 1 {
+		return dag.InvalidDType, dag.ReadWrite
+	}
+	dtype, known := p.dtype()
+	if !known {
+		dtype = dag.InvalidDType
+	}
+	if p.constant {
+		return dtype, dag.Read
+	}
+	return dtype, dag.ReadWrite
+}
+
 // The types of handles.
 var (
 	textureTypes = []string{"cudaTextureObject_t", "CUtexObject"}
