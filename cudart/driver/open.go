@@ -68,7 +68,7 @@ func open(resolve dl.Resolver, options Options) (*Platform, error) {
 		}
 		return nil, failure
 	}
-	return newPlatform(lib, queues, options)
+	return newPlatform(lib, queues, options.Choose, options.Compilers)
 }
 
 // queues returns the value that the driver should find in queuesVariable.

@@ -43,8 +43,8 @@ type counts struct{ memory, streams, events, modules, lists, graphs atomic.Int64
 
 var errClosed = errors.New("the platform is closed")
 
-func newPlatform(lib *library, queues string, options Options) (*Platform, error) {
-	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0), compilers: options.Compilers}
+func newPlatform(lib *library, queues string, choose func(count int) ([]int, error), compilers *kernels.Compilers) (*Platform, error) {
+	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0), compilers: compilers}
 	if p.compilers == nil {
 		p.compilers = new(kernels.Compilers)
 	}
@@ -59,7 +59,7 @@ func newPlatform(lib *library, queues string, options Options) (*Platform, error
 	if count == 0 {
 		return nil, fmt.Errorf("%w: the driver (CUDA %s) sees no GPU; is CUDA_VISIBLE_DEVICES set?", cudart.ErrNoDevice, versionText(lib.version))
 	}
-	ordinals, err := chosen(int(count), options.Choose)
+	ordinals, err := chosen(int(count), choose)
 	if err != nil {
 		return nil, err
 	}
