@@ -12,12 +12,13 @@ import (
 const (
 	earlyMajor, earlyMinor = 7, 8 // the first ISA with griddepcontrol
 	earlyTarget            = 90
-	waitForLast            = "griddepcontrol.wait; "
-	beginNext              = "griddepcontrol.launch_dependents; "
+	// After its wait a kernel lets the launch after it begin, which waits likewise. Before the wait, the device would begin several launches at
+	// once, whose blocks stand in each other's way.
+	earlyCode = "griddepcontrol.wait; griddepcontrol.launch_dependents; "
 )
 
-// Waiting returns the text with every kernel made to wait, before it does anything else, until the launches before it have ended and what they
-// wrote is visible. So a device may begin to launch these kernels early. Lines keep their numbers.
+// Waiting returns the text with every kernel made to wait, before it does anything that others notice, until the launches before it have ended and
+// what they wrote is visible. So a device may begin to launch these kernels early. Lines keep their numbers.
 func Waiting(text string) (string, error) {
 	m, err := Parse(text)
 	if err != nil {
@@ -48,13 +49,10 @@ func Waiting(text string) (string, error) {
 	}
 	for _, id := range m.Entries() {
 		if f := &m.Functions[id]; len(f.Code) > 0 && !m.WaitsFirst(id) {
-			list = append(list, insertion{at: offset(f.Begin), text: waitForLast})
-			for _, p := range f.beginPlaces() {
-				list = append(list, insertion{at: offset(p), text: beginNext})
-			}
+			list = append(list, insertion{at: offset(f.waitPlace()), text: earlyCode})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b insertion) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(list, func(a, b insertion) int { return cmp.Compare(a.at, b.at) })
 	var b strings.Builder
 	done := 0
 	for _, i := range list {
@@ -66,24 +64,57 @@ func Waiting(text string) (string, error) {
 	return b.String(), nil
 }
 
-// beginPlaces returns where a kernel lets the launch after it begin, which has no effect on what is computed: that one waits until this one has
-// ended. Blocks that begin and wait take time from those that still access memory, so that a kernel which does lets them begin at its ends,
-// while its last writes are on their way. Other kernels do so just after their own wait. Before it, the device would begin several launches
-// at once, and a graph of kernels that access memory is then slower than without any of this.
-func (f *Function) beginPlaces() []Position {
-	access := slices.ContainsFunc(f.Code, func(in Instruction) bool {
-		return in.Form.Op == OpCall || in.Form.Op.Class() == Memory && in.Form.Space() != Param
-	})
-	if !access {
-		return []Position{f.Begin}
-	}
-	var ends []Position
+// waitPlace returns where a kernel waits. Most kernels first compute addresses from their parameters: the wait comes after that, which is so done
+// while the launch before still runs. All threads pass the place, once.
+func (f *Function) waitPlace() Position {
+	end := len(f.Code) // of the instructions that no branch repeats
 	for i := range f.Code {
-		if in := &f.Code[i]; (in.Form.Op == OpRet || in.Form.Op == OpExit) && in.Guard == NoRegister {
-			ends = append(ends, in.Position)
+		for _, to := range f.Jumps(&f.Code[i]) {
+			end = min(end, int(to))
 		}
 	}
-	return ends
+	k := 0
+	for k+1 < end && f.computes(&f.Code[k]) {
+		k++
+	}
+	if k > 0 && f.Code[k].Guard != NoRegister {
+		k-- // an instruction's position is that after its guard
+	}
+	if k == 0 {
+		return f.Begin
+	}
+	return f.Code[k].Position
+}
+
+// computes reports whether an instruction only computes a value from parameters of the launch, the thread's registers, and the thread's place in
+// the grid. It reads no clock, so that what a kernel measures begins after its wait.
+func (f *Function) computes(in *Instruction) bool {
+	if in.Guard != NoRegister {
+		return false
+	}
+	switch in.Form.Op {
+	case OpLd:
+		return in.Form.Space() == Param
+	case OpMov, OpCvta, OpCvt, OpAdd, OpAddc, OpSub, OpSubc, OpMul, OpMul24, OpMad, OpMadc, OpMad24, OpFma, OpDiv, OpRem, OpAbs, OpNeg, OpMin, OpMax, OpSad,
+		OpAnd, OpOr, OpXor, OpNot, OpCnot, OpLop3, OpShl, OpShr, OpShf, OpBfe, OpBfi, OpBfind, OpBmsk, OpBrev, OpClz, OpPopc, OpPrmt, OpSzext,
+		OpSetp, OpSet, OpSelp, OpSlct, OpTestp, OpCopysign, OpRcp, OpSqrt, OpRsqrt, OpSin, OpCos, OpLg2, OpEx2, OpTanh, OpIsspacep:
+		return !slices.ContainsFunc(in.Operands, f.changes)
+	}
+	return false
+}
+
+// changes reports whether an operand may have another value later in the same thread, though nothing is written to it.
+func (f *Function) changes(o Operand) bool {
+	return o.Kind == SpecialKind && Special(o.Index).changes() || slices.ContainsFunc(f.Elements(o), f.changes)
+}
+
+// changes reports whether a special register may have another value later in the same thread.
+func (s Special) changes() bool {
+	switch s {
+	case Clock, ClockHi, Clock64, Globaltimer, GlobaltimerLo, GlobaltimerHi, Pm, Pm64:
+		return true
+	}
+	return false
 }
 
 // headWord returns the place and the text of the word after one of the directives that a module begins with. The text has been parsed.
@@ -105,8 +136,8 @@ func lineStarts(text string) []int {
 	return starts
 }
 
-// WaitsFirst reports whether all threads of a kernel wait for the launches before it (griddepcontrol.wait) before they access memory other
-// than the parameters of the launch, call, or branch.
+// WaitsFirst reports whether all threads of a kernel wait for the launches before it (griddepcontrol.wait) before they do anything but compute on
+// the parameters of the launch: access memory, synchronise, call, or branch.
 func (m *Module) WaitsFirst(id FunctionID) bool {
 	f := &m.Functions[id]
 	if !f.Entry {
@@ -114,21 +145,12 @@ func (m *Module) WaitsFirst(id FunctionID) bool {
 	}
 	for i := range f.Code {
 		in := &f.Code[i]
-		if in.Guard != NoRegister {
+		switch {
+		case f.computes(in):
+		case in.Form.Op != OpGriddepcontrol || in.Guard != NoRegister:
 			return false
-		}
-		switch in.Form.Op {
-		case OpGriddepcontrol:
-			if in.Form.Text == "griddepcontrol.wait" {
-				return true
-			}
-		case OpMov, OpCvta:
-		case OpLd:
-			if in.Form.Space() != Param {
-				return false
-			}
-		default:
-			return false
+		case in.Form.Text == "griddepcontrol.wait":
+			return true
 		}
 	}
 	return false
