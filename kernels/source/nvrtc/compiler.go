@@ -53,9 +53,12 @@ var names = [functionCount]string{"nvrtcVersion", "nvrtcGetErrorString", "nvrtcG
 // codeCompilation is NVRTC_ERROR_COMPILATION: the source has errors, which the log lists.
 const codeCompilation = 6
 
-// Compiler is an open libnvrtc.
+// Compiler is a libnvrtc.
 type Compiler struct {
 	address       [functionCount]uintptr
+	once          sync.Once
+	load          func() (dl.Resolver, error) // of a library that is opened only to compile; else nil
+	loadErr       error
 	version       [2]int
 	architectures []int // ascending: 70 is compute_70
 	include       []string
@@ -71,40 +74,88 @@ type Options struct {
 	Toolkit string
 }
 
-// Open finds libnvrtc, first with the dynamic loader's search path, then in the toolkit or among the packages of conda and pip.
+// Open finds libnvrtc, first with the dynamic loader's search path, then in the toolkit or among the packages of conda and pip. A library that
+// the cache knows is opened when the first source is compiled.
 func Open(options Options) (*Compiler, error) {
 	where := find(options.Toolkit, "/usr/local/cuda", os.Getenv)
-	lib, err := dl.Open(where.candidates()...)
+	return choose(where.candidates(), where.include, cache.Open("nvrtc", options.Cache), opener{fileAt, func(names ...string) (dl.Resolver, error) {
+		lib, err := dl.Open(names...)
+		if err != nil {
+			return nil, err
+		}
+		return lib.Symbol, nil
+	}})
+}
+
+// opener opens libraries, and says which file an address comes from.
+type opener struct {
+	file func(address uintptr) string
+	open func(names ...string) (dl.Resolver, error)
+}
+
+func choose(candidates, include []string, c *cache.Cache, o opener) (*Compiler, error) {
+	question := questionOf(candidates, os.Getenv)
+	if k, ok := recall(c, question); ok {
+		return &Compiler{version: k.Version, architectures: k.Architectures, include: include, cache: c, load: func() (dl.Resolver, error) { return o.open(k.Path) }}, nil
+	}
+	resolve, err := o.open(candidates...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; install the CUDA toolkit (or its libnvrtc), or compile to PTX beforehand", ErrNoCompiler, err)
 	}
-	return open(lib.Symbol, where.include, options.Cache)
+	made, err := open(resolve, include, c)
+	if err != nil {
+		return nil, err
+	}
+	k := known{Path: o.file(made.address[nvrtcVersion]), Version: made.version, Architectures: made.architectures}
+	k.remember(c, question)
+	return made, nil
 }
 
-func open(resolve dl.Resolver, include []string, cacheFolder string) (*Compiler, error) {
-	c := new(Compiler)
-	if missing := resolve.Fill(c.address[:], names[:]); missing != "" {
-		return nil, fmt.Errorf("%w: the library has no %s; CUDA 11.2 or newer is needed", ErrNoCompiler, missing)
+func open(resolve dl.Resolver, include []string, c *cache.Cache) (*Compiler, error) {
+	made := &Compiler{include: include, cache: c}
+	if err := made.resolve(resolve); err != nil {
+		return nil, err
 	}
 	numbers := new([2]int32)
-	if code := c.call(nvrtcVersion, dl.Pointer(&numbers[0]), dl.Pointer(&numbers[1])); code != 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcVersion, code))
+	if code := made.call(nvrtcVersion, dl.Pointer(&numbers[0]), dl.Pointer(&numbers[1])); code != 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, made.problem(nvrtcVersion, code))
 	}
-	c.version = [2]int{int(numbers[0]), int(numbers[1])}
-	if code := c.call(nvrtcGetNumSupportedArchs, dl.Pointer(&numbers[0])); code != 0 || numbers[0] <= 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcGetNumSupportedArchs, code))
+	made.version = [2]int{int(numbers[0]), int(numbers[1])}
+	if code := made.call(nvrtcGetNumSupportedArchs, dl.Pointer(&numbers[0])); code != 0 || numbers[0] <= 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, made.problem(nvrtcGetNumSupportedArchs, code))
 	}
-	known := make([]int32, numbers[0])
-	if code := c.call(nvrtcGetSupportedArchs, dl.Pointer(&known[0])); code != 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, c.problem(nvrtcGetSupportedArchs, code))
+	architectures := make([]int32, numbers[0])
+	if code := made.call(nvrtcGetSupportedArchs, dl.Pointer(&architectures[0])); code != 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoCompiler, made.problem(nvrtcGetSupportedArchs, code))
 	}
-	for _, a := range known {
-		c.architectures = append(c.architectures, int(a))
+	for _, a := range architectures {
+		made.architectures = append(made.architectures, int(a))
 	}
-	slices.Sort(c.architectures)
-	c.include = include
-	c.cache = cache.Open("nvrtc", cacheFolder)
-	return c, nil
+	slices.Sort(made.architectures)
+	return made, nil
+}
+
+func (c *Compiler) resolve(resolve dl.Resolver) error {
+	if missing := resolve.Fill(c.address[:], names[:]); missing != "" {
+		return fmt.Errorf("%w: the library has no %s; CUDA 11.2 or newer is needed", ErrNoCompiler, missing)
+	}
+	return nil
+}
+
+// ready opens the library, if that has not been done.
+func (c *Compiler) ready() error {
+	c.once.Do(func() {
+		if c.load == nil {
+			return
+		}
+		resolve, err := c.load()
+		if err != nil {
+			c.loadErr = fmt.Errorf("%w: %w", ErrNoCompiler, err)
+			return
+		}
+		c.loadErr = c.resolve(resolve)
+	})
+	return c.loadErr
 }
 
 func (c *Compiler) call(f function, args ...dl.Argument) uint32 {
@@ -203,6 +254,9 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 		if e, ok := c.cache.Get(key); ok {
 			return &Result{Code: e.Code, Log: e.Log, Symbols: e.Symbols, Architecture: architecture, PTX: ptx, Cached: true}, nil
 		}
+	}
+	if err := c.ready(); err != nil {
+		return nil, fmt.Errorf("%s: %w", source.title(), err)
 	}
 	r, err := c.compile(source, options, ptx)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels/source/internal/cache"
 )
 
 // fakeCompiler upper-cases what it compiles. A source with the word "wrong" does not compile.
@@ -130,8 +131,8 @@ func (k *fakeCompiler) serve(f function, a [6]uintptr) uintptr {
 	return 0
 }
 
-func (k *fakeCompiler) open(t *testing.T, cache string) *Compiler {
-	c, err := open(k.resolve, nil, cache)
+func (k *fakeCompiler) open(t *testing.T, folder string) *Compiler {
+	c, err := open(k.resolve, nil, cache.Open("nvrtc", folder))
 	require.NoError(t, err)
 	return c
 }
@@ -341,7 +342,7 @@ func TestOpenFailures(t *testing.T) {
 			return 0, errors.New("no such symbol")
 		}
 		return k.resolve(name)
-	}, nil, "off")
+	}, nil, nil)
 	require.ErrorIs(t, err, ErrNoCompiler)
 	require.EqualError(t, err, "no CUDA C compiler (libnvrtc): the library has no nvrtcGetCUBIN; CUDA 11.2 or newer is needed")
 }
@@ -355,9 +356,71 @@ func TestToolkit(t *testing.T) {
 	t.Setenv("CUDA_HOME", home)
 	p := find("/does/not/exist", "", os.Getenv)
 	k := newFake(t)
-	c, err := open(k.resolve, p.include, "off")
+	c, err := open(k.resolve, p.include, nil)
 	require.NoError(t, err)
 	compile(t, c, Source{Path: "here/x.cu"})
 	require.Equal(t, []string{"--gpu-architecture=sm_90", "--include-path=here", "--include-path=" + home + "/include", "--include-path=" + home + "/include/cccl"}, k.options)
 	require.Contains(t, p.candidates(), home+"/lib64/libnvrtc.so.12")
+}
+
+func TestTheLibraryIsOpenedOnlyToCompile(t *testing.T) {
+	k := newFake(t)
+	store, folder := cache.Open("nvrtc", t.TempDir()), t.TempDir()
+	library := filepath.Join(folder, "libnvrtc.so.12")
+	require.NoError(t, os.WriteFile(library, []byte("library"), 0o644))
+	candidates := []string{"libnvrtc.so", library}
+	var opened [][]string
+	var failure error
+	o := opener{func(uintptr) string { return library }, func(names ...string) (dl.Resolver, error) {
+		opened = append(opened, names)
+		return k.resolve, failure
+	}}
+	start := func() *Compiler {
+		c, err := choose(candidates, nil, store, o)
+		require.NoError(t, err)
+		require.Equal(t, [2]int{12, 4}, c.version)
+		require.Equal(t, []int{50, 80, 90}, c.Architectures())
+		return c
+	}
+	source := Source{Name: "m.cu", Code: []byte("code"), Capability: [2]int{9, 0}}
+	require.False(t, compile(t, start(), source).Cached)
+	require.Equal(t, [][]string{candidates}, opened)
+	require.True(t, compile(t, start(), source).Cached)
+	require.Len(t, opened, 1, "what is cached needs no library")
+	c := start()
+	source.Code = []byte("other code")
+	require.False(t, compile(t, c, source).Cached)
+	source.Code = []byte("yet other code")
+	require.False(t, compile(t, c, source).Cached)
+	require.Equal(t, [][]string{candidates, {library}}, opened)
+
+	require.NoError(t, os.WriteFile(library, []byte("another library"), 0o644))
+	start()
+	require.Equal(t, [][]string{candidates, {library}, candidates}, opened, "the file has changed")
+	start()
+	require.Len(t, opened, 3)
+	t.Setenv("LD_LIBRARY_PATH", folder)
+	start()
+	require.Len(t, opened, 4, "the loader looks elsewhere")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "libnvrtc.so"), nil, 0o644))
+	start()
+	require.Len(t, opened, 5, "the loader finds another file")
+
+	failure = errors.New("it is damaged")
+	source.Code = []byte("new code")
+	_, err := start().Compile(context.Background(), source)
+	require.ErrorIs(t, err, ErrNoCompiler)
+	require.EqualError(t, err, "m.cu: no CUDA C compiler (libnvrtc): it is damaged")
+	store = nil
+	_, err = choose(candidates, nil, store, o)
+	require.EqualError(t, err, "no CUDA C compiler (libnvrtc): it is damaged; install the CUDA toolkit (or its libnvrtc), or compile to PTX beforehand")
+}
+
+func TestFilesOfAddresses(t *testing.T) {
+	lib, err := dl.Open("libc.so.6")
+	require.NoError(t, err)
+	address, err := lib.Symbol("getpid")
+	require.NoError(t, err)
+	require.Contains(t, fileAt(address), "libc")
+	require.Empty(t, fileAt(1))
 }
