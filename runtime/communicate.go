@@ -64,6 +64,25 @@ func (p *Program) aloneCommand(in *instance, from *dag.Communication, c *cudart.
 	return true
 }
 
+// sharing is a platform on which ranks can reach each other's memory.
+type sharing interface {
+	Share(ctx context.Context, memory cudart.Ptr, bytes int64) error
+}
+
+// share lets other ranks reach the memory of device buffers, so that communication may be faster. All ranks of a pipeline come here.
+func (p *Program) share(ctx context.Context, in *instance) error {
+	s, ok := p.platform.(sharing)
+	if !ok || p.graph.Ranks <= 1 {
+		return nil
+	}
+	var memory cudart.Ptr
+	var bytes int64
+	if len(in.memory.arenas) > 0 {
+		memory, bytes = in.memory.arenas[0], in.memory.room[0]
+	}
+	return s.Share(ctx, memory, bytes)
+}
+
 // followCommunication makes the word that the device writes before and after each communication.
 func (p *Program) followCommunication(in *instance) (err error) {
 	if !p.options.FollowCommunication || p.graph.Ranks <= 1 {

@@ -4,6 +4,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
@@ -153,4 +155,52 @@ func TestAutoIsOneDecisionForAllRanks(t *testing.T) {
 	})
 	require.Equal(t, modes[0], modes[1])
 	require.Equal(t, replays[0], replays[1])
+}
+
+// sharing is a platform on which ranks reach each other's memory. It lets no program be made.
+type sharing struct {
+	*host.Platform
+	memory cudart.Ptr
+	bytes  int64
+	calls  int
+}
+
+var errShared = errors.New("shared")
+
+func (s *sharing) Share(_ context.Context, memory cudart.Ptr, bytes int64) error {
+	s.memory, s.bytes = memory, bytes
+	s.calls++
+	return errShared
+}
+
+func TestRanksShareTheMemoryOfDeviceBuffers(t *testing.T) {
+	for _, c := range []struct {
+		ranks  int
+		memory runtime.MemoryMode
+		calls  int
+		bytes  int64
+	}{
+		{ranks: 2, memory: runtime.Arena, calls: 1, bytes: 256},
+		{ranks: 2, memory: runtime.Separate, calls: 1}, // all ranks ask, also those that have nothing to share
+		{ranks: 1, memory: runtime.Arena},
+	} {
+		g, err := dag.Parse([]byte(twoSums), dag.Options{Library: kernels.Library(), Ranks: c.ranks})
+		require.NoError(t, err)
+		plan, err := planner.New(t.Context(), g, planner.Options{})
+		require.NoError(t, err)
+		inner, err := host.Open(host.Options{})
+		require.NoError(t, err)
+		p := &sharing{Platform: inner}
+		program, err := runtime.New(t.Context(), g, plan, p, runtime.Options{Memory: c.memory})
+		if c.calls > 0 {
+			require.ErrorIs(t, err, errShared)
+		} else {
+			require.NoError(t, err)
+		}
+		require.NoError(t, program.Close())
+		require.Equal(t, c.calls, p.calls)
+		require.Equal(t, c.bytes, p.bytes)
+		require.Equal(t, c.bytes > 0, p.memory != 0)
+		require.NoError(t, inner.Close())
+	}
 }

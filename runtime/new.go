@@ -88,6 +88,9 @@ func (p *Program) prepare(ctx context.Context) error {
 		if in != nil {
 			p.instances = append(p.instances, in)
 		}
+		if err == nil {
+			err = p.share(ctx, in)
+		}
 		if err != nil {
 			return err
 		}

@@ -57,11 +57,14 @@ func (c *communicators) groupOf(of *cudart.Communication) dag.Among {
 }
 
 // communicate appends the rows of a communication, which has been checked.
-func (p *Platform) communicate(l *submitter, owner int32, c *checked) {
+func (p *Platform) communicate(l *submitter, memory *arena, owner int32, c *checked) error {
 	t := c.Communication
 	if t.OnlySelf() {
 		p.exchangeWithSelf(l, owner, c)
-		return
+		return nil
+	}
+	if p.comms.direct.fits(t) {
+		return p.comms.direct.add(l, memory, owner, c)
 	}
 	lib, stream := p.comms.lib, c.stream.handle
 	comm := uintptr(p.comms.group[p.comms.groupOf(t)])
@@ -113,6 +116,7 @@ func (p *Platform) communicate(l *submitter, owner int32, c *checked) {
 		}
 		add(nccl.GroupEnd)
 	}
+	return nil
 }
 
 // exchangeWithSelf appends copies for an exchange of a rank with itself: the k-th send goes to the k-th receive.

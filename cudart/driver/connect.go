@@ -36,7 +36,10 @@ func (p *Platform) Connect(ctx context.Context, w *world.World, groups []dag.Amo
 	if err != nil {
 		return fmt.Errorf("%w; --backend cpu needs none", err)
 	}
-	return p.connect(ctx, w, groups, lib)
+	if err := p.connect(ctx, w, groups, lib); err != nil {
+		return err
+	}
+	return p.comms.openDirect(ctx)
 }
 
 func (p *Platform) connect(ctx context.Context, w *world.World, groups []dag.Among, lib *nccl.Library) error {
@@ -256,6 +259,7 @@ func (c *communicators) abort() {
 	c.mu.Lock()
 	done := c.aborted || c.abandoned
 	c.aborted = true
+	c.direct.end()
 	c.mu.Unlock()
 	if done {
 		return
@@ -265,6 +269,18 @@ func (c *communicators) abort() {
 		all.Go(func() { _ = c.run(func() error { return c.lib.Abort(comm) }) }) // the cause is known
 	}
 	all.Wait()
+}
+
+// closeDirect gives back what direct all-reduces need, unless something of it may still be running.
+func (c *communicators) closeDirect() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken || c.aborted || c.abandoned {
+		return nil
+	}
+	x := c.direct
+	c.direct = nil
+	return x.close()
 }
 
 // close destroys the communicators. It reports false if a thread is still inside NCCL, so that the device must not be taken away from it.
@@ -304,6 +320,9 @@ func (p *Platform) Close() error {
 		return nil
 	}
 	first := p.dropTextures(0)
+	if p.comms != nil {
+		first = errors.Join(first, p.comms.closeDirect())
+	}
 	if p.closed.Swap(true) {
 		return nil
 	}

@@ -34,7 +34,7 @@ func TestStructureSizes(t *testing.T) {
 		cuGraphKernelNodeSetAttribute: unsafe.Sizeof(kernelNodeAttribute{}),
 		cuDeviceGetUuid:               16, cuGraphExecUpdate: 4, cuMemcpy2DAsync: 128, cuLaunchKernelEx: unsafe.Offsetof(launchConfig{}.list), cuGraphAddDependencies2: 8,
 		cuGraphAddNode: unsafe.Sizeof(conditionalNodeParams{}), cuGraphAddHostNode: unsafe.Sizeof(hostNodeParams{}),
-		cuTexObjectCreate: unsafe.Sizeof(resourceDesc{}),
+		cuTexObjectCreate: unsafe.Sizeof(resourceDesc{}), cuIpcGetMemHandle: unsafe.Sizeof(memHandle{}),
 	}
 	for f := range functionCount {
 		require.Equal(t, sizes[f], table[f].record, table[f].symbol)

@@ -8,6 +8,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 
 // fakeDriver is one test's driver.
 type fakeDriver struct {
+	opened   []string // the first letter of each handle of memory that was opened
 	mu       sync.Mutex
 	log      []fakeCall
 	quiet    bool // log nothing
@@ -240,6 +242,19 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		d.blocks[at] = block
 		d.alive[at] = f
 		poke(a[0], at)
+	case cuIpcGetMemHandle:
+		copy(fakeBytes(a[0], handleBytes), fmt.Sprintf("%016x", a[1]))
+	case cuIpcOpenMemHandle:
+		// The handle is by value: 64 bytes on the stack on amd64, and a pointer to a copy of them on arm64.
+		first := a[6]
+		if runtime.GOARCH == "arm64" {
+			first = peek[uintptr](a[1])
+		}
+		at := d.made(f)
+		d.opened = append(d.opened, fmt.Sprintf("%c", byte(first)))
+		poke(a[0], at)
+	case cuIpcCloseMemHandle:
+		d.gone(a[0], cuIpcOpenMemHandle)
 	case cuMemFree:
 		d.gone(a[0], cuMemAlloc)
 		delete(d.blocks, a[0])

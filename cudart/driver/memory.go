@@ -138,6 +138,9 @@ func (p *Platform) Free(ptr cudart.Ptr) error {
 	delete(p.host.device, ptr)
 	p.host.mu.Unlock()
 	if d != nil {
+		if p.comms != nil {
+			p.comms.direct.unshare(ptr)
+		}
 		p.live.memory.Add(-1)
 		return errors.Join(p.dropTextures(ptr), p.dispose(d, cuMemFree, uintptr(ptr)))
 	}

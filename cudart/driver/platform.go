@@ -381,12 +381,13 @@ func (p *Platform) dispose(d *device, f function, handle uintptr) error {
 
 // communicators are this rank's connections to others.
 type communicators struct {
-	lib   *nccl.Library
-	p     *Platform
-	world *world.World
-	d     *device
-	group map[dag.Among]nccl.Comm // this rank's groups of ranks, and all ranks
-	order []nccl.Comm             // as they were made
+	lib    *nccl.Library
+	p      *Platform
+	world  *world.World
+	d      *device
+	group  map[dag.Among]nccl.Comm // this rank's groups of ranks, and all ranks
+	order  []nccl.Comm             // as they were made
+	direct *direct                 // nil where ranks do not reach each other's memory
 
 	end     chan struct{} // closed by Close
 	watched sync.WaitGroup
@@ -395,4 +396,36 @@ type communicators struct {
 	broken    bool // communicators can only be aborted
 	aborted   bool
 	abandoned bool // a call into NCCL does not return
+}
+
+// handleBytes is the size of CUipcMemHandle.
+const handleBytes = 64
+
+// memHandle is what another process needs to reach device memory.
+type memHandle [handleBytes]byte
+
+// direct is what direct all-reduces need; nil where they are not possible.
+type direct struct {
+	p       *Platform
+	d       *device
+	ranks   int
+	own     int
+	control [directMost]uintptr // the control memory of each rank
+	rounds  uintptr             // how many rounds each block has made
+	stop    cudart.Ptr          // a word on the host: 1 when communication ends early
+	shared  []sharedMemory
+	kernels map[directKind]uintptr
+	modules []uintptr
+}
+
+// sharedMemory is memory of this rank, and the memory that each other rank shared with it.
+type sharedMemory struct {
+	start cudart.Ptr
+	bytes int64
+	of    [directMost]uintptr // by rank, this one's own included
+}
+
+type directKind struct {
+	dtype     dag.DType
+	reduction dag.Reduction
 }

@@ -31,6 +31,9 @@ const (
 	cuMemGetInfo
 	cuMemAlloc
 	cuMemFree
+	cuIpcGetMemHandle
+	cuIpcOpenMemHandle
+	cuIpcCloseMemHandle
 	cuMemHostAlloc
 	cuMemFreeHost
 	cuMemHostRegister
@@ -147,6 +150,9 @@ var table = [functionCount]entry{
 	cuMemGetInfo:                {"cuMemGetInfo_v2", 3020, false, "size_t*, size_t*", 0},
 	cuMemAlloc:                  {"cuMemAlloc_v2", 3020, false, "CUdeviceptr*, size_t", 0},
 	cuMemFree:                   {"cuMemFree_v2", 3020, false, "CUdeviceptr", 0},
+	cuIpcGetMemHandle:           {"cuIpcGetMemHandle", 4010, false, "CUipcMemHandle*, CUdeviceptr", 64},
+	cuIpcOpenMemHandle:          {"cuIpcOpenMemHandle_v2", 11000, false, "CUdeviceptr*, CUipcMemHandle, unsigned", 0},
+	cuIpcCloseMemHandle:         {"cuIpcCloseMemHandle", 4010, false, "CUdeviceptr", 0},
 	cuMemHostAlloc:              {"cuMemHostAlloc", 2020, false, "void**, size_t, unsigned", 0},
 	cuMemFreeHost:               {"cuMemFreeHost", 2000, false, "void*", 0},
 	cuMemHostRegister:           {"cuMemHostRegister_v2", 6050, false, "void*, size_t, unsigned", 0},
