@@ -28,6 +28,8 @@ const (
 	mostBrackets   = 1000    // inside of one another
 	mostIncludes   = 200     // inside of one another
 	mostFiles      = 2000
+	mostKernels    = 20_000
+	mostVariables  = 20_000 // that launches share
 )
 
 // MostBytes is how large a file of kernels, or a header, may be. The ending of its path tells what it is.

@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +71,39 @@ func TestLargeHeadersAreRefusedUnread(t *testing.T) {
 	assert.NoError(t, err, "a folder is no header")
 }
 
+// numbered repeats a text with numbers.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// Each of these would lay out or copy more words than a machine has bytes if it were followed to its end.
+func TestNestedTemplatesEndSoon(t *testing.T) {
+	many := func(s string, n int) string { return strings.Repeat(s, n) }
+	for code, want := range map[string]string{
+		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 12) + "char" + many(">", 12) + " s);":                                "",
+		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 900) + "int" + many(">", 900) + " s);":                               "has too many template arguments",
+		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 60) + "int" + many(">", 60) + " s);":                                 "whose layout is not known",
+		"template <class T> struct S { static const int n = 1; int a; T *b; };" + "__global__ void k(" + many("S<", 300) + "int" + many(">", 300) + " s);":  "",
+		"template <class T> struct S { int a; " + many("T *b;", 100000) + "}; __global__ void k(" + many("S<", 30) + "int" + many(">", 30) + " s);":         "has too many template arguments for its size",
+		"template <class T> struct S { S<S<T>> a, b; }; __global__ void k(S<int> s);":                                                                       "whose layout is not known",
+		"template <class T, class U> struct P { int a; }; template <class T> struct S { S<P<T, T>> a; }; __global__ void k(S<int> s);":                      "whose layout is not known",
+		"template <int N> struct S { int a; " + many("float x;", 5000) + "}; struct A { " + numbered("S<%d> s%[1]d; ", 2000) + "}; __global__ void k(A s);": "is too large",
+	} {
+		m, err := Open("m", "a.cu", []byte(code), Options{})
+		require.NoError(t, err)
+		_, err = m.Kernel("k", nil)
+		if want == "" {
+			assert.NoError(t, err, code[:60])
+		} else {
+			assert.ErrorContains(t, err, want, code[:60])
+		}
+	}
+}
+
 func TestNestedSourcesEndSoon(t *testing.T) {
 	many := func(s string, n int) string { return strings.Repeat(s, n) }
 	for code, want := range map[string]string{
@@ -81,6 +115,8 @@ func TestNestedSourcesEndSoon(t *testing.T) {
 		"#if " + many("!", 1<<18) + "1\n#endif\n":                  `a.cu has no kernel: a __global__ function is needed`,
 		"#if " + many("-(", 1<<17) + "1\n#endif\n":                 `a.cu has no kernel: a __global__ function is needed`,
 		many("template<", 1<<16):                                   `a.cu has no kernel: a __global__ function is needed`,
+		many("__global__ void k(int *x);\n", 1) + numbered("__global__ void k%d();\n", mostKernels+1): `a.cu:20001: a file of kernels and its headers have at most 20000 kernels`,
+		many("__global__ void k(int *x);\n", 1) + numbered("__device__ int v%d;\n", mostVariables+2):  `a.cu:20003: a file of kernels and its headers have at most 20000 variables that launches share`,
 	} {
 		_, err := Open("m", "a.cu", []byte(code), Options{})
 		assert.EqualError(t, err, `module "m": `+want, code[:min(len(code), 40)])

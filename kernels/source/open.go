@@ -98,6 +98,9 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 		return p.err
 	}
 	source := parseCUDA(p)
+	if source.err != nil {
+		return source.err
+	}
 	m.found, m.globals, m.types, m.structs, m.symbols, m.units = source.kernels, source.globals, source.types, source.structs, source.symbols, source.units
 	if len(m.found) == 0 {
 		return fmt.Errorf("%s has no kernel: a __global__ function is needed", path)

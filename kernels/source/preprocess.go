@@ -98,7 +98,9 @@ func preprocess(path, source string, define []launch.Definition, search search) 
 		p.macros[d.Name] = &macro{body: body[:len(body)-1]}
 	}
 	p.open = []int16{0}
-	p.file(p.split(source, 0))
+	in := p.split(source, 0)
+	p.out = make([]token, 0, len(in)) // most sources become no longer
+	p.file(in)
 	return p
 }
 

@@ -3,18 +3,21 @@
 
 package source
 
+import "fmt"
+
 // cudaSource is what a source declares.
 type cudaSource struct {
 	kernels []sourceKernel
 	globals []string // writable variables, in order
 	types   map[string][]token
 	structs structures
+	err     error // why the source is not read to its end
 	declaredVariables
 }
 
 func parseCUDA(p *preprocessor) cudaSource {
 	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}, structs: structures{}}}
-	parser.out.units, parser.out.constants = units{}, map[string]int64{}
+	parser.out.units, parser.out.constants, parser.out.places, parser.known = units{}, map[string]int64{}, map[string]int{}, map[string][]int{}
 	parser.scope(false, "")
 	return parser.out
 }
@@ -24,6 +27,7 @@ type signatureParser struct {
 	files []string
 	at    int
 	out   cudaSource
+	known map[string][]int // kernels by name: indices into out.kernels
 	depth int
 }
 
@@ -33,7 +37,7 @@ func (p *signatureParser) scope(c bool, space string) {
 		p.at = len(p.in)
 	}
 	defer func() { p.depth-- }()
-	for p.at < len(p.in) {
+	for p.at < len(p.in) && p.out.err == nil {
 		switch t := p.in[p.at].text; {
 		case t == "}":
 			p.at++
@@ -63,6 +67,9 @@ func (p *signatureParser) scope(c bool, space string) {
 			d := p.declaration()
 			text := p.in[start:p.at]
 			p.take(d, c, space)
+			if p.few(d); p.out.err != nil {
+				return
+			}
 			p.out.note(d, text)
 			p.out.structs.note(text, &p.out.declaredVariables, p.out.types)
 			if hasToken(d, "__device__") || hasToken(d, "__constant__") || hasToken(d, "__managed__") {
@@ -70,6 +77,20 @@ func (p *signatureParser) scope(c bool, space string) {
 			}
 		}
 	}
+}
+
+// few refuses a source that declares more than people write.
+func (p *signatureParser) few(d []token) {
+	what := ""
+	switch {
+	case len(p.out.kernels) > mostKernels:
+		what = fmt.Sprintf("%d kernels", mostKernels)
+	case len(p.out.symbols) > mostVariables:
+		what = fmt.Sprintf("%d variables that launches share", mostVariables)
+	default:
+		return
+	}
+	p.out.err = fmt.Errorf("%s:%d: a file of kernels and its headers have at most %s", p.files[d[0].file], d[0].line, what)
 }
 
 func (p *signatureParser) peek(k int) string {
@@ -242,8 +263,8 @@ func (p *signatureParser) kernel(d []token, c bool, space string) {
 		}
 		k.raw = append(k.raw, a)
 	}
-	for i := range p.out.kernels {
-		if known := &p.out.kernels[i]; known.name == k.name && sameParameters(known, &k) {
+	for _, i := range p.known[k.name] {
+		if known := &p.out.kernels[i]; sameParameters(known, &k) {
 			for j := range k.raw { // a declaration may leave names out
 				if len(k.raw[j]) > len(known.raw[j]) {
 					known.raw[j] = k.raw[j]
@@ -255,5 +276,6 @@ func (p *signatureParser) kernel(d []token, c bool, space string) {
 			return
 		}
 	}
+	p.known[k.name] = append(p.known[k.name], len(p.out.kernels))
 	p.out.kernels = append(p.out.kernels, k)
 }

@@ -25,6 +25,13 @@ const mostBytes = 1 << 16
 // addressBytes is the size of a pointer.
 const addressBytes = 8
 
+// Limits of templates, whose members may be many times as many as the words that declare them.
+const (
+	mostArguments   = 1 << 10 // words of a type with its arguments
+	mostProduct     = 4 << 20 // words of a template times those of its arguments
+	mostSubstituted = 1 << 20 // words of templates with arguments in the place of parameters
+)
+
 // mostStructures is how deep templates of structures may be nested in one another.
 const mostStructures = 64
 
@@ -194,7 +201,7 @@ func (b *structureBuilder) member(d []token, function bool) {
 		return
 	}
 	var words []token // of the type, for further members
-	for k := 0; k < len(d); {
+	for k := 0; k < len(d) && b.unclear == ""; {
 		end := k
 		for end < len(d) && d[end].text != "," {
 			if close := closing(d, end); close > 0 && slices.Contains([]string{"(", "[", "{"}, d[end].text) {
@@ -354,6 +361,13 @@ func (all structures) find(words []token, depth int) *layout {
 		}
 		return known
 	}
+	if len(words) > mostArguments {
+		return &layout{unclear: "has too many template arguments"}
+	}
+	key := textOf(words)
+	if made := all[key]; made != nil {
+		return made
+	}
 	parts, end := angled(words, open)
 	known := all[words[open-1].text]
 	switch {
@@ -368,9 +382,21 @@ func (all structures) find(words []token, depth int) *layout {
 	if !ok {
 		return &layout{unclear: "has arguments that do not fit its template"}
 	}
+	t := known.template
+	if len(t.text)*len(words) > mostProduct {
+		return &layout{unclear: "has too many template arguments for its size"}
+	}
+	text := substitute(t.text, means)
+	if t.variables.substituted += len(text); t.variables.substituted > mostSubstituted {
+		return &layout{unclear: "is one of too many templates"}
+	}
 	made := structures{}
-	made.noteIn(all, substitute(known.template.text, means), known.template.variables, known.template.aliases, depth+1)
-	return made[words[open-1].text]
+	made.noteIn(all, text, t.variables, t.aliases, depth+1)
+	instance := made[words[open-1].text]
+	if instance != nil && instance.structure != nil {
+		all[key] = instance
+	}
+	return instance
 }
 
 // bind says what the parameters stand for; false if there are too few or too many arguments.

@@ -14,22 +14,12 @@ import (
 // alwaysUsed is the unit of declarations that code can use without naming them: operators and conversions.
 const alwaysUsed = "operator"
 
-// units are the declarations of a source by name: which words the text of each has. Declarations of one name count together.
-type units map[string]map[string]bool
+// units are the declarations of a source by name: the text of each. Declarations of one name count together.
+type units map[string][][]token
 
 func (u units) add(name string, text []token) {
-	if name == "" {
-		return
-	}
-	words := u[name]
-	if words == nil {
-		words = map[string]bool{}
-		u[name] = words
-	}
-	for _, t := range text {
-		if t.word() {
-			words[t.text] = true
-		}
+	if name != "" {
+		u[name] = append(u[name], text)
 	}
 }
 
@@ -39,8 +29,12 @@ func (u units) reach(name string, reached map[string]bool) {
 		return
 	}
 	reached[name] = true
-	for word := range u[name] {
-		u.reach(word, reached)
+	for _, text := range u[name] {
+		for _, t := range text {
+			if t.word() {
+				u.reach(t.text, reached)
+			}
+		}
 	}
 }
 
@@ -91,8 +85,11 @@ func unitName(d []token) string {
 // declaredVariables are the variables of a source that launches share, with what tells who uses them and how large they are.
 type declaredVariables struct {
 	symbols   []dag.Symbol     // in order
+	places    map[string]int   // of symbols by name
 	units     units            // what the text of each declaration names
 	constants map[string]int64 // integers
+
+	substituted int // words of templates of structures, with arguments in the place of parameters
 }
 
 // note keeps what a declaration says for later: the words of its text, and the value of a constant. text has its body too.
@@ -166,7 +163,8 @@ func (all *declaredVariables) declare(d, text []token, space string, files []str
 		if known && !external {
 			s.Bytes = size * count
 		}
-		if i := slices.IndexFunc(all.symbols, func(other dag.Symbol) bool { return other.Name == s.Name }); i < 0 {
+		if i, known := all.places[s.Name]; !known {
+			all.places[s.Name] = len(all.symbols)
 			all.symbols = append(all.symbols, s)
 		} else if !external {
 			all.symbols[i] = s
