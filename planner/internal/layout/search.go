@@ -95,9 +95,9 @@ func budget(hard effort.Effort, buffers int, crossed bool) pack.Budget {
 	case hard == effort.Normal && crossed:
 		// Layouts of more buffers take longer to come as near to the lowest, and their plans take longer anyway. Two independent searches come
 		// about as near as one of twice as many steps, and take half as long where there are two processors.
-		each := max(33, min(100, 33+(n-300)/3))
+		each := max(55, min(250, 55+n-300))
 		b.Orders, b.Searches = 2_000*n, 2
-		b.Eject, b.Search = min(50_000_000, max(3_000_000, each*n*n)), max(0, 1_000_000-5_000*n)
+		b.Eject, b.Search = min(150_000_000, max(5_000_000, each*n*n)), max(0, 1_000_000-5_000*n)
 	case hard == effort.Normal: // both are needed: on some instances only one of them finds a low layout
 		b.Orders, b.Eject, b.Search = 2_000*n, min(12_000_000, 32_000*n), min(9_000_000, 16_000*n)
 	case hard == effort.Thorough && crossed:

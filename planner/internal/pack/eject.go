@@ -5,6 +5,7 @@ package pack
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sync"
 
@@ -83,8 +84,13 @@ const (
 	leastLower = 256
 	// rounds is how often searches that run at a time go on from the lowest layout that one of them has found.
 	rounds = 20
+	// bands is how many places to cut a layout are compared before a search for a lower one starts.
+	bands = 16
 	// restless: of so many buffers that take the place of others, one lets a buffer that it excludes move.
-	restless = 8
+	restless = 20
+	// The size of a buffer without a place counts at random from once to so many times when one of them is chosen.
+	chance     = 5
+	chanceUnit = 100
 	// crowded is the share of the heaviest crowd, in percent, from which a crowd is hard to place.
 	crowded = 90
 	// crowdShare: looking for crowds may look at one pair of buffers for so many steps of the search.
@@ -180,16 +186,20 @@ func (e *ejector) forget() {
 	}
 }
 
-// start takes a layout without what ends above a capacity and what waits until the others have places.
+// start makes a layout as low as a capacity: it cuts a band out, moves what is above down by as much, and leaves what was in the band without
+// a place. What waits until the others have places is left out too.
 func (e *ejector) start(offsets []int64, capacity int64) {
-	grain := e.p.grain
+	grain, height := e.p.grain, e.peak-capacity
 	e.capacity = capacity / grain
+	cut := e.lightest(offsets, height)
 	e.out, e.order = e.out[:0], e.order[:0]
 	for k, lo := range offsets {
 		switch {
 		case e.waits(int32(k)):
-		case lo+e.p.size[k] <= capacity:
+		case lo+e.p.size[k] <= cut:
 			e.order = append(e.order, edgeAt(lo/grain, int32(k)))
+		case lo >= cut+height:
+			e.order = append(e.order, edgeAt((lo-height)/grain, int32(k)))
 		default:
 			e.out = append(e.out, int32(k))
 		}
@@ -203,6 +213,34 @@ func (e *ejector) start(offsets []int64, capacity int64) {
 	}
 	slices.Sort(e.order)
 	e.anew()
+}
+
+// lightest is the offset of a band of some height, within the layout, where what has to leave weighs the least. It looks at a few bands that
+// begin or end where a buffer does, so that searches start from other layouts each time.
+func (e *ejector) lightest(offsets []int64, height int64) int64 {
+	cut, least := int64(0), int64(math.MaxInt64)
+	for range bands {
+		k := e.random.Below(len(offsets))
+		at := offsets[k]
+		if e.random.Below(2) == 0 {
+			at += e.p.size[k]
+		}
+		if e.random.Below(2) == 0 {
+			at -= height
+		}
+		at = max(0, min(at, e.peak-height))
+		weight := int64(0)
+		for q, lo := range offsets {
+			if lo < at+height && lo+e.p.size[q] > at && !e.waits(int32(q)) {
+				weight += e.weight[q]
+			}
+		}
+		if weight < least {
+			cut, least = at, weight
+		}
+	}
+	e.steps += bands * int64(len(offsets)) / 3
+	return cut
 }
 
 // waits reports whether a buffer is easy to place, as far as is known.
@@ -301,11 +339,13 @@ func (e *ejector) weigh(k int32) {
 	e.weight[k] = e.hard[k] * e.hard[k] * (1 + 16*e.size[k]/e.largest)
 }
 
-// takeHardest takes the buffer without a place that is the largest, times how often it fitted nowhere.
+// takeHardest takes the buffer without a place that is the largest, times how often it fitted nowhere, and times a random factor, so that the
+// same few do not go round in circles.
 func (e *ejector) takeHardest() int32 {
 	hardest, most := 0, -1.0
 	for i, k := range e.out {
-		if hard := float64(e.size[k]) * float64(e.hard[k]); hard > most {
+		factor := chanceUnit + e.random.Below((chance-1)*chanceUnit)
+		if hard := float64(e.size[k]) * float64(e.hard[k]) * float64(factor); hard > most {
 			hardest, most = i, hard
 		}
 	}
@@ -384,8 +424,10 @@ func (e *ejector) easiest(k int32) int64 {
 // eject takes out those of the lows that leave no way around some bytes.
 func (e *ejector) eject(from, to int64) {
 	for _, low := range e.lows {
-		k := low.buffer()
-		if s := &e.span[k]; s.low < to && s.top > from {
+		if low.at() >= to {
+			return
+		}
+		if k := low.buffer(); e.span[k].top > from {
 			e.remove(k)
 			e.out = append(e.out, k)
 		}

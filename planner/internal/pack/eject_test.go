@@ -3,6 +3,7 @@
 package pack
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -64,6 +65,54 @@ func TestSearchesAtATimeGoOnFromTheLowestOfTheirLayouts(t *testing.T) {
 	require.Positive(t, first)
 	require.Positive(t, later)
 	require.Positive(t, followed)
+}
+
+// A search for a lower layout starts from the lowest one without a band of it: what was in the band has no place, and all else fits below the
+// capacity. That the bands differ, and are not all at the top, is what keeps a search from starting the same way each time.
+func TestASearchStartsFromALayoutWithoutABand(t *testing.T) {
+	out, atTop, below := 0, 0, 0
+	for seed := range 40 {
+		rng := rand.New(rand.NewPCG(uint64(seed), 16))
+		v := randomStreams(rng, 50, 3, 100)
+		v.size[0] = 1 // so that offsets are grains
+		p := v.problem()
+		given := Lower(ctx, p, side(v.size), 0, Budget{Orders: 10_000})
+		easy, bySize, _ := p.easy(plenty)
+		e := newEjector(p, easy, bySize, 0)
+		e.begin(given.Offsets, given.Peak, 0)
+		height := given.Peak/20 + 1
+		sets := map[string]bool{}
+		for range 10 {
+			e.start(given.Offsets, given.Peak-height)
+			require.Equal(t, len(v.size), len(e.order)+len(e.out)+len(e.waiting))
+			from, to, top := int64(0), given.Peak-height, true
+			for _, x := range e.order {
+				k := x.buffer()
+				require.LessOrEqual(t, e.span[k].top-v.size[k], e.span[k].low)
+				require.LessOrEqual(t, e.span[k].low+v.size[k], given.Peak-height)
+			}
+			for _, k := range e.out { // where a band can begin that meets them all
+				lo, hi := given.Offsets[k], given.Offsets[k]+v.size[k]
+				require.False(t, easy[k])
+				from, to = max(from, lo-height+1), min(to, hi-1)
+				top = top && hi > given.Peak-height
+			}
+			out += len(e.out)
+			if len(e.out) > 0 {
+				if top {
+					atTop++
+				} else {
+					below++
+				}
+			}
+			require.LessOrEqual(t, from, to, "seed %d: no band that high meets all that has no place", seed)
+			sets[fmt.Sprint(e.out)] = true
+		}
+		require.Greater(t, len(sets), 1, "seed %d", seed)
+	}
+	t.Logf("%d buffers without places; %d bands at the top, %d below", out, atTop, below)
+	require.Positive(t, atTop)
+	require.Positive(t, below)
 }
 
 // Crowds are gathered by sets of bits; this test gathers them pair by pair.

@@ -244,7 +244,9 @@ func freely(rng *rand.Rand, v *lives) *ejector {
 		e.weigh(int32(k))
 	}
 	offsets := side(v.size)
-	e.start(offsets, offsets[n-1]+v.size[n-1])
+	peak := offsets[n-1] + v.size[n-1]
+	e.begin(offsets, peak, 0)
+	e.start(offsets, peak)
 	for _, k := range rng.Perm(n) {
 		if rng.IntN(2) == 0 {
 			e.remove(int32(k))
@@ -322,6 +324,7 @@ func TestPlacesStayLayoutsWhilePutAndEjected(t *testing.T) {
 			waiting = append(waiting, int32(k))
 		}
 		e := newEjector(p, easy, waiting, 0)
+		e.begin(given.Offsets, given.Peak, 0)
 		e.start(given.Offsets, given.Peak-given.Peak/10)
 		for range 60 {
 			if e.place(e.steps + 1) {
