@@ -206,6 +206,11 @@ func SimulateGraph(g *dag.Graph, p *Plan, m *Machine, profile *Profile) (*Timeli
 	return model.SimulateGraph(g, p, m, profile)
 }
 
+// Repeated predicts how long each of many replays takes; see [model.Repeated].
+func Repeated(g *dag.Graph, p *Plan, m *Machine, profile *Profile, graph bool) (float64, error) {
+	return model.Repeated(g, p, m, profile, graph)
+}
+
 // Predict simulates a plan and fills in its Costs and the times of its Stats; see [model.Predict].
 func Predict(g *dag.Graph, p *Plan, m *Machine, profile *Profile, streams int) error {
 	return model.Predict(g, p, m, profile, streams)

@@ -68,6 +68,7 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	}
 	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads), p.overlap}, left: o.Replays + o.Extra, began: time.Now()}
 	l.known = MergeProfiles(o.Known, o.Plan.Profile)
+	l.learned.Machine = o.Plan.Machine
 	l.learned.Samples, l.learned.Shares = make([][]float64, p.graph.Len()), make([][]float64, p.graph.Len())
 	p.learning.Store(true)
 	defer p.learning.Store(false)

@@ -6,6 +6,8 @@ package runtime
 import (
 	"math"
 	"slices"
+
+	"github.com/dagrun/dagrun/planner"
 )
 
 const (
@@ -26,39 +28,28 @@ func (l *learner) fit() error {
 		return slices.ContainsFunc(of, func(samples []float64) bool { return len(samples) > 0 })
 	}
 	m, ways := l.o.Plan.Machine, len(l.learned.Ways)
-	if ways < fewestWays || ways*l.p.graph.Len() > mostFitted || !measured(l.learned.Samples) {
+	l.learned.Machine = m
+	if ways < fewestWays || ways*l.p.graph.Len() > mostFitted {
 		return nil
 	}
 	switch {
-	case l.recorded:
-		_, err := l.predictAgain()
-		return err
 	case l.p.platform.Name() != "cpu":
-		return l.fitStamps()
+		if !l.recorded && measured(l.learned.Samples) {
+			if err := l.fitStamps(); err != nil {
+				return err
+			}
+		}
+		return l.fitMachine()
+	case !measured(l.learned.Samples):
+		return nil
 	case m.Cores > 1 && measured(l.learned.Shares):
 		return l.fitCores()
 	}
 	return nil
 }
 
-// predictAgain predicts all timed ways again, and returns by which factors they were mispredicted.
-func (l *learner) predictAgain() ([]float64, error) {
-	l.learned.Profile = l.profile()
-	ratios := make([]float64, len(l.learned.Ways))
-	for k := range l.learned.Ways {
-		w := &l.learned.Ways[k]
-		t, err := predict(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
-		if err != nil {
-			return nil, err
-		}
-		w.Predicted = t.MakespanUS
-		ratios[k] = w.Each.Median / max(t.MakespanUS, 0.01)
-	}
-	return ratios, nil
-}
-
-// fitStamps finds how much the events around nodes added. Graphs show that best: replays as streams often take as long as their submission,
-// whatever the nodes take.
+// fitStamps finds how much the events around nodes added, and whether formulas say more than the events did: uploads take up to twice as long
+// between events. Graphs show that best: replays as streams often take as long as their submission, whatever the nodes take.
 func (l *learner) fitStamps() error {
 	measured := l.learned.Samples
 	graphs := 0
@@ -69,30 +60,43 @@ func (l *learner) fitStamps() error {
 	}
 	submitted := graphs < fewestWays
 	best, bestOff := measured, math.Inf(1)
-	for _, stamp := range stamps {
-		l.learned.Samples = make([][]float64, len(measured))
-		for i, samples := range measured {
-			for _, us := range samples {
-				l.learned.Samples[i] = append(l.learned.Samples[i], max(0, us-stamp))
+	for _, kept := range [][][]float64{measured, l.withoutFormulas(measured)} {
+		for _, stamp := range stamps {
+			l.learned.Samples = make([][]float64, len(kept))
+			for i, samples := range kept {
+				for _, us := range samples {
+					l.learned.Samples[i] = append(l.learned.Samples[i], max(0, us-stamp))
+				}
 			}
-		}
-		ratios, err := l.predictAgain()
-		if err != nil {
-			return err
-		}
-		off := 0.0
-		for k, r := range ratios {
-			if submitted || l.learned.Ways[k].Mode == Captured {
-				off += math.Abs(math.Log(r))
+			ratios, err := l.predictAgain()
+			if err != nil {
+				return err
 			}
-		}
-		if off < bestOff-1e-9 {
-			best, bestOff = l.learned.Samples, off
+			off := 0.0
+			for k, r := range ratios {
+				if submitted || l.learned.Ways[k].Mode == Captured {
+					off += math.Abs(math.Log(r))
+				}
+			}
+			if off < bestOff-1e-9 {
+				best, bestOff = l.learned.Samples, off
+			}
 		}
 	}
 	l.learned.Samples = best
 	_, err := l.predictAgain()
 	return err
+}
+
+// withoutFormulas returns the samples of nodes that have no formula.
+func (l *learner) withoutFormulas(measured [][]float64) [][]float64 {
+	kept := slices.Clone(measured)
+	for i, cost := range planner.Costs(l.p.graph, l.learned.Machine, l.known) {
+		if cost.Source == planner.FormulaCost {
+			kept[i] = nil
+		}
+	}
+	return kept
 }
 
 // fitCores finds how much slower cores are together, and by how much durations are off.

@@ -83,15 +83,39 @@ func TestTheFitFindsWhatEventsAddToDurations(t *testing.T) {
 		l.learned.Samples = [][]float64{{c.duration + c.added}, {c.duration + c.added}}
 		truth := &planner.Profile{Nodes: map[string]float64{"k0": c.duration, "k1": c.duration}}
 		for _, w := range []way{{plan: one, mode: Captured, threads: 1}, {plan: two, mode: Captured, threads: 1}, {plan: one, mode: Streams, threads: 1}} {
-			timeline, err := predict(g, w, machine, truth)
+			us, err := predictEach(g, w, machine, truth)
 			require.NoError(t, err)
-			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.plan, Mode: w.mode, Threads: 1, Each: Series{Count: 3, Median: timeline.MakespanUS}})
+			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.plan, Mode: w.mode, Threads: 1, Each: Series{Count: 3, Median: us}})
 		}
 		require.NoError(t, l.fit())
 		require.Equal(t, [][]float64{{c.duration}, {c.duration}}, l.learned.Samples)
 		for _, w := range l.learned.Ways {
 			require.InEpsilon(t, w.Each.Median, w.Predicted, 1e-9)
 		}
+	}
+}
+
+// Uploads may take much longer between events than they do otherwise. Where the formula predicts graphs better, it is taken.
+func TestTheFitPrefersFormulasThatPredictBetter(t *testing.T) {
+	g, two, one := apart(t)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	machine := planner.H200()
+	for _, c := range []struct {
+		truth *planner.Profile
+		kept  bool
+	}{{nil, false}, {&planner.Profile{Nodes: map[string]float64{"k0": 100, "k1": 100}}, true}} {
+		l := &learner{p: &Program{graph: g, platform: timed{platform}}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
+		l.learned.Samples = [][]float64{{100}, {100}}
+		for _, w := range []way{{plan: one, mode: Captured, threads: 1}, {plan: two, mode: Captured, threads: 1}, {plan: one, mode: Streams, threads: 1}} {
+			us, err := predictEach(g, w, machine, c.truth)
+			require.NoError(t, err)
+			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.plan, Mode: w.mode, Threads: 1, Each: Series{Count: 3, Median: us}})
+		}
+		require.NoError(t, l.fit())
+		require.Equal(t, c.kept, len(l.learned.Samples[0]) > 0)
+		require.Equal(t, machine, l.learned.Machine, "no figure of the machine is to blame")
 	}
 }
 

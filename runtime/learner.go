@@ -66,6 +66,7 @@ func (o *LearnOptions) checkNumbers() error {
 // Learned is the result of learning.
 type Learned struct {
 	Profile *planner.Profile     // what was known, and the medians of what was measured
+	Machine *planner.Machine     // what was planned for, with the figures that the timed replays corrected
 	Samples [][]float64          // by node: the durations measured, in microseconds; nil for nodes that were not measured
 	Shares  [][]float64          // by node: the fractions of its device that it took while it ran, if the device tells; nil for others
 	Inner   map[string][]float64 // by name, of nodes in bodies: the durations measured, in microseconds

@@ -1,4 +1,4 @@
-// Measures what small copies, sets and waits take in graphs: where work changes from one engine to another, and where branches meet.
+// Measures what small copies and sets take in graphs, and changes from one engine to another.
 
 package runtime
 
@@ -15,8 +15,9 @@ const (
 	measuredLarge = 1 << 18 // elements: small uploads do not use the copy engine
 )
 
-// engines measures the figures of small copies and sets, of changes of engines, and of branches that wait for each other. All are measured in
-// graphs, which the host does not slow down. Devices whose copies and kernels share cores have none of them.
+// engines measures the figures of small copies and sets, and of changes of engines. All are measured in graphs, which the host does not slow
+// down. Devices whose copies and kernels share cores have none of them. What branches lose where they wait for each other depends on what their
+// nodes do: small pipelines made for it gave a quarter of what real ones lose, so the usual values stay until learning corrects them.
 func (m *measurer) engines(ctx context.Context) error {
 	if m.machine.Cores > 0 {
 		return nil
@@ -28,15 +29,8 @@ func (m *measurer) engines(ctx context.Context) error {
 		}
 		return t.Device.Min / float64(nodes), nil
 	}
-	upload := func(b *dag.Builder, chain, i int) dag.NodeID {
-		host, device := m.small(b, "h", chain, onHost), m.small(b, "d", chain, onDevice)
-		return b.Copy(fmt.Sprintf("up%d.%d", chain, i), b.Whole(device), b.Whole(host))
-	}
-	spin := func(b *dag.Builder, chain, i int) dag.NodeID {
-		return b.Kernel(fmt.Sprintf("spin%d.%d", chain, i), "spin", dag.Args{5.0})
-	}
 	figures := m.machine
-	copied, err := each(measuredTurns, m.inTurn(1, upload))
+	copied, err := each(measuredTurns, m.inTurn(1, m.upload))
 	if err != nil {
 		return err
 	}
@@ -49,15 +43,7 @@ func (m *measurer) engines(ctx context.Context) error {
 		return err
 	}
 	figures.FillUS = max(0, filled-figures.GraphNodeUS)
-	if err := m.changes(ctx, each); err != nil {
-		return err
-	}
-	side, err := each(measuredWidth*measuredTurns/2, m.inTurn(measuredWidth, spin, upload))
-	if err != nil {
-		return err
-	}
-	figures.GraphSwitchUS = max(0, min(figures.CopySwitchUS, side-figures.CopyUS))
-	return m.edges(ctx)
+	return m.changes(ctx, each)
 }
 
 // changes compares an upload, a kernel and a download in turn with chains of each.
@@ -129,42 +115,8 @@ func (m *measurer) sized(b *dag.Builder, name string, elements int64, declare fu
 	return m.made[name]
 }
 
-// edges compares chains of small kernels side by side with the same where each kernel also waits for one of the chain beside it.
-func (m *measurer) edges(ctx context.Context) error {
-	const width, steps = 4, 16
-	timed := func(wait bool) (float64, error) {
-		t, err := m.time(ctx, Captured, func(b *dag.Builder) {
-			m.made = map[string]dag.BufferID{}
-			var before [width]dag.NodeID
-			for i := range steps {
-				var now [width]dag.NodeID
-				for chain := range width {
-					x, y := m.small(b, "x", chain, onDevice), m.small(b, "y", chain, onDevice)
-					id := b.Kernel(fmt.Sprintf("k%d.%d", chain, i), "square", dag.Args{measuredSmall, b.Whole(x), b.Whole(y)})
-					b.Stream(id, int32(chain))
-					if now[chain] = id; i > 0 {
-						b.After(id, before[chain])
-						if wait {
-							b.After(id, before[(chain+1)%width])
-						}
-					}
-				}
-				before = now
-			}
-		})
-		if err != nil {
-			return 0, err
-		}
-		return t.Device.Min, nil
-	}
-	apart, err := timed(false)
-	if err != nil {
-		return err
-	}
-	together, err := timed(true)
-	if err != nil {
-		return err
-	}
-	m.machine.GraphEdgeUS = max(0, (together-apart)/(width*(steps-1)))
-	return nil
+// upload declares an upload of a few bytes.
+func (m *measurer) upload(b *dag.Builder, chain, i int) dag.NodeID {
+	host, device := m.small(b, "h", chain, onHost), m.small(b, "d", chain, onDevice)
+	return b.Copy(fmt.Sprintf("up%d.%d", chain, i), b.Whole(device), b.Whole(host))
 }

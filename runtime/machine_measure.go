@@ -50,7 +50,12 @@ func (m *measurer) graphs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	short, err := m.time(ctx, Captured, chains(1, measuredShort, 0))
+	if err != nil {
+		return err
+	}
 	m.machine.GraphNodeUS = chain.Device.Min / measuredChain
+	m.machine.GraphLaunchUS = max(0, short.Wall-measuredShort*m.machine.GraphNodeUS)
 	m.machine.GraphIssueUS = min(m.machine.GraphNodeUS, wide.Device.Min/(measuredWidth*measuredChain))
 	return nil
 }
@@ -64,9 +69,20 @@ func (m *measurer) launches(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.machine.LaunchUS = chain.Submit.Min / measuredChain
+	m.machine.LaunchUS = chain.Submit.Median / measuredChain
 	// Each step adds a record and a wait.
-	m.machine.EventUS = max(0, (ping.Submit.Min-chain.Submit.Min)/(2*(measuredChain-1)))
+	m.machine.EventUS = max(0, (ping.Submit.Median-chain.Submit.Median)/(2*(measuredChain-1)))
+	if m.machine.Cores > 0 {
+		return nil
+	}
+	// Copies in a row take less than copies between kernels, which is what pipelines have.
+	mixed, err := m.time(ctx, Streams, m.inTurn(1, m.upload, func(b *dag.Builder, _, i int) dag.NodeID {
+		return b.Kernel(fmt.Sprintf("k%d", i), "noop", nil)
+	}))
+	if err != nil {
+		return err
+	}
+	m.machine.CopyLaunchUS = max(leastLaunchUS, mixed.Submit.Median/(measuredTurns/2)-m.machine.LaunchUS)
 	return nil
 }
 

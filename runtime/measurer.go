@@ -14,7 +14,9 @@ import (
 
 const (
 	measuredChain  = 256 // nodes of a chain
+	measuredShort  = 16  // nodes of a chain that takes little longer than launching it as a graph
 	measuredWidth  = 8   // chains side by side
+	leastLaunchUS  = 0.1 // of a copy, which is found as a difference
 	measuredSpinUS = 20  // long enough for a kernel to hide the submission of the next
 )
 

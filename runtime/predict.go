@@ -14,21 +14,34 @@ var submissionBy = []struct {
 	part    float64
 }{{8, 0.45}, {4, 0.55}, {2, 0.7}}
 
+// submittedBy returns the machine with what its threads take for submission.
+func submittedBy(threads int, machine *planner.Machine) *planner.Machine {
+	for _, s := range submissionBy {
+		if threads >= s.threads && machine != nil {
+			shared := *machine
+			shared.LaunchUS *= s.part
+			shared.CopyLaunchUS *= s.part
+			shared.EventUS *= s.part
+			return &shared
+		}
+	}
+	return machine
+}
+
 // predict simulates a replay.
 func predict(g *dag.Graph, w way, machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
 	if w.mode != Streams {
 		return planner.SimulateGraph(g, w.plan, machine, profile)
 	}
-	for _, s := range submissionBy {
-		if w.threads >= s.threads && machine != nil {
-			shared := *machine
-			shared.LaunchUS *= s.part
-			shared.EventUS *= s.part
-			machine = &shared
-			break
-		}
+	return planner.Simulate(g, w.plan, submittedBy(w.threads, machine), profile)
+}
+
+// predictEach predicts how long each of many replays takes that follow each other without a pause.
+func predictEach(g *dag.Graph, w way, machine *planner.Machine, profile *planner.Profile) (us float64, err error) {
+	if w.mode != Streams {
+		return planner.Repeated(g, w.plan, machine, profile, true)
 	}
-	return planner.Simulate(g, w.plan, machine, profile)
+	return planner.Repeated(g, w.plan, submittedBy(w.threads, machine), profile, false)
 }
 
 // Predict returns the predicted timeline of a replay as the program replays now: its plan, as streams or as a graph, from its threads. The
@@ -41,4 +54,15 @@ func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*
 		machine = MachineOf(p.platform)
 	}
 	return predict(p.graph, way{p.plan, p.mode, p.options.Threads, p.overlap}, machine, profile)
+}
+
+// PredictEach predicts how many microseconds each of many replays takes that follow each other without a pause. The arguments are those of Predict.
+func (p *Program) PredictEach(machine *planner.Machine, profile *planner.Profile) (us float64, err error) {
+	if p == nil || p.platform == nil {
+		return 0, errNoProgram
+	}
+	if machine == nil {
+		machine = MachineOf(p.platform)
+	}
+	return predictEach(p.graph, way{p.plan, p.mode, p.options.Threads, p.overlap}, machine, profile)
 }

@@ -84,7 +84,7 @@ func (h *hostile) functions() []namedFunction {
 		"planner.GraphEdges": planner.GraphEdges, "planner.Clean": planner.Clean, "planner.DecodeMachine": planner.DecodeMachine, "planner.H200": planner.H200,
 		"planner.MachineByName": planner.MachineByName, "planner.Unit": planner.Unit, "planner.OccupancyOf": planner.OccupancyOf,
 		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
-		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Violations": planner.Violations,
+		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations,
 
 		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt, "planner.SpreadNodes": planner.SpreadNodes, "planner.SpillGraph": planner.SpillGraph, "planner.SpillAt": planner.SpillAt,
 		"planner.DecodeSpread": planner.DecodeSpread, "planner.VerifySpread": planner.VerifySpread, "planner.CompareSpreads": planner.CompareSpreads,
@@ -93,7 +93,7 @@ func (h *hostile) functions() []namedFunction {
 		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
 
 		"planner.BusesOf": planner.BusesOf, "model.BusesOf": model.BusesOf, "model.CopierOf": model.CopierOf, "model.Durations": model.Durations, "model.MachineNames": model.MachineNames, "model.Predict": model.Predict,
-		"model.Simulate": model.Simulate, "model.SimulateGraph": model.SimulateGraph, "model.SimulateWith": model.SimulateWith,
+		"model.Simulate": model.Simulate, "model.SimulateGraph": model.SimulateGraph, "model.Repeated": model.Repeated, "model.SimulateWith": model.SimulateWith,
 		"model.LowerBound": model.LowerBound, "model.LowerBoundGraph": model.LowerBoundGraph, "model.LowerBoundWith": model.LowerBoundWith,
 		"model.Clean": model.Clean, "model.DecodeMachine": model.DecodeMachine, "model.H200": model.H200, "model.MachineByName": model.MachineByName,
 		"model.Unit": model.Unit, "model.OccupancyOf": model.OccupancyOf, "model.DecodeProfile": model.DecodeProfile,

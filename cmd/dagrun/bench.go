@@ -297,15 +297,14 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 	if _, err := racesAllowed(p.name, p.graph, row.plan, false); err != nil {
 		return err
 	}
-	predict, replay := planner.Simulate, "streams"
+	replay := "streams"
 	if mode != runtime.Streams {
-		predict, replay = planner.SimulateGraph, "graph"
+		replay = "graph"
 	}
-	timeline, err := predict(p.graph, row.plan, p.options.Machine, p.options.Profile)
-	if err != nil {
+	if row.Predicted, err = planner.Repeated(p.graph, row.plan, p.options.Machine, p.options.Profile, mode != runtime.Streams); err != nil {
 		return err
 	}
-	row.Replay, row.Predicted = replay, timeline.MakespanUS
+	row.Replay = replay
 	program, err := runtime.New(ctx, p.graph, row.plan, p.platform.Platform, runtime.Options{Mode: mode, Logger: a.log})
 	if err != nil {
 		return err

@@ -350,17 +350,13 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 
 // predicted returns the model's prediction for the program as it replays now.
 func (a *app) predicted(p *prepared, program *runtime.Program) (float64, error) {
-	profile := p.options.Profile
+	machine, profile := p.options.Machine, p.options.Profile
 	if l := p.learning; l != nil && l.learned != nil {
-		profile = l.learned.Profile
+		machine, profile = l.learned.Machine, l.learned.Profile
 	} else if l != nil {
 		profile = runtime.MergeProfiles(l.options.Known, profile)
 	}
-	t, err := program.Predict(p.options.Machine, profile)
-	if err != nil {
-		return 0, err
-	}
-	return t.MakespanUS, nil
+	return program.PredictEach(machine, profile)
 }
 
 // preparing reports the stages before the first replay. Replays are counted when they have finished, not when they are submitted.

@@ -40,12 +40,18 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	if streams <= 0 {
 		streams = DefaultStreams
 	}
-	launch, gap := m.LaunchUS, m.GapUS
+	gap := m.GapUS
 	if graph {
-		launch, gap = 0, m.GraphNodeUS
+		gap = m.GraphNodeUS
 	}
 	if m.Unit {
-		launch, gap = 0, 0
+		gap = 0
+	}
+	launch := func(node dag.NodeID) float64 {
+		if graph || m.Unit {
+			return 0
+		}
+		return m.submits(g, node)
 	}
 	// Between nodes on different engines there is more, unless a node runs between them.
 	change := max(gap, min(m.EngineUS, 2*gap+slices.Min(durations)))
@@ -69,12 +75,13 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 	joined := len(order) > n
 	vertices := len(order)
 	head, tail := make([]float64, vertices), make([]float64, vertices)
-	depth := make([]int32, vertices)
+	submitted := make([]float64, vertices) // by the host, at the earliest
+	host := 0.0
 	var b Bound
 	for _, i := range order {
 		for _, q := range preds(i) {
 			if g.IsJoin(q) { // a join takes no time and does not count as a step of a chain
-				head[i], depth[i] = max(head[i], head[q]), max(depth[i], depth[q])
+				head[i], submitted[i] = max(head[i], head[q]), max(submitted[i], submitted[q])
 				continue
 			}
 			step := gap
@@ -82,10 +89,13 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 				step = between(q, i)
 			}
 			head[i] = max(head[i], head[q]+durations[q]+step)
-			depth[i] = max(depth[i], depth[q]+1)
+			submitted[i] = max(submitted[i], submitted[q])
 		}
 		if !g.IsJoin(i) {
-			head[i] = max(head[i], float64(depth[i]+1)*launch)
+			us := launch(i)
+			submitted[i] += us
+			host += us
+			head[i] = max(head[i], submitted[i])
 			b.CriticalPathUS = max(b.CriticalPathUS, head[i]+durations[i])
 		}
 	}
@@ -107,7 +117,7 @@ func LowerBoundWith(g *dag.Graph, m *Machine, durations []float64, streams int, 
 			}
 		}
 	}
-	b.HostUS = float64(float64(n)*launch) + shortest
+	b.HostUS = host + shortest
 
 	devices := int32(0)
 	for i := range g.Nodes {

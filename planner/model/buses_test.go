@@ -201,10 +201,10 @@ func TestBusesInMachineFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, m, back)
 	for _, c := range []struct{ want, old, new string }{
-		{`machine: 38:56: buses[0].carries: unknown "disk"; it must be one of all, host, peer`, `"host"`, `"disk"`},
-		{`machine: 38:38: buses[0].devices[0]: 64 is out of range: it must be from 0 to 63`, "[0, 1]", "[64, 1]"},
-		{`machine: 38:5: buses[0]: key "rate" is missing`, `, "rate": 55000`, ""},
-		{`machine: 38:6: buses[0]: unknown key "label"; the keys are name, devices, rate, carries`, `"name": "switch 0"`, `"label": "switch 0"`},
+		{`machine: 40:56: buses[0].carries: unknown "disk"; it must be one of all, host, peer`, `"host"`, `"disk"`},
+		{`machine: 40:38: buses[0].devices[0]: 64 is out of range: it must be from 0 to 63`, "[0, 1]", "[64, 1]"},
+		{`machine: 40:5: buses[0]: key "rate" is missing`, `, "rate": 55000`, ""},
+		{`machine: 40:6: buses[0]: unknown key "label"; the keys are name, devices, rate, carries`, `"name": "switch 0"`, `"label": "switch 0"`},
 		{`bad machine "h200": bus "switch 0": its rate is 0: it must be above 0, and at most 1e+15`, "55000}", "0}"},
 		{`bad machine "h200": bus "switch 0" has no devices`, "[0, 1]", "[]"},
 		{`bad machine "h200": bus "switch 0" has device 1 twice`, "[0, 1]", "[1, 1]"},

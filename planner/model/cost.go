@@ -80,6 +80,14 @@ func (p *Profile) passes(n *dag.Node) plan.Passes {
 	return plan.Passes{Count: c.Times, Source: plan.MostPasses}
 }
 
+// submits is how long the host takes to submit a node.
+func (m *Machine) submits(g *dag.Graph, node dag.NodeID) float64 {
+	if e := plan.EngineOf(g, node); m.CopyLaunchUS > 0 && (e == plan.Upload || e == plan.Download) {
+		return m.CopyLaunchUS
+	}
+	return m.LaunchUS
+}
+
 // orDefault returns the machine, or the default one if it is nil.
 func (m *Machine) orDefault() *Machine {
 	if m == nil {

@@ -21,10 +21,12 @@ import (
 type Machine struct {
 	Name string
 
-	LaunchUS      float64 // host: one launch or copy
+	LaunchUS      float64 // host: one launch, or a copy or set within the device
+	CopyLaunchUS  float64 // host: one copy from or to the host; 0 means LaunchUS
 	EventUS       float64 // host: one record or wait
 	SyncUS        float64 // device: from a record to the streams that wait for it
 	GapUS         float64 // device: from the end of a node to the start of one that depends on it
+	GraphLaunchUS float64 // device, in a graph: from the end of a replay to the first node of the next
 	GraphNodeUS   float64 // device, in a graph: like GapUS on a stream
 	GraphIssueUS  float64 // device, in a graph: the part of GraphNodeUS that is serial, one node at a time
 	GraphEdgeUS   float64 // device, in a graph: each wait of a node for a kernel of another stream
@@ -112,8 +114,8 @@ func H200() *Machine {
 func Clean() *Machine {
 	m := H200()
 	m.Name = "clean"
-	m.LaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.CopySwitchUS = 0, 0, 0, 0, 0
-	m.GraphNodeUS, m.GraphIssueUS, m.GraphEdgeUS, m.GraphSwitchUS, m.EngineUS = 0, 0, 0, 0, 0
+	m.LaunchUS, m.CopyLaunchUS, m.EventUS, m.SyncUS, m.GapUS, m.CopySwitchUS = 0, 0, 0, 0, 0, 0
+	m.GraphLaunchUS, m.GraphNodeUS, m.GraphIssueUS, m.GraphEdgeUS, m.GraphSwitchUS, m.EngineUS = 0, 0, 0, 0, 0, 0
 	m.BothWays = 1
 	return m
 }
@@ -153,8 +155,8 @@ type figure struct {
 // figures lists every parameter, in file order.
 func (m *Machine) figures() []figure {
 	return []figure{
-		{"launch_us", &m.LaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
-		{"gap_us", &m.GapUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false}, {"graph_edge_us", &m.GraphEdgeUS, false},
+		{"launch_us", &m.LaunchUS, false}, {"copy_launch_us", &m.CopyLaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
+		{"gap_us", &m.GapUS, false}, {"graph_launch_us", &m.GraphLaunchUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false}, {"graph_edge_us", &m.GraphEdgeUS, false},
 		{"engine_us", &m.EngineUS, false}, {"kernel_us", &m.KernelUS, false}, {"step_us", &m.StepUS, false}, {"copy_us", &m.CopyUS, false}, {"fill_us", &m.FillUS, false},
 		{"copy_switch_us", &m.CopySwitchUS, false}, {"graph_switch_us", &m.GraphSwitchUS, false},
 		{"host_to_device", &m.HostToDevice, true}, {"device_to_host", &m.DeviceToHost, true}, {"both_ways", &m.BothWays, false},
@@ -258,7 +260,7 @@ func (m *Machine) Encode(w io.Writer) error {
 // newer reports whether older files may lack a parameter. Without it, its effect is not simulated.
 func newer(figure string) bool {
 	switch figure {
-	case "both_ways", "copy_switch_us", "cores", "step_us", "buses", "graph_edge_us", "engine_us", "fill_us", "graph_switch_us", "memory_per_sm", "capability":
+	case "both_ways", "copy_switch_us", "cores", "step_us", "buses", "graph_edge_us", "engine_us", "fill_us", "graph_switch_us", "memory_per_sm", "capability", "copy_launch_us", "graph_launch_us":
 		return true
 	}
 	return false

@@ -42,7 +42,8 @@ func TestMachineRoundTrip(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, model.H200().Encode(&b))
 	m, err = model.DecodeMachine(strings.NewReader(strings.NewReplacer("  \"step_us\": 0.1,\n", "", "  \"both_ways\": 0.917,\n", "", "  \"copy_switch_us\": 3,\n", "",
-		"  \"graph_edge_us\": 0.5,\n", "", "  \"engine_us\": 4,\n", "", "  \"fill_us\": 0.4,\n", "", "  \"graph_switch_us\": 1.5,\n", "", "  \"memory_per_sm\": 127000,\n", "").Replace(b.String())))
+		"  \"graph_edge_us\": 0.5,\n", "", "  \"engine_us\": 4,\n", "", "  \"fill_us\": 0.4,\n", "", "  \"graph_switch_us\": 1.5,\n", "", "  \"memory_per_sm\": 127000,\n", "",
+		"  \"copy_launch_us\": 0,\n", "", "  \"graph_launch_us\": 0,\n", "").Replace(b.String())))
 	require.NoError(t, err, "files from before these were measured")
 	want := model.H200()
 	want.StepUS, want.BothWays, want.CopySwitchUS = 0, 0, 0
@@ -62,13 +63,13 @@ func TestMachineRefusals(t *testing.T) {
 		{`machine: 5:3: key "unit" is given twice`, strings.Replace(good, `"unit": false`, "\"unit\": false,\n  \"unit\": true", 1)},
 		{`machine: 4:11: unit: expected true or false, found a number`, strings.Replace(good, `"unit": false`, `"unit": 0`, 1)},
 		{`machine: 5:16: launch_us: -1 is out of range: it must be from 0 to 1e+15`, strings.Replace(good, `"launch_us": 2.65`, `"launch_us": -1`, 1)},
-		{`machine: 32:19: busy_threads: 0.5 is not an integer`, strings.Replace(good, `"busy_threads": 512`, `"busy_threads": 0.5`, 1)},
+		{`machine: 34:19: busy_threads: 0.5 is not an integer`, strings.Replace(good, `"busy_threads": 512`, `"busy_threads": 0.5`, 1)},
 		{`bad machine "h200": flops is 0: it must be above 0`, strings.Replace(good, `"flops": 67000000`, `"flops": 0`, 1)},
 		{`bad machine "h200": graph_issue_us is 9: it is part of graph_node_us, which is 0.55`, strings.Replace(good, `"graph_issue_us": 0.19`, `"graph_issue_us": 9`, 1)},
 		{`bad machine "h200": both_ways is 1.5: it is a fraction of the copy rates, at most 1`, strings.Replace(good, `"both_ways": 0.917`, `"both_ways": 1.5`, 1)},
 		{`bad machine "": its name must have 1 to 4096 bytes of UTF-8`, strings.Replace(good, `"name": "h200"`, `"name": ""`, 1)},
 		{`machine: 3:11: name: longer than 4096 bytes`, strings.Replace(good, "h200", strings.Repeat("x", 4097), 1)},
-		{"machine: 38:1: there is more text after the end", good + "x"},
+		{"machine: 40:1: there is more text after the end", good + "x"},
 	} {
 		_, err := model.DecodeMachine(strings.NewReader(c.text))
 		require.EqualError(t, err, c.want)

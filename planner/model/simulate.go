@@ -345,8 +345,8 @@ func (s *simulation) submit() {
 		op := &s.p.Streams[k].Ops[at]
 		start, cost := h.free, s.m.EventUS
 		if op.Kind == plan.Launch {
-			cost = s.m.LaunchUS
-			if s.pageable(op.Node) {
+			cost = s.m.submits(s.g, op.Node)
+			if pageable(s.g, op.Node) {
 				h.blocked = int32(op.Node)
 			}
 		}
@@ -381,20 +381,28 @@ func (s *simulation) follow(stream *streamState, at moment) {
 	}
 }
 
+// Waits in graphs, fitted to stencils, wavefronts, trees and factorisations on two to ten streams of an H200.
+const (
+	emptyWait     = 0.15 // a wait for an empty kernel, as a part of a wait for another
+	waitsTogether = 0.8  // several waits of one node take as long as this power of their number
+	waitsInTurn   = 0.5  // the part of them in which the device starts no other node
+)
+
 // waitsAs returns what a wait for a node takes in a graph, as a part of GraphEdgeUS: an empty kernel has no results that others must see.
 func waitsAs(node *dag.Node) float64 {
 	switch {
 	case node.Copy != nil:
 		return 0
 	case node.Work.Bytes == 0:
-		return 0.15
+		return emptyWait
 	}
 	return 1
 }
 
-func (s *simulation) pageable(node dag.NodeID) bool {
-	c := s.g.Nodes[node].Copy
-	return c != nil && (s.g.Buffers[c.Src.Buffer].Pageable || s.g.Buffers[c.Dst.Buffer].Pageable)
+// pageable reports whether the host waits for a node: for a copy from or to pageable memory.
+func pageable(g *dag.Graph, node dag.NodeID) bool {
+	c := g.Nodes[node].Copy
+	return c != nil && (g.Buffers[c.Src.Buffer].Pageable || g.Buffers[c.Dst.Buffer].Pageable)
 }
 
 // advance executes the records and waits of a stream up to its next launch, and schedules the launch for when it may start.
@@ -527,8 +535,12 @@ func (s *simulation) issue(e event) {
 		at = front.us
 		s.streams[e.stream].ready = moment{at, front.by, plan.AfterIssue}
 	}
-	at += float64(s.streams[e.stream].waits * s.m.GraphEdgeUS)
-	*front = moment{us: at + s.m.GraphIssueUS, by: e.node}
+	waited := 0.0
+	if waits := s.streams[e.stream].waits; waits > 0 {
+		waited = math.Pow(waits, waitsTogether) * s.m.GraphEdgeUS
+	}
+	*front = moment{us: at + float64(waited*waitsInTurn) + s.m.GraphIssueUS, by: e.node}
+	at += waited
 	s.events.Push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
 }
 
@@ -614,7 +626,7 @@ func (s *simulation) endCopy(node, stream int32) {
 // prefers it to copies of other streams, however long they have waited: on an H200, of 16 copies spread over two streams, the eight of
 // one stream were made first.
 func (s *simulation) follower(c, stream int32) int32 {
-	if s.graph || s.m.CopyEngines > 1 {
+	if s.m.CopyEngines > 1 {
 		return -1
 	}
 	state := &s.streams[stream]
@@ -622,7 +634,7 @@ func (s *simulation) follower(c, stream int32) int32 {
 		return -1
 	}
 	op := &s.p.Streams[stream].Ops[state.next]
-	if op.Kind != plan.Launch || math.IsNaN(s.submitted[s.firstOp[stream]+state.next]) {
+	if op.Kind != plan.Launch || !s.graph && math.IsNaN(s.submitted[s.firstOp[stream]+state.next]) {
 		return -1
 	}
 	if e := plan.EngineOf(s.g, op.Node); e == plan.Compute || CopierOf(e, s.g.Nodes[op.Node].Device) != c {
