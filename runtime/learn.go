@@ -248,29 +248,20 @@ func (l *learner) watchFirst(ctx context.Context) error {
 // costs some, and replays that follow each other at once find caches and workers warm.
 func (l *learner) scaleNodes(ctx context.Context, nodes []dag.NodeID) error {
 	const least, most = 0.1, 2
-	var rounds []float64
-	for range 3 {
-		n := min(l.roundOf(l.p.plan.Stats.MakespanUS), l.left/8)
-		if n == 0 {
-			return nil
-		}
-		us, err := l.p.timeReplays(ctx, n)
-		if l.left -= n; err != nil {
-			return err
-		}
-		rounds = append(rounds, us)
-	}
-	profile := l.profile()
-	t, err := planner.Simulate(l.p.graph, l.p.plan, l.o.Plan.Machine, profile)
-	if err != nil {
-		return err
-	}
-	sum := 0.0
+	profile, sum := l.profile(), 0.0
 	for _, i := range nodes {
 		sum += profile.Nodes[l.p.graph.Nodes[i].Name]
 	}
 	if sum == 0 {
 		return nil
+	}
+	rounds, err := l.timeRounds(ctx, l.left/8)
+	if err != nil || len(rounds) == 0 {
+		return err
+	}
+	t, err := planner.Simulate(l.p.graph, l.p.plan, l.o.Plan.Machine, profile)
+	if err != nil {
+		return err
 	}
 	factor := max(least, min(most, (sum+Summarize(rounds).Median-t.MakespanUS)/sum))
 	for _, i := range nodes {

@@ -123,17 +123,9 @@ func (l *learner) takePasses(r *TracedReplay, wanted map[string]bool) {
 // scaleBodies corrects the samples of nodes in bodies by what whole replays take: taking the times costs some, and what lies between passes is
 // not measured.
 func (l *learner) scaleBodies(ctx context.Context) error {
-	var rounds []float64
-	for range 3 {
-		n := min(l.roundOf(l.p.plan.Stats.MakespanUS), l.left/4)
-		if n == 0 {
-			return nil
-		}
-		us, err := l.p.timeReplays(ctx, n)
-		if l.left -= n; err != nil {
-			return err
-		}
-		rounds = append(rounds, us)
+	rounds, err := l.timeRounds(ctx, l.left/4)
+	if err != nil || len(rounds) == 0 {
+		return err
 	}
 	factor, err := innerFactor(l.p.graph, way{l.p.plan, l.p.mode, l.p.options.Threads, l.p.overlap}, l.o.Plan.Machine, l.learned.Profile, l.learned.Inner, Summarize(rounds).Median)
 	if err != nil {

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -174,6 +175,25 @@ func (l *learner) roundOf(us float64) int {
 		long *= 10
 	}
 	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
+}
+
+// timeRounds times the program as it replays now, in rounds of at most so many replays; none if there are too few. The first replay tells how
+// many make a round, because predictions may be far off.
+func (l *learner) timeRounds(ctx context.Context, most int) (rounds []float64, err error) {
+	n := min(1, most)
+	for range 4 {
+		if n == 0 {
+			return nil, nil
+		}
+		us, err := l.p.timeReplays(ctx, n)
+		if l.left -= n; err != nil {
+			return nil, err
+		}
+		if rounds = append(rounds, us); len(rounds) == 1 {
+			n = min(l.roundOf(us), most)
+		}
+	}
+	return rounds[1:], nil
 }
 
 // MergeProfiles merges two profiles, either of which may be nil. Entries of the later one take precedence.
