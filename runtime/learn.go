@@ -119,8 +119,10 @@ func (l *learner) run(ctx context.Context) error {
 	if l.p.bodies != nil {
 		return l.measureBodies(ctx)
 	}
-	if err := l.measureNodes(ctx); err != nil {
-		return err
+	if l.o.Runs == 0 { // those that compared plans before measured the same nodes
+		if err := l.measureNodes(ctx); err != nil {
+			return err
+		}
 	}
 	l.step("measured nodes")
 	l.learned.Profile = l.profile()
@@ -227,9 +229,9 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	return nil
 }
 
-// watchFirst replays once with events around nodes, where nothing else tells which node hangs and no earlier run has compared plans.
+// watchFirst replays once with events around nodes, where nothing else tells which node hangs.
 func (l *learner) watchFirst(ctx context.Context) error {
-	if _, tells := l.p.platform.(tellsRunning); tells || l.o.Runs > 0 || l.left <= FewestToCompare {
+	if _, tells := l.p.platform.(tellsRunning); tells || l.left <= FewestToCompare {
 		return nil
 	}
 	options := l.o.Plan

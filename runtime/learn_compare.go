@@ -15,6 +15,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/cache"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -128,7 +129,9 @@ func (l *learner) candidates(ctx context.Context) (ways []LearnedWay, awaited *a
 		ways = append(ways, more...)
 	}
 	kept := slices.Clone(l.o.Ways)
-	ways = slices.DeleteFunc(ways, func(w LearnedWay) bool { return slices.ContainsFunc(kept, w.same) })
+	ways = slices.DeleteFunc(ways, func(w LearnedWay) bool {
+		return slices.ContainsFunc(kept, w.same) || slices.Contains(l.o.Seen, w.print())
+	})
 	return append(kept, l.promising(ways)...), awaited, nil
 }
 
@@ -158,7 +161,7 @@ func (l *learner) waysOf(plan *planner.Plan) ([]LearnedWay, error) {
 	return ways, nil
 }
 
-// promising leaves out what is predicted to be much slower than the best, unless learning is thorough, and what earlier runs have timed.
+// promising leaves out what is predicted to be much slower than the best, unless learning is thorough.
 func (l *learner) promising(ways []LearnedWay) []LearnedWay {
 	best := math.Inf(1)
 	for k := range ways {
@@ -169,7 +172,7 @@ func (l *learner) promising(ways []LearnedWay) []LearnedWay {
 		k := 0
 		ways = slices.DeleteFunc(ways, func(w LearnedWay) bool {
 			k++
-			return k <= min(l.o.Runs, enoughRuns)*mostTried || k > (1+min(l.o.Runs, enoughRuns))*mostTried || w.Predicted > hopeless*best && k > 4
+			return k > mostTried || w.Predicted > hopeless*best && k > 4
 		})
 	}
 	return ways
@@ -178,13 +181,18 @@ func (l *learner) promising(ways []LearnedWay) []LearnedWay {
 // unlike leaves out the ways that have been timed already.
 func (l *learner) unlike(ways []LearnedWay) []LearnedWay {
 	return slices.DeleteFunc(ways, func(w LearnedWay) bool {
-		return slices.ContainsFunc(l.learned.Ways, w.same)
+		return slices.ContainsFunc(l.learned.Ways, w.same) || slices.Contains(l.o.Seen, w.print())
 	})
 }
 
 // same reports whether two ways submit the same plan as the same and by as many threads.
 func (w LearnedWay) same(other LearnedWay) bool {
 	return other.Mode == w.Mode && other.Threads == w.Threads && samePlan(other.Plan, w.Plan)
+}
+
+// print identifies what same compares.
+func (w LearnedWay) print() string {
+	return cache.Fingerprint(fmt.Append(nil, w.Mode, w.Threads, w.Plan.Streams, w.Plan.Order))
 }
 
 // queues returns how many streams of a replay the device has hardware queues for. Streams that share a queue wait for each other, so a
@@ -281,11 +289,7 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, err
 		}
 		ask("cover", l.o.Plan.Streams)
 		ask("serial", 1)
-		fewest := most / 2
-		if l.o.Thorough {
-			fewest = 2
-		}
-		for s := most; s >= max(2, fewest); s /= 2 {
+		for s := most; s >= 2; s /= 2 {
 			ask("roundrobin", s)
 			ask("heft", s)
 		}
@@ -330,6 +334,7 @@ func samePlan(a, b *planner.Plan) bool {
 // try times one way to replay in rounds of at most so many replays. A way that the device refuses is left out: there may be no room for another arena, or no way to capture.
 func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 	start := time.Now()
+	l.learned.Seen = append(l.learned.Seen, w.print())
 	if err := l.p.adopt(ctx, w.way()); err != nil {
 		if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
 			return err
@@ -338,7 +343,9 @@ func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 		return nil
 	}
 	if w.Mode == Captured {
-		w.BuildUS = float64(time.Since(start).Nanoseconds()) / 1e3
+		if us := float64(time.Since(start).Nanoseconds()) / 1e3; w.BuildUS == 0 || us < w.BuildUS {
+			w.BuildUS = us
+		}
 	}
 	one := 0.0
 	for range min(warmUp, l.left) {
@@ -348,7 +355,7 @@ func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 		}
 		one = us
 	}
-	each := min(l.roundOf(one), most)
+	each := min(max(1, l.roundOf(one)/2), most) // the best are timed again
 	var samples []float64
 	for range rounds {
 		n := min(each, l.left)

@@ -4,6 +4,8 @@ package runtime_test
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func later(t *testing.T, folder *cache.Folder, replays, extra int) (*runtime.Rec
 	o.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
 	recalled := runtime.Recall(g, platform, folder, o, runtime.Arena)
 	require.Empty(t, recalled.Warnings)
-	o.Known, o.Runs, o.Ways = recalled.Known, recalled.Runs, recalled.Ways
+	o.Known, o.Runs, o.Ways, o.Seen = recalled.Known, recalled.Runs, recalled.Ways, recalled.Seen
 	plan, mode := (*planner.Plan)(nil), runtime.Streams
 	if best := recalled.Best(replays); best != nil {
 		plan, mode = best.Plan, best.Mode
@@ -80,6 +82,13 @@ func TestExtraReplaysAreUsedBeyondThoseAskedFor(t *testing.T) {
 	recalled, again := later(t, folder, 20, 100_000)
 	require.NotEmpty(t, recalled.Ways)
 	require.GreaterOrEqual(t, len(again.Ways), len(recalled.Ways))
+	same := func(a, b runtime.LearnedWay) bool {
+		return a.Mode == b.Mode && a.Threads == b.Threads && reflect.DeepEqual(a.Plan.Streams, b.Plan.Streams) && reflect.DeepEqual(a.Plan.Order, b.Plan.Order)
+	}
+	for _, w := range again.Ways {
+		kept := slices.ContainsFunc(recalled.Ways, func(other runtime.LearnedWay) bool { return same(w, other) })
+		require.Equal(t, kept, slices.ContainsFunc(many.Ways, func(other runtime.LearnedWay) bool { return same(w, other) }), "only kept ways are timed twice")
+	}
 }
 
 // A way that the cache holds may overlap launches, while another one does not: the program loads both forms of the code.

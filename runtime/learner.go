@@ -24,6 +24,8 @@ type LearnOptions struct {
 	// runs had no time for. The program must replay by the first of them.
 	Ways []LearnedWay
 	Runs int
+	// Seen identifies the ways that those runs have timed.
+	Seen []string
 	// Replays is how many replays may be used.
 	Replays int
 	// Extra is how many more may be used than anyone asked for, because contents are restored afterwards. They take time of learning.
@@ -72,6 +74,7 @@ type Learned struct {
 	Shares  [][]float64          // by node: the fractions of its device that it took while it ran, if the device tells; nil for others
 	Inner   map[string][]float64 // by name, of nodes in bodies: the durations measured, in microseconds
 	First   []float64            // by node: the duration in the program's first replay, which includes one-time costs; nil if not measured
+	Seen    []string             // identifies the ways that were timed, for LearnOptions of later runs
 	Ways    []LearnedWay         // what was measured, the best first
 	Replays int                  // how many were used
 	Settled bool                 // so much was tried that later runs need not compare again

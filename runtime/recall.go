@@ -25,6 +25,8 @@ type Recalled struct {
 	Ways []LearnedWay
 	// Tried is how many ways to replay were compared, and Runs in how many runs.
 	Tried, Runs int
+	// Seen identifies them.
+	Seen []string
 	// Warnings say which files of the cache were ignored, and why.
 	Warnings []string
 
@@ -171,7 +173,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 		way.Predicted = t.MakespanUS
 		r.Ways = append(r.Ways, way)
 	}
-	r.Tried, r.Runs = choice.Tried, choice.Runs
+	r.Tried, r.Runs, r.Seen = choice.Tried, choice.Runs, choice.Seen
 	return nil
 }
 
@@ -228,11 +230,15 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 	if len(l.Ways) == 0 || err != nil {
 		return err
 	}
-	choice := &cache.Choice{Pipeline: r.graph.Name, Device: r.device, At: time.Now().UTC(), Tried: len(l.Ways), Runs: 1}
+	choice := &cache.Choice{Pipeline: r.graph.Name, Device: r.device, At: time.Now().UTC(), Tried: len(l.Ways), Runs: 1, Seen: l.Seen}
 	if !replace {
 		choice.Runs += r.Runs
 		choice.Tried = max(choice.Tried, r.Tried)
+		choice.Seen = append(slices.Clone(r.Seen), l.Seen...)
 	}
+	slices.Sort(choice.Seen)
+	choice.Seen = slices.Compact(choice.Seen)
+	choice.Seen = choice.Seen[:min(len(choice.Seen), cache.MostSeen)]
 	if l.Settled {
 		choice.Runs = max(choice.Runs, enoughRuns)
 	}

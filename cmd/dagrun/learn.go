@@ -53,7 +53,7 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	if !l.again {
 		l.options.Known = l.recalled.Known
 		l.way = l.recalled.Best(f.iterations + f.warmup)
-		l.options.Runs = l.recalled.Runs
+		l.options.Runs, l.options.Seen = l.recalled.Runs, l.recalled.Seen
 	}
 	return l
 }

@@ -70,7 +70,7 @@ func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, progra
 		return
 	}
 	var note []byte
-	if needs := program.Mode() == runtime.Streams && len(program.Plan().Streams)*a.flags.inflight > usualQueues; needs != a.expectsQueues(p) {
+	if needs := program.Mode() == runtime.Streams && len(program.Plan().Streams)*a.flags.inflight > usualQueues; needs != a.expectsQueues(&prepared{graph: p.graph}) { // expected before there was a plan
 		note = []byte("otherwise")
 	}
 	if err := cache.Open(a.flags.cacheDir).KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {

@@ -91,7 +91,7 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 		program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
 		require.NoError(t, err)
 		defer program.Close()
-		a.noteQueues(ctx, &prepared{graph: g, platform: &opened{Platform: gpuNamed{platform}}}, own, program)
+		a.noteQueues(ctx, &prepared{graph: g, plan: plan, platform: &opened{Platform: gpuNamed{platform}}}, own, program)
 	}
 	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
 	require.Equal(t, 8, queues())

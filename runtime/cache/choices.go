@@ -23,6 +23,7 @@ type Choice struct {
 	At       time.Time `json:"at"`
 	Tried    int       `json:"tried"` // how many ways to replay it were measured
 	Runs     int       `json:"runs"`  // how many runs compared them
+	Seen     []string  `json:"seen"`  // fingerprints of all ways that were measured
 	Ways     []Way     `json:"ways"`  // the best, as streams and as a graph, and those that are close to it
 }
 
@@ -37,8 +38,11 @@ type Way struct {
 	Plan     json.RawMessage `json:"plan"`
 }
 
-// MostWays is how many ways to replay a choice has at most.
-const MostWays = 4
+// MostWays is how many ways to replay a choice has at most, and MostSeen of how many it has fingerprints.
+const (
+	MostWays = 4
+	MostSeen = 256
+)
 
 const (
 	choiceVersion = 2
@@ -54,7 +58,7 @@ type choiceFile struct {
 
 // check refuses a choice that no dagrun could have made.
 func (c *Choice) check() error {
-	if len(c.Ways) == 0 || len(c.Ways) > MostWays || c.Tried < 0 || c.Runs < 0 || c.Runs > mostRuns {
+	if len(c.Ways) == 0 || len(c.Ways) > MostWays || c.Tried < 0 || c.Runs < 0 || c.Runs > mostRuns || len(c.Seen) > MostSeen {
 		return fmt.Errorf("%w: it has %d ways to replay", ErrDamaged, len(c.Ways))
 	}
 	for _, w := range c.Ways {
