@@ -81,11 +81,11 @@ func (a *app) memoryMode() runtime.MemoryMode {
 }
 
 // within limits what is learned in a stage, and reports whether anything is: nothing if enough runs have compared plans, or if this is not the
-// stage that has enough replays. Contents are restored after the warm-up, so learning may lengthen it.
+// stage that has enough replays. A GPU's later runs compare nothing: a process that has done so replays graphs up to 8% more slowly. Contents are restored after the warm-up, so learning may lengthen it.
 func (l *learning) within(warmup, iterations int, warming bool) bool {
 	const enough, manyMore = 16, 1_000_000
 	switch {
-	case l == nil || l.way != nil && (l.recalled.Settled() || l.ranks) || l.learned != nil:
+	case l == nil || l.way != nil && (l.recalled.Settled() || l.ranks || l.onGPU) || l.learned != nil:
 		return false
 	case warming && warmup >= enough:
 		l.options.Replays, l.options.Extra, l.options.After = warmup, manyMore, iterations
