@@ -10,8 +10,8 @@ import (
 )
 
 // columnStrips says how the kernels on columns divide a matrix: into strips, whose width is one column for each lane, or 2 or 4 if the number of
-// columns is divisible by that, and in each strip into high tiles of at most each rows.
-func columnStrips(rows, cols int64) (strip, wide, each, high int64) {
+// columns is divisible by that, and in each strip into high tiles of at most each rows, such that a tile has least elements or more.
+func columnStrips(rows, cols, least int64) (strip, wide, each, high int64) {
 	own := int64(1)
 	switch {
 	case cols%4 == 0:
@@ -22,16 +22,17 @@ func columnStrips(rows, cols int64) (strip, wide, each, high int64) {
 	strip = reduceLanes * own
 	wide = (cols + strip - 1) / strip
 	across, most := max(min(cols, strip), 1), max(columnTiles/max(wide, 1), 1)
-	each = max((rows+most-1)/most, (8192+across-1)/across)
+	each = max((rows+most-1)/most, (least+across-1)/across)
 	return strip, wide, each, (rows + each - 1) / each
 }
 
-const columnTiles = 264
+// columnTiles is how many tiles a matrix has at most. Those that are summed have at least so many elements, those to which the result is applied fewer.
+const columnTiles, sumElements, applyElements = 264, 8192, 2048
 
 // columnTotals returns each column's sum of x - pivot and the sum of its squares.
 func columnTotals[X int32 | float32 | float64](rows, cols int64, x, pivot []X) (sums, squares []float64) {
 	const chunk, group = 16, 32
-	strip, wide, each, high := columnStrips(rows, cols)
+	strip, wide, each, high := columnStrips(rows, cols, sumElements)
 	parts, squareParts := make([]float64, high*cols), make([]float64, high*cols)
 	parallel(high*wide, func(tile int64) {
 		// Row i of a tile is added to sum i % across. These sums are joined at the end: 16 neighbours at a time, and then the results.
@@ -100,7 +101,7 @@ func columnStandardise[X int32 | float32 | float64, C numbers.Element](*libraryK
 		for j := range cols {
 			mean[j], deviation[j] = columnMoments[X, C](rows, sums[j], squares[j], x[j])
 		}
-		_, _, each, high := columnStrips(rows, cols)
+		_, _, each, high := columnStrips(rows, cols, applyElements)
 		parallel(high, func(t int64) {
 			for i := t * each; i < min((t+1)*each, rows); i++ {
 				for j := range cols {

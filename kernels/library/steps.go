@@ -25,7 +25,7 @@ func (k *libraryKernel) in64(n float64) float64 {
 func productSteps(inner string) steps {
 	return func(k *libraryKernel, v scalars) float64 {
 		n := float64(v.of(inner))
-		if k.row.name != "syrk" && k.thin(v, "n") {
+		if k.index("m") >= 0 && k.thin(v, "m", "n") {
 			return 0.9 * n
 		}
 		return k.in64(18 + 0.6*n)
@@ -88,9 +88,4 @@ func sparseSteps(_ *libraryKernel, v scalars) float64 {
 		each /= 32 // a warp
 	}
 	return 6 + 2*each
-}
-
-// thin reports whether a product has so few columns that each thread computes a row of it.
-func (k *libraryKernel) thin(v scalars, cols string) bool {
-	return computedIn(k.types.T) == dag.F32 && (k.index("ta") < 0 || v.of("ta") == 0) && v.of(cols) <= 16
 }

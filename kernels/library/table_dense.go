@@ -59,17 +59,30 @@ func denseRows() []row {
 	}
 }
 
-// mostNarrow is how many blocks multiply matrices of at most 16 columns: two for each multiprocessor of a large GPU.
-const mostNarrow = 132 * 2
+// Products whose result has few columns are computed row by row: up to thinnest columns always, up to thinColumns if there are enough rows to
+// occupy a large GPU and the matrices are no tiles of larger ones. Blocks have thinThreads threads, and there are at most two of them for each multiprocessor of a large GPU.
+const thinnest, thinColumns, tallRows, thinThreads, mostThin = 16, 64, 32768, 128, 132 * 2
 
-// multiplied gives each block a tile of the result: 128 x 128 in f32 if that makes enough blocks, otherwise 64 x 64, and if there are at most
-// 16 columns, each warp 64 rows. The kernels choose by the same rule.
+// thin reports whether a product of rows x cols is computed row by row.
+func (k *libraryKernel) thin(v scalars, rows, cols string) bool {
+	if k.row.name == "syrk" || computedIn(k.types.T) != dag.F32 || k.index("ta") >= 0 && v.of("ta") != 0 {
+		return false
+	}
+	return v.of(cols) <= thinnest || v.of(cols) <= thinColumns && v.of(rows) >= tallRows && k.index("lda") < 0
+}
+
+// multiplied gives each block a tile of the result: 128 x 128 in f32 if that makes enough blocks, otherwise 64 x 64. If there are few columns,
+// it gives each warp 64 rows, or 32 if there are more than 32 columns. The kernels choose by the same rule.
 func multiplied(rows, cols string) geometry {
 	return func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 		m, n := v.of(rows), v.of(cols)
-		if k.row.name != "syrk" && k.thin(v, cols) {
-			launch.Spread(info, m, 64)
-			info.Grid[0] = min(info.Grid[0], mostNarrow)
+		if k.thin(v, rows, cols) {
+			high := int64(64)
+			if n > 32 {
+				high = 32
+			}
+			launch.Spread(info, m, high)
+			info.Grid[0], info.Block[0] = min(info.Grid[0], mostThin), thinThreads
 			if n == 0 {
 				info.Grid[0] = 0
 			}

@@ -11,7 +11,7 @@ func phaseRows() []row {
 	return []row{
 		{name: "column_standardise", doc: "z = (x - mean) / standard deviation of each column; constant columns become 0",
 			signature: "rows i64, cols i64, x in X[rows*cols], z out T[rows*cols], scratch bytes[64 + 16*cols + 512*ceil(cols, 256) + 16*cols*min(264, ceil(rows*cols, 8192))]", flops: "6*rows*cols", steps: fixed(110),
-			launch: perColumnTile(0),
+			launch: perColumnTile(0, applyElements),
 			versions: []version{
 				{bind{T: dag.F32, X: dag.F32}, columnStandardise[float32, float32]},
 				{bind{T: dag.F32, X: dag.I32}, columnStandardise[int32, float32]},
@@ -19,7 +19,7 @@ func phaseRows() []row {
 			}},
 		{name: "column_sums", doc: "sums = the sum of x - pivot for each column, then the sum of its squares; column_moments combines those of several parts of a matrix",
 			signature: "rows i64, cols i64, pivot in T[cols], x in T[rows*cols], sums out f64[2*cols], scratch bytes[512*ceil(cols, 256) + 16*cols*min(264, ceil(rows*cols, 8192))]", flops: "4*rows*cols", steps: fixed(30),
-			launch:   perColumnTile(1),
+			launch:   perColumnTile(1, sumElements),
 			versions: []version{{bind{T: dag.F32}, columnSums[float32]}, {bind{T: dag.F64}, columnSums[float64]}, {bind{T: dag.I32}, columnSums[int32]}}},
 		{name: "column_moments", doc: "mean and inverse = each column's mean and 1 / standard deviation, from what column_sums made of the parts of the matrix; inverse is 1 for a constant column",
 			signature: "parts i64 1.., rows i64 1.., cols i64, pivot in X[cols], sums in f64[2*parts*cols], mean out T[cols], inverse out T[cols]", flops: "2*parts*cols", steps: fixed(12),
@@ -49,15 +49,15 @@ func phaseRows() []row {
 	}
 }
 
-// perColumnTile gives each tile of columns a block, and a matrix without rows at least so many.
-func perColumnTile(least int64) geometry {
+// perColumnTile gives each tile of columns, of at least so many elements, a block, and a matrix without rows a number of blocks.
+func perColumnTile(empty, elements int64) geometry {
 	return func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-		_, wide, _, high := columnStrips(v.of("rows"), v.of("cols"))
+		_, wide, _, high := columnStrips(v.of("rows"), v.of("cols"), elements)
 		blocks, ok := product(wide, high)
 		if !ok {
 			blocks = columnTiles
 		}
-		info.Grid = [3]uint32{uint32(max(min(least, wide), min(blocks, columnTiles))), 1, 1}
+		info.Grid = [3]uint32{uint32(max(min(empty, wide), min(blocks, columnTiles))), 1, 1}
 		info.Block = [3]uint32{reduceLanes, 1, 1}
 		info.Fixed = true
 	}

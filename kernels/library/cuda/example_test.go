@@ -12,5 +12,5 @@ import (
 func Example() {
 	headers, err := fs.Glob(cuda.Files, "*.cuh")
 	fmt.Println(headers, err)
-	// Output: [chain.cuh common.cuh math.cuh matrix.cuh reduce.cuh warp.cuh] <nil>
+	// Output: [chain.cuh common.cuh math.cuh matrix.cuh product.cuh reduce.cuh warp.cuh] <nil>
 }

@@ -18,8 +18,8 @@ DEVICE void leave_phases(Phases *phases) {
 
 // Kernels on columns. They sum differences from a pivot row in f64, so that a large mean costs no digits. A thread has 4 columns if their
 // number is divisible by 4, 2 if it is even, or one. Columns are processed in strips as wide as a block, the last one of what is left; a tile
-// is a run of rows of one strip.
-const u32 most_column_tiles = 264, tile_elements = 8192;
+// is a run of rows of one strip. The moments are applied in tiles of their own, for which narrow matrices are read four elements at a time.
+const u32 most_column_tiles = 264, sum_elements = 8192, apply_elements = 2048; // of a tile, at least
 const int group_tiles = 32, strip_words = 64, chunk_rows = 16;
 
 DEVICE int own_columns(i64 cols) { return cols % 4 == 0 ? 4 : cols % 2 == 0 ? 2 : 1; }
@@ -33,12 +33,18 @@ DEVICE i64 quotient_up(i64 a, i64 b) {
 struct Strips {
   i64 rows, cols, strip, each; // a strip's columns, and a tile's rows
   u32 wide, high;              // numbers of strips, and of tiles in each
-  DEVICE_MEMBER Strips(i64 rows, i64 cols) : rows(rows), cols(cols), strip(lanes * own_columns(cols)) {
-    wide = (u32)((cols + strip - 1) / strip);
+  u32 own, fold;               // a thread's columns, and how many rows are read as one
+  // With folds, 2 or 4 rows are read as one where a thread then has 4 columns, if a block reads as many elements at once.
+  DEVICE_MEMBER Strips(i64 rows, i64 cols, u32 least, bool folds) : rows(rows), cols(cols), own(own_columns(cols)), fold(1) {
+    if (folds && cols * (4 / own) <= lanes * 4) fold = 4 / own, own = 4;
+    strip = lanes * own;
+    wide = (u32)quotient_up(cols, strip);
     u32 across = (u32)larger(smaller(cols, strip), (i64)1), most = larger(most_column_tiles / larger(wide, 1u), 1u);
-    each = larger(quotient_up(rows, most), (i64)((tile_elements + across - 1) / across));
+    each = quotient_up(larger(quotient_up(rows, most), (i64)((least + across - 1) / across)), fold) * fold;
     high = (u32)quotient_up(rows, each);
   }
+  // column is the column of an element of rows that are read as one.
+  DEVICE_MEMBER i64 column(i64 at) const { return fold == 1 ? at : (u32)at % (u32)cols; }
   DEVICE_MEMBER u32 tiles() const { return high * wide; }
   DEVICE_MEMBER u32 groups() const { return (high + group_tiles - 1) / group_tiles; }
 };
@@ -46,36 +52,44 @@ struct Strips {
 template <class X, int own> struct alignas(own * sizeof(X) > 16 ? 16 : own * sizeof(X)) some { X v[own]; };
 template <class X, int own> DEVICE bool aligned(const X *x) { return ((u64)x & (alignof(some<X, own>) - 1)) == 0; }
 
-// What a thread has of a tile: own neighbouring columns in rows that are high apart.
+// What a thread has of a tile: own neighbouring columns in rows that are high apart. Rows that are read as one count as one.
 template <int own> struct Share {
-  i64 first, step; // the index of its first element, and how far the next row's is
+  i64 first, step, end; // the index of its first element, how far the next row's is, and the index after the tile's last element
   u32 col, width, high, row, count;
+  bool part; // after count rows there is one that the tile's end cuts off
   DEVICE_MEMBER Share(const Strips &strips, u32 tile) {
     i64 strip = tile % strips.wide, from = tile / strips.wide * strips.each;
-    width = (u32)smaller(strips.cols / own - strip * lanes, (i64)lanes);
+    width = (u32)smaller(strips.cols * strips.fold / own - strip * lanes, (i64)lanes);
     high = lanes / width;
     row = thread_x() / width;
     col = thread_x() % width * own;
-    first = (from + row) * strips.cols + strip * strips.strip + col;
-    step = high * strips.cols;
-    u32 rows = (u32)smaller(strips.rows - from, strips.each);
+    first = (from + row * strips.fold) * strips.cols + strip * strips.strip + col;
+    step = high * strips.fold * strips.cols;
+    u32 all = (u32)smaller(strips.rows - from, strips.each), rows = all / strips.fold;
+    end = (from + all) * strips.cols;
     count = row < high && row < rows ? (rows - row + high - 1) / high : 0;
+    part = row < high && rows * strips.fold < all && rows % high == row;
   }
-  // each calls f(elements of x, the index of the first of them), with several loads in flight, from the first row to the last or back.
-  template <bool back, class X, class F> DEVICE_MEMBER void each(const X *x, bool whole, F f) const {
-    const int deep = 128 / sizeof(some<X, own>);
-    i64 i = back ? first + step * ((i64)count - 1) : first;
-    u32 k = 0, near = (u32)step; // offsets of 32 bits take fewer registers
-    if (whole && step < 1 << 26) {
+  // batch calls f for the next rows, deep at a time, whose loads are in flight at once.
+  template <bool back, int deep, class X, class F> DEVICE_MEMBER void batch(const X *x, i64 &i, u32 &k, F f) const {
+    u32 near = (u32)step; // offsets of 32 bits take fewer registers
 #pragma unroll 1
-      for (; k + deep <= count; k += deep) {
-        some<X, own> v[deep];
+    for (; k + deep <= count; k += deep) {
+      some<X, own> v[deep];
 #pragma unroll
-        for (int u = 0; u < deep; u++) v[u] = *(const some<X, own> *)(x + (back ? i - u * near : i + u * near));
+      for (int u = 0; u < deep; u++) v[u] = *(const some<X, own> *)(x + (back ? i - u * near : i + u * near));
 #pragma unroll
-        for (int u = 0; u < deep; u++) f(v[u], back ? i - u * near : i + u * near);
-        i = back ? i - deep * near : i + deep * near;
-      }
+      for (int u = 0; u < deep; u++) f(v[u], back ? i - u * near : i + u * near);
+      i = back ? i - deep * near : i + deep * near;
+    }
+  }
+  // each calls f(elements of x, the index of the first of them), from the first row to the last or back.
+  template <bool back, class X, class F> DEVICE_MEMBER void each(const X *x, bool whole, F f) const {
+    i64 i = back ? first + step * ((i64)count - 1) : first;
+    u32 k = 0;
+    if (whole && step < 1 << 26) {
+      batch<back, 128 / sizeof(some<X, own>)>(x, i, k, f);
+      if (back) batch<back, 2>(x, i, k, f);
     }
 #pragma unroll 4
     for (; k < count; k++) {
@@ -196,7 +210,7 @@ template <int own, class X, class T> DEVICE void apply_tile(const Strips &strips
   i64 left = tile % strips.wide * strips.strip + share.col;
   T m[own], d[own];
 #pragma unroll
-  for (int c = 0; c < own; c++) m[c] = mean[left + c], d[c] = deviation[left + c];
+  for (int c = 0; c < own; c++) m[c] = mean[strips.column(left + c)], d[c] = deviation[strips.column(left + c)];
   bool whole = aligned<X, own>(x) && aligned<T, own>(z);
   // The rows that were read last come first, because the cache may still hold them.
   share.template each<true>(x, whole, [&](const some<X, own> &v, i64 i) {
@@ -210,19 +224,22 @@ template <int own, class X, class T> DEVICE void apply_tile(const Strips &strips
       for (int c = 0; c < own; c++) z[i + c] = w.v[c];
     }
   });
+  i64 last = share.first + share.step * share.count;
+#pragma unroll
+  for (int c = 0; c < own; c++)
+    if (share.part && last + c < share.end) z[last + c] = ((T)x[last + c] - m[c]) / d[c];
 }
 
 // z = (x - mean) / deviation of each column.
 template <class X, class T>
 DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scratch) {
   Phases *phases = (Phases *)scratch;
-  Strips strips(rows, cols);
-  u32 tiles = strips.tiles();
+  Strips strips(rows, cols, sum_elements, false);
   T *mean = (T *)(phases + 2), *deviation = mean + cols;
   u64 *words = (u64 *)(phases + 2) + 2 * cols;
   f64 *parts = (f64 *)(words + strips.wide * strip_words);
   auto keep = [&](i64 c, f64 s, f64 q) { moments(rows, s, q, x[c], mean[c], deviation[c]); };
-  for (u32 tile; (tile = shared_ticket(&phases->tickets)) < tiles;)
+  for (u32 tile; (tile = shared_ticket(&phases->tickets)) < strips.tiles();)
     if (sum_and_join(strips, tile, x, x, words, parts, keep) && (strips.wide == 1 || last_of(strips.wide, &phases->finished))) {
       fence();
       barrier();
@@ -232,11 +249,12 @@ DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scrat
     while (*(volatile u64 *)&phases->ready != ready_mark) {}
   barrier();
   fence();
-  for (u32 tile = block_x(); tile < tiles; tile += blocks_x()) {
-    switch (own_columns(cols)) {
-    case 4: apply_tile<4>(strips, tile, x, mean, deviation, z); break;
-    case 2: apply_tile<2>(strips, tile, x, mean, deviation, z); break;
-    default: apply_tile<1>(strips, tile, x, mean, deviation, z);
+  Strips pieces(rows, cols, apply_elements, true);
+  for (u32 tile = block_x(); tile < pieces.tiles(); tile += blocks_x()) {
+    switch (pieces.own) {
+    case 4: apply_tile<4>(pieces, tile, x, mean, deviation, z); break;
+    case 2: apply_tile<2>(pieces, tile, x, mean, deviation, z); break;
+    default: apply_tile<1>(pieces, tile, x, mean, deviation, z);
     }
   }
   leave_phases(phases);
@@ -248,7 +266,7 @@ COLUMN_STANDARDISE(f32_f32, f32, f32) COLUMN_STANDARDISE(i32_f32, i32, f32) COLU
 
 // The same in two kernels: the sums for some rows of a larger matrix, and the moments from the sums of all rows.
 template <class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, const X *x, f64 *sums, void *scratch) {
-  Strips strips(rows, cols);
+  Strips strips(rows, cols, sum_elements, false);
   u64 *words = (u64 *)scratch;
   f64 *parts = (f64 *)(words + strips.wide * strip_words);
   auto keep = [&](i64 c, f64 s, f64 q) {

@@ -1,0 +1,376 @@
+// Products of dense row-major matrices, in tiles or, where the result has few columns, row by row.
+#pragma once
+#include "warp.cuh"
+#include "matrix.cuh"
+
+DEVICE void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+
+template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four { T v[4]; };
+
+// The left operand: the matrix itself, or the matrix with standardised columns. columns() names the four columns that take reads next.
+struct AsItIs {
+  DEVICE_MEMBER void columns(i64, i64) {}
+  template <class C> DEVICE_MEMBER C operator()(C v, int) const { return v; }
+};
+template <class C> struct Standardised {
+  const C *mean, *inverse;
+  C m[4], s[4];
+  DEVICE_MEMBER void columns(i64 col, i64 cols) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      m[k] = col + k < cols ? mean[col + k] : (C)0;
+      s[k] = col + k < cols ? inverse[col + k] : (C)0;
+    }
+  }
+  DEVICE_MEMBER C operator()(C v, int k) const { return (v - m[k]) * s[k]; }
+};
+
+// take reads four consecutive elements of a row, and zeros outside the matrix.
+template <class T, class L> DEVICE void take(const T *p, L ld, i64 row, i64 rows, i64 col, i64 cols, bool aligned, typename computed<T>::type *to) {
+  if (row < rows && aligned && col + 4 <= cols) {
+    four<T> v = *(const four<T> *)(p + row * ld(cols) + col);
+#pragma unroll
+    for (int k = 0; k < 4; k++) to[k] = widen(v.v[k]);
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < 4; k++) to[k] = row < rows && col + k < cols ? widen(p[row * ld(cols) + col + k]) : (typename computed<T>::type)0;
+}
+
+template <class C, class T, class L, class S = AsItIs>
+DEVICE void fetch(const T *p, L ld, i64 row, i64 rows, i64 col, i64 cols, bool aligned, C *to, S see = S()) {
+  typename computed<T>::type v[4];
+  take(p, ld, row, rows, col, cols, aligned, v);
+  see.columns(col, cols);
+#pragma unroll
+  for (int k = 0; k < 4; k++) to[k] = see((C)v[k], k);
+}
+
+template <class T> DEVICE bool aligned_rows(const T *p, i64 ld) {
+  return ((u64)p & (alignof(four<T>) - 1)) == 0 && ld % 4 == 0;
+}
+
+// What is done with results, one by one or, where quads() says so, four neighbours at a time: Plain stores them, Scaled adds them to others.
+template <class S, class T, class L> struct Plain {
+  T *c;
+  L ldc;
+  i64 n; // columns
+  DEVICE_MEMBER bool quads() const { return n % 4 == 0 && aligned_rows(c, ldc(n)); }
+  DEVICE_MEMBER void operator()(i64 i, i64 j, S sum) const { narrow(c[i * ldc(n) + j], sum); }
+  DEVICE_MEMBER void quad(i64 i, i64 j, const four<S> &sums) const {
+    four<T> to;
+#pragma unroll
+    for (int e = 0; e < 4; e++) narrow(to.v[e], sums.v[e]);
+    *(four<T> *)(c + i * ldc(n) + j) = to;
+  }
+};
+template <class S, class T, class L> struct Scaled : Plain<S, T, L> {
+  S alpha, beta;
+  DEVICE_MEMBER void add(T &to, S sum) const { narrow(to, beta == (S)0 ? alpha * sum : alpha * sum + beta * widen(to)); }
+  DEVICE_MEMBER void operator()(i64 i, i64 j, S sum) const { add(this->c[i * this->ldc(this->n) + j], sum); }
+  DEVICE_MEMBER void quad(i64 i, i64 j, const four<S> &sums) const {
+    four<T> *at = (four<T> *)(this->c + i * this->ldc(this->n) + j), to;
+    if (beta != (S)0) to = *at;
+#pragma unroll
+    for (int e = 0; e < 4; e++) add(to.v[e], sums.v[e]);
+    *at = to;
+  }
+};
+
+// A block's tile has side x side threads with own x own results each; depth columns of a and rows of b are processed at a time.
+const int threads = 256, depth = 16;
+
+// Every result sums its products in the order of k, with one rounding each, so the shape of the tile does not change the result. as and bs
+// hold two steps each: while the products of one are computed, the loads of the next are in flight.
+template <int own, class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
+  const int tile = 16 * own, loads = tile * depth / 4 / threads;
+  i64 columns = (n + tile - 1) / tile, tiles = (m + tile - 1) / tile * columns;
+  // A warp computes 8 x 4 threads' results, which takes the fewest reads of shared memory.
+  u32 lane = thread_x() & 31, warp = thread_x() >> 5;
+  int ty = warp / 4 * 8 + lane / 4, tx = warp % 4 * 4 + lane % 4;
+  // A thread loads four elements along a stored row, at these places of a step.
+  int far = thread_x() / (tile / 4), near = thread_x() % (tile / 4) * 4, down = thread_x() / (depth / 4), along = thread_x() % (depth / 4) * 4;
+  const int fars = threads / (tile / 4), downs = threads / (depth / 4);
+  i64 row_a = lda(ta ? m : k), row_b = ldb(tb ? k : n), apart_a = (ta ? fars : downs) * row_a, apart_b = (tb ? downs : fars) * row_b;
+  bool whole_a = aligned_rows(a, row_a), whole_b = aligned_rows(b, row_b);
+  for (i64 t = block_x(); t < tiles; t += blocks_x()) {
+    i64 row = t / columns * tile, col = t % columns * tile;
+    if (lower && col >= row + tile) continue;
+    C next_a[loads][4], next_b[loads][4], acc[own][own];
+#pragma unroll
+    for (int i = 0; i < own; i++)
+#pragma unroll
+      for (int j = 0; j < own; j++) acc[i][j] = (C)0;
+    bool inside = whole_a && whole_b && row + tile <= m && col + tile <= n;
+    const TA *from_a = a + (ta ? far * row_a + row + near : (row + down) * row_a + along);
+    const TB *from_b = b + (tb ? (col + down) * row_b + along : far * row_b + col + near);
+    auto load = [&](i64 from) {
+      if (inside && from + depth <= k) {
+        see.columns(from + along, k);
+#pragma unroll
+        for (int u = 0; u < loads; u++) {
+          four<TA> v = *(const four<TA> *)(from_a + u * apart_a);
+          four<TB> w = *(const four<TB> *)(from_b + u * apart_b);
+#pragma unroll
+          for (int e = 0; e < 4; e++) {
+            next_a[u][e] = see((C)widen(v.v[e]), e);
+            next_b[u][e] = (C)widen(w.v[e]);
+          }
+        }
+        from_a += ta ? depth * row_a : depth;
+        from_b += tb ? depth : depth * row_b;
+        return;
+      }
+#pragma unroll
+      for (int u = 0; u < loads; u++) {
+        fetch(a, lda, ta ? from + far + u * fars : row + down + u * downs, ta ? k : m, ta ? row + near : from + along, ta ? m : k, whole_a, next_a[u], see);
+        fetch(b, ldb, tb ? col + down + u * downs : from + far + u * fars, tb ? n : k, tb ? from + along : col + near, tb ? k : n, whole_b, next_b[u]);
+      }
+    };
+    int stage = 0;
+    auto store = [&]() {
+#pragma unroll
+      for (int u = 0; u < loads; u++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          as[stage + (ta ? far + u * fars : along + e)][ta ? near + e : down + u * downs] = next_a[u][e];
+          bs[stage + (tb ? along + e : far + u * fars)][tb ? down + u * downs : near + e] = next_b[u][e];
+        }
+    };
+    for (i64 from = 0;; from += depth) {
+      if (from < k) load(from);
+      if (from > 0)
+#pragma unroll
+        for (int p = 0; p < depth; p++) {
+          four<C> x[own / 4], y[own / 4];
+#pragma unroll
+          for (int i = 0; i < own / 4; i++) x[i] = *(const four<C> *)&as[stage + p][i * 64 + ty * 4];
+#pragma unroll
+          for (int j = 0; j < own / 4; j++) y[j] = *(const four<C> *)&bs[stage + p][j * 64 + tx * 4];
+#pragma unroll
+          for (int i = 0; i < own; i++)
+#pragma unroll
+            for (int j = 0; j < own; j++) acc[i][j] = fused(x[i / 4].v[i % 4], y[j / 4].v[j % 4], acc[i][j]);
+        }
+      if (from >= k) break;
+      stage ^= depth;
+      store();
+      barrier();
+    }
+    barrier();
+#pragma unroll
+    for (int i = 0; i < own; i++)
+#pragma unroll
+      for (int j = 0; j < own; j++) {
+        i64 r = row + i / 4 * 64 + ty * 4 + i % 4, c = col + j / 4 * 64 + tx * 4 + j % 4;
+        if (r < m && c < n && (!lower || c <= r)) finish(r, c, acc[i][j]);
+      }
+  }
+}
+
+// stream reads four elements that no other thread reads. Being volatile, such loads are issued where they are written, all of a step before the
+// first is used.
+template <class T> DEVICE four<T> stream(const T *p) {
+  u32 w[4];
+  if (sizeof(T) == 4) asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "l"(p));
+  else asm volatile("ld.global.cg.v2.u32 {%0, %1}, [%2];" : "=r"(w[0]), "=r"(w[1]) : "l"(p));
+  return *(four<T> *)w;
+}
+
+// Results of few columns: a warp computes whole rows of them, high of them at a time, and a lane own x own_columns of its results. Lanes that
+// lie across have the same rows. Each warp moves its rows of a through shared memory of its own, so that it waits for no other, and loads the
+// next step while the products of this one are computed. As much of b as fits is in shared memory too.
+const int thin_threads = 128, thin_warps = thin_threads / 32, thin_bytes = 49152;
+template <int own_, int own_columns_, int across_, int deep_> struct Thin {
+  static const int own = own_, own_columns = own_columns_, across = across_, deep = deep_; // deep columns of a are one step
+  static const int wide = own_columns * across, lanes_down = 32 / across, high = lanes_down * own;
+  static const int units = deep / 4, step = high * deep, loads = step / 128, apart = 32 / units; // a unit is 4 elements, and one load of a lane
+  static const int most = (thin_bytes / 4 - thin_warps * step) / wide / deep * deep;             // rows of b in shared memory
+  static_assert(step >= lanes_down * (wide + 1), "results take the place of a");
+  // place is where a unit of a row is. Units of a row are exchanged such that eight lanes meet no bank conflict when they store along rows, nor
+  // when each reads its own row.
+  DEVICE_MEMBER static int place(int row, int unit) { return (row * units + (unit ^ (row * units / 8 & (units - 1)))) * 4; }
+};
+
+template <class Way, class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void thin_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C *memory, F finish) {
+  typedef typename computed<TA>::type V;
+  const int own = Way::own, own_columns = Way::own_columns, across = Way::across, wide = Way::wide, deep = Way::deep, high = Way::high;
+  const int lanes_down = Way::lanes_down, loads = Way::loads;
+  int lane = thread_x() & 31, warp = thread_x() >> 5, down = lane / Way::units, along = lane % Way::units * 4;
+  int own_row = lane / across, own_col = lane % across * 4;
+  C *as = memory + warp * Way::step, *bs = memory + thin_warps * Way::step;
+  bool whole = aligned_rows(a, lda(k)) && k % 4 == 0, quads = finish.quads() && across > 1;
+  // A block's warps have neighbouring rows, unless there are so few rows that all are on their way at once: then blocks have neighbours.
+  i64 step = (i64)blocks_x() * thin_warps * high;
+  bool few = m <= step;
+  i64 first = (i64)block_x() * (few ? high : thin_warps * high), of_warp = (i64)warp * (few ? blocks_x() * high : high);
+  V v[loads][4];
+  // A lane loads four elements along a row at a time. Where rows are not aligned, it loads single ones, and a warp's are neighbours.
+  int single_row = lane / deep, single_col = lane % deep;
+  const int rows_on = 32 / deep;
+  auto load = [&](i64 row, i64 from) {
+    row += of_warp;
+    if (!whole) {
+      bool inside = from + single_col < k;
+      row += single_row;
+#pragma unroll
+      for (int u = 0; u < loads; u++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          i64 r = row + (u * 4 + e) * rows_on;
+          v[u][e] = inside && r < m ? widen(a[r * lda(k) + from + single_col]) : (V)0;
+        }
+      return;
+    }
+    const TA *at = a + (row + down) * lda(k) + from + along;
+    if (row + high <= m && from + deep <= k) {
+#pragma unroll
+      for (int u = 0; u < loads; u++) {
+        four<TA> q = stream(at + u * (Way::apart * lda(k)));
+#pragma unroll
+        for (int e = 0; e < 4; e++) v[u][e] = widen(q.v[e]);
+      }
+      return;
+    }
+#pragma unroll
+    for (int u = 0; u < loads; u++) {
+      four<TA> q = {};
+      if (row + down + u * Way::apart < m && from + along < k) q = stream(at + u * (Way::apart * lda(k)));
+#pragma unroll
+      for (int e = 0; e < 4; e++) v[u][e] = widen(q.v[e]);
+    }
+  };
+  // factors moves rows of b to shared memory. Below its last row are as many of -0 as the last step takes: 0 * -0 is -0, which changes no sum.
+  auto factors = [&](i64 from) {
+    const int batch = 8;
+    int count = (int)smaller((k - from + deep - 1) / deep * deep, (i64)Way::most) * wide;
+#pragma unroll 1
+    for (int id = thread_x(); id < count; id += batch * thin_threads) {
+      C w[batch];
+#pragma unroll
+      for (int u = 0; u < batch; u++) {
+        int at = id + u * thin_threads, p = at / wide, j = at - p * wide;
+        w[u] = from + p < k ? (C)0 : -(C)0;
+        if (at < count && from + p < k && j < n) w[u] = (C)widen(tb ? b[j * ldb(k) + from + p] : b[(from + p) * ldb(n) + j]);
+      }
+#pragma unroll
+      for (int u = 0; u < batch; u++)
+        if (id + u * thin_threads < count) bs[id + u * thin_threads] = w[u];
+    }
+  };
+  bool at_once = k <= Way::most;
+  if (first < m) load(first, 0);
+  if (at_once) factors(0);
+  barrier();
+  for (i64 base = first; base < m; base += step) {
+    C acc[own][own_columns];
+#pragma unroll
+    for (int q = 0; q < own; q++)
+#pragma unroll
+      for (int j = 0; j < own_columns; j++) acc[q][j] = (C)0;
+    i64 held = 0; // the first row of b in shared memory
+#pragma unroll 1
+    for (i64 from = 0; from < k; from += deep) {
+      if (!at_once && from % Way::most == 0) {
+        barrier();
+        factors(held = from);
+        barrier();
+      }
+      see.columns(from + (whole ? along : single_col), k);
+      warp_barrier();
+#pragma unroll
+      for (int u = 0; u < loads; u++)
+        if (whole) {
+          four<C> q;
+#pragma unroll
+          for (int e = 0; e < 4; e++) q.v[e] = see((C)v[u][e], e);
+          *(four<C> *)(as + Way::place(down + u * Way::apart, along / 4)) = q;
+        } else {
+#pragma unroll
+          for (int e = 0; e < 4; e++) as[Way::place(single_row + (u * 4 + e) * rows_on, single_col / 4) + single_col % 4] = see((C)v[u][e], 0);
+        }
+      warp_barrier();
+      bool more = from + deep < k;
+      if (more || base + step < m) load(more ? base : base + step, more ? from + deep : 0);
+      const C *factor = bs + (from - held) * wide + own_col;
+#pragma unroll 2
+      for (int p = 0; p < Way::units; p++) {
+        four<C> x[own];
+#pragma unroll
+        for (int q = 0; q < own; q++) x[q] = *(const four<C> *)(as + Way::place(own_row + lanes_down * q, p));
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+#pragma unroll
+          for (int j = 0; j < own_columns; j += 4) {
+            four<C> y = *(const four<C> *)(factor + (p * 4 + e) * wide + j * across);
+#pragma unroll
+            for (int q = 0; q < own; q++)
+#pragma unroll
+              for (int f = 0; f < 4; f++) acc[q][j + f] = fused(x[q].v[e], y.v[f], acc[q][j + f]);
+          }
+      }
+    }
+    if (quads) {
+#pragma unroll
+      for (int q = 0; q < own; q++)
+#pragma unroll
+        for (int j = 0; j < own_columns; j += 4) {
+          i64 row = base + of_warp + own_row + lanes_down * q, col = own_col + j * across;
+          four<C> r;
+#pragma unroll
+          for (int f = 0; f < 4; f++) r.v[f] = acc[q][j + f];
+          if (row < m && col < n) finish.quad(row, col, r);
+        }
+      continue;
+    }
+    // The results go through shared memory, so that stores are contiguous.
+    const int pitch = wide + 1, cols = (int)n, down_on = 32 / cols, cols_on = 32 - down_on * cols;
+#pragma unroll
+    for (int q = 0; q < own; q++) {
+      i64 row = base + of_warp + lanes_down * q;
+      warp_barrier();
+#pragma unroll
+      for (int j = 0; j < own_columns; j++) as[own_row * pitch + own_col + j / 4 * 4 * across + j % 4] = acc[q][j];
+      warp_barrier();
+      int count = (int)smaller(larger(m - row, (i64)0), (i64)lanes_down) * cols;
+      for (int id = lane, r = lane / cols, j = lane % cols; id < count; id += 32) {
+        finish(row + r, (i64)j, as[r * pitch + j]);
+        r += down_on;
+        j += cols_on;
+        if (j >= cols) {
+          j -= cols;
+          r++;
+        }
+      }
+    }
+  }
+}
+
+// Chooses a way by the same rule as multiplied() in table_dense.go.
+const int tall_rows = 32768;
+template <class L> struct is_dense { static const bool value = false; };
+template <> struct is_dense<Dense> { static const bool value = true; };
+
+template <class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, F finish) {
+  const int large = sizeof(C) == 4 ? 8 : 4;
+  alignas(16) static __shared__ char memory[sizeof(C) == 4 ? thin_bytes : 4 * depth * (16 * large + 4) * sizeof(C)];
+  if constexpr (sizeof(C) == 4) {
+    bool thin = !lower && !ta;
+    if (thin && n <= 12) return thin_product<Thin<2, 12, 1, 32>>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
+    if (thin && n <= 16) return thin_product<Thin<4, 8, 2, 32>>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
+    if constexpr (is_dense<LA>::value) {
+      if (thin && n <= 32 && m >= tall_rows) return thin_product<Thin<8, 8, 4, 16>>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
+      if (thin && n <= 64 && m >= tall_rows) return thin_product<Thin<8, 8, 8, 32>>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
+    }
+  }
+  if (sizeof(C) == 4 && m > 64 && n > 64 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
+    C(*as)[16 * large + 4] = (C(*)[16 * large + 4])memory;
+    tiled<large>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + 2 * depth, finish);
+    return;
+  }
+  C(*as)[68] = (C(*)[68])memory;
+  tiled<4>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + 2 * depth, finish);
+}
