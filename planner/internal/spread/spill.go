@@ -31,6 +31,7 @@ type SpillProblem struct {
 	first       []int32
 	touches     [][]touch    // by node
 	uses        [][]int32    // by unit: the positions of the nodes that need it on the device, ascending
+	count       int32        // of all touches
 	order       []dag.NodeID // by position: the node that comes there; nil: as declared
 	devices     int          // 1 + the highest that has units
 	across      bool         // some copies use more than one unit
@@ -49,6 +50,7 @@ type unit struct {
 // touch is what a node does with a unit.
 type touch struct {
 	unit   int32
+	number int32 // among all touches
 	reads  bool
 	writes bool
 	all    bool // it writes all of the unit without reading it
@@ -272,6 +274,12 @@ func (p *SpillProblem) findTouches() {
 		for k := range *list {
 			t := &(*list)[k]
 			t.all = t.all && !t.reads
+		}
+	}
+	for i := range p.touches {
+		for k := range p.touches[i] {
+			p.touches[i][k].number = p.count
+			p.count++
 		}
 	}
 	p.findUses()

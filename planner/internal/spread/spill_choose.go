@@ -19,7 +19,7 @@ type rule struct {
 	power  int       // what is used again after four times the time is worth 2^power times less
 	around bool      // take free memory in turn, so that what is written over has long been copied out
 	stays  []bool    // by buffer: it never leaves the device
-	bias   []float64 // by unit: how much more it is worth to keep; nil: all the same
+	bias   []float64 // by touch: how much more it is worth to keep the unit on the device until then; nil: all the same
 }
 
 // room is a unit on a device.
@@ -213,7 +213,7 @@ func (c *choosing) worth(u, i int32, arriving bool) float64 {
 		cost += bytes
 	}
 	if c.r.bias != nil {
-		cost *= c.r.bias[u]
+		cost *= c.r.bias[t.number]
 	}
 	away := c.when[at] - c.when[i+1] + c.step
 	if c.r.power%2 != 0 {

@@ -47,8 +47,8 @@ type spillSearch struct {
 	clocks  [][plan.EngineKinds]float64 // by device: when each of its engines is free
 }
 
-// absence is a time that a unit is not on the device: after which position it was used last, and where it is used next.
-type absence struct{ before, after int32 }
+// absence is a time that a unit is not on the device: after which position it was used last, and where it is used next. A unit of -1: none.
+type absence struct{ unit, before, after int32 }
 
 // way is an order of the nodes, and the rule for it.
 type way struct {
@@ -56,6 +56,9 @@ type way struct {
 	p    *SpillProblem // with that order
 	when []float64     // by position: the time of the nodes before it
 }
+
+// drawnOrders is how many greedy orders with a random taste are made, and mostOrders how many of all orders are worth more than one rule.
+const drawnOrders, mostOrders = 24, 8
 
 // mostFound is how many ways the search returns, for the planner to judge.
 const mostFound = 6
@@ -113,6 +116,9 @@ func (s *spillSearch) ordered(order []dag.NodeID) way {
 func (s *spillSearch) startingOrders() []way {
 	list := []way{s.ordered(nil)}
 	tastes := []taste{{deep: true, memory: 0.25}, {memory: 1}, {deep: true, memory: 1, shared: true}, {memory: 0.25, shared: true}, {deep: true, memory: 0.5, noise: 0.5}, {memory: 0.5, noise: 0.5, shared: true}}
+	for range drawnOrders {
+		tastes = append(tastes, taste{deep: s.random.IntN(2) == 0, memory: s.random.Float64(), shared: s.random.IntN(2) == 0, noise: s.random.Float64()})
+	}
 	most := s.steps / 4
 	for _, taste := range tastes {
 		order, seen := s.p.greedyOrder(taste, s.random, most)
@@ -139,7 +145,13 @@ func (s *spillSearch) portfolio(ctx context.Context) error {
 	best := make([]float64, len(list))
 	rank := make([]int, len(list))
 	for k := range list {
-		rank[k], best[k] = k, math.Inf(1)
+		w := list[k]
+		w.rule = rule{limit: s.p.Limit, ahead: 2, power: 2, around: true, stays: stays[0]}
+		rank[k], best[k], list[k] = k, s.try(w), w
+	}
+	slices.SortStableFunc(rank, func(a, b int) int { return cmp.Compare(best[a], best[b]) })
+	rank = rank[:min(mostOrders, len(rank))]
+	for _, k := range rank {
 		for _, some := range stays[:min(3, len(stays))] {
 			for _, ahead := range []int{2, 0, 6} {
 				if err := ctx.Err(); err != nil {
@@ -234,7 +246,7 @@ func (s *spillSearch) staying(fraction float64) (stays []bool, some bool) {
 
 // try follows a way and keeps what it finds if that is among the best. It returns the estimate, +Inf if the rule found nothing.
 func (s *spillSearch) try(w way) float64 {
-	const least = 250 // what a try takes besides
+	const least = 100 // what a try takes besides
 	s.steps -= 2*len(s.times) + least
 	s.fits = false
 	list := s.chosen.choose(w.p, &w.rule, w.when)
@@ -298,7 +310,7 @@ func (s *spillSearch) vary(ctx context.Context, from way, until int) error {
 		if s.random.IntN(3) > 0 {
 			next = s.reorder(o, now, moves)
 		} else {
-			s.change(&next.rule, whole)
+			s.change(&next, moves, whole)
 		}
 		got := s.try(next)
 		if old := &history[k%memory]; s.fits && (got <= *old || got <= us) {
@@ -312,19 +324,32 @@ func (s *spillSearch) vary(ctx context.Context, from way, until int) error {
 }
 
 // change varies the settings of a rule.
-func (s *spillSearch) change(r *rule, whole []dag.BufferID) {
+func (s *spillSearch) change(w *way, moves []absence, whole []dag.BufferID) {
+	r := &w.rule
 	switch kind := s.random.IntN(6); {
 	case kind == 0:
 		r.ahead = max(0, r.ahead+s.random.IntN(5)-2)
 	case kind == 1:
 		r.power = max(0, r.power+s.random.IntN(3)-1)
-	case kind == 2 && len(whole) > 0:
+	case kind < 4 && len(whole) > 0:
 		r.stays = slices.Clone(r.stays)
 		b := whole[s.random.IntN(len(whole))]
 		r.stays[b] = !r.stays[b]
+		if other := whole[s.random.IntN(len(whole))]; s.random.IntN(2) == 0 && r.stays[other] == r.stays[b] && other != b { // in place of it
+			r.stays[other] = !r.stays[other]
+		}
 	default:
 		if r.bias = slices.Clone(r.bias); r.bias == nil {
-			r.bias = slices.Repeat([]float64{1}, len(s.p.units))
+			r.bias = slices.Repeat([]float64{1}, int(s.p.count))
+		}
+		if m, some := s.reloaded(moves); some && s.random.IntN(2) == 0 { // it could have stayed
+			touches := w.p.touchesAt(m.after)
+			for k := range touches {
+				if touches[k].unit == m.unit {
+					r.bias[touches[k].number] *= math.Exp(2 * s.random.Float64())
+				}
+			}
+			return
 		}
 		for range 1 + s.random.IntN(3) {
 			r.bias[s.random.IntN(len(r.bias))] = math.Exp(2*s.random.Float64() - 1)
@@ -341,10 +366,10 @@ func (s *spillSearch) reorder(o *orders, w way, moves []absence) way {
 	n := len(order)
 	from, to := int32(s.random.IntN(n)), int32(s.random.IntN(n))
 	if s.random.IntN(4) > 0 {
-		if before, after, some := s.reloaded(moves); some {
-			from, to = after, before+1
+		if m, some := s.reloaded(moves); some {
+			from, to = m.after, m.before+1
 			if s.random.IntN(2) == 0 {
-				from, to = before, after-1
+				from, to = m.before, m.after-1
 			}
 		}
 	}
@@ -362,29 +387,29 @@ func (s *spillSearch) reorder(o *orders, w way, moves []absence) way {
 func (s *spillSearch) moves(p *SpillProblem) []absence {
 	list := make([]absence, len(s.walked.list))
 	for k, u := range s.walked.units {
-		list[k] = absence{-1, -1}
+		list[k] = absence{-1, -1, -1}
 		if u < 0 {
 			continue
 		}
 		uses := p.uses[u]
 		if next, _ := slices.BinarySearch(uses, int32(s.walked.list[k].First)); next > 0 && next < len(uses) {
-			list[k] = absence{uses[next-1], uses[next]}
+			list[k] = absence{u, uses[next-1], uses[next]}
 		}
 	}
 	return list
 }
 
-// reloaded draws a copy back to the device, and returns the last node that used its unit before, and the first that uses it afterwards.
-func (s *spillSearch) reloaded(moves []absence) (before, after int32, some bool) {
+// reloaded draws a unit that comes back to the device.
+func (s *spillSearch) reloaded(moves []absence) (m absence, some bool) {
 	if len(moves) == 0 {
-		return 0, 0, false
+		return m, false
 	}
 	for range 8 {
-		if m := moves[s.random.IntN(len(moves))]; m.before >= 0 {
-			return m.before, m.after, true
+		if m = moves[s.random.IntN(len(moves))]; m.unit >= 0 {
+			return m, true
 		}
 	}
-	return 0, 0, false
+	return m, false
 }
 
 // estimate schedules steps in order: every engine takes what it is given in the order of the steps.
