@@ -69,7 +69,7 @@ func SpillCandidates(ctx context.Context, p *SpillProblem, m *model.Machine, tim
 		return nil, err
 	}
 	g := p.Graph
-	s := &spillSearch{p: p, m: m, times: times, shares: shares(g, m), engine: make([]plan.Engine, g.Len()), finish: make([]float64, g.Vertices()), steps: spillSteps(how), random: rand.New(rand.NewPCG(2, uint64(len(times))))}
+	s := &spillSearch{p: p, m: m, times: times, shares: shares(g, m), engine: make([]plan.Engine, g.Len()), finish: make([]float64, g.Vertices()), steps: spillSteps(how, g.Len()), random: rand.New(rand.NewPCG(2, uint64(len(times))))}
 	for i := range times {
 		s.engine[i] = plan.EngineOf(g, dag.NodeID(i))
 	}
@@ -93,12 +93,12 @@ func SpillCandidates(ctx context.Context, p *SpillProblem, m *model.Machine, tim
 }
 
 // spillSteps is how many node visits a search may take.
-func spillSteps(how effort.Effort) int {
+func spillSteps(how effort.Effort, nodes int) int {
 	switch how {
 	case effort.Quick:
 		return 100_000
 	case effort.Normal:
-		return 2_000_000
+		return max(1_000_000, min(2_000_000, 300_000_000/max(1, nodes))) // in larger graphs a visit takes longer, as more is on the device
 	}
 	return 20_000_000
 }
