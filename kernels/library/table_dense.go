@@ -59,18 +59,6 @@ func denseRows() []row {
 	}
 }
 
-// Products whose result has few columns are computed row by row: up to thinnest columns always, up to thinColumns if there are enough rows to
-// occupy a large GPU and the matrices are no tiles of larger ones. Blocks have thinThreads threads, and there are at most two of them for each multiprocessor of a large GPU.
-const thinnest, thinColumns, tallRows, thinThreads, mostThin = 16, 64, 32768, 128, 132 * 2
-
-// thin reports whether a product of rows x cols is computed row by row.
-func (k *libraryKernel) thin(v scalars, rows, cols string) bool {
-	if k.row.name == "syrk" || computedIn(k.types.T) != dag.F32 || k.index("ta") >= 0 && v.of("ta") != 0 {
-		return false
-	}
-	return v.of(cols) <= thinnest || v.of(cols) <= thinColumns && v.of(rows) >= tallRows && k.index("lda") < 0
-}
-
 // multiplied gives each block a tile of the result: 128 x 128 in f32 if that makes enough blocks, otherwise 64 x 64. If there are few columns,
 // it gives each warp 64 rows, or 32 if there are more than 32 columns. The kernels choose by the same rule.
 func multiplied(rows, cols string) geometry {
