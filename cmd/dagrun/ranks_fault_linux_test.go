@@ -122,6 +122,20 @@ func (p *process) kill() {
 	<-p.ended
 }
 
+// endedFirst is what the others say of a rank that has been killed.
+func (p *process) endedFirst() string {
+	return fmt.Sprintf(`rank %d of %d \(host %s\) has ended before the others were finished`, p.rank, p.c.ranks, p.c.host())
+}
+
+// killedBefore kills a rank, and checks that others end and name it.
+func (p *process) killedBefore(others ...*process) {
+	p.c.t.Helper()
+	p.kill()
+	for _, o := range others {
+		o.ends(statusDevice, p.endedFirst())
+	}
+}
+
 // ends waits for a rank's end and checks its status and its last line.
 func (p *process) ends(status int, want string) {
 	p.c.t.Helper()
@@ -253,10 +267,7 @@ func TestARankKilledInTheRendezvous(t *testing.T) {
 	killed, other := c.start(1, gates[1].Addr().String(), "ranks.yaml"), c.start(3, gates[3].Addr().String(), "ranks.yaml")
 	<-gates[1].joined
 	<-gates[3].joined
-	killed.kill()
-	want := fmt.Sprintf(`rank 1 of 4 \(host %s\) has ended before the others were finished`, c.host())
-	first.ends(statusDevice, want)
-	other.ends(statusDevice, want)
+	killed.killedBefore(first, other)
 	require.Empty(t, c.whole())
 }
 
@@ -293,11 +304,8 @@ func TestARankKilledInACollective(t *testing.T) {
 	}
 	// Ranks 0, 1 and 3 have sent their elements to rank 2, which does not read them.
 	c.waitFor("they wait in a collective", func() bool { return unread(t, all[2].cmd.Process.Pid) == 3 }, all...)
-	all[1].kill()
-	want := fmt.Sprintf(`rank 1 of 4 \(host %s\) has ended before the others were finished`, c.host())
-	all[0].ends(statusDevice, want)
-	all[3].ends(statusDevice, want)
-	all[2].ends(statusDevice, want+`(; the device did not finish within another 10s, (at|after) .*)?`)
+	all[1].killedBefore(all[0], all[3])
+	all[2].ends(statusDevice, all[1].endedFirst()+`(; the device did not finish within another 10s, (at|after) .*)?`)
 	require.Empty(t, c.whole())
 }
 
@@ -314,10 +322,7 @@ func TestARankKilledWhileSaving(t *testing.T) {
 	defer r.Close()
 	_, err = io.ReadFull(r, make([]byte, 1024)) // more than a pipe holds is to come
 	require.NoError(t, err)
-	all[1].kill()
-	want := fmt.Sprintf(`rank 1 of 3 \(host %s\) has ended before the others were finished`, c.host())
-	all[0].ends(statusDevice, want)
-	all[2].ends(statusDevice, want)
+	all[1].killedBefore(all[0], all[2])
 	names := c.whole()
 	require.Contains(t, names, "out.1.npy", "it was saved before")
 	require.NotContains(t, names, "rest.1.npy", "it was to be saved later")
@@ -371,10 +376,7 @@ func TestARankKilledWhileNodesAreMeasured(t *testing.T) {
 		require.NotContains(t, p.said(), "nothing is learned")
 		require.NotContains(t, p.said(), "measured nodes")
 	}
-	all[2].kill()
-	want := fmt.Sprintf(`rank 2 of 3 \(host %s\) has ended before the others were finished`, c.host())
-	all[0].ends(statusDevice, want)
-	all[1].ends(statusDevice, want)
+	all[2].killedBefore(all[0], all[1])
 	require.Empty(t, c.whole())
 	require.Equal(t, known, c.filesOf(cache))
 	c.learn(cache)
@@ -395,10 +397,7 @@ func TestARankKilledWhilePlansAreCompared(t *testing.T) {
 		c.waitFor("it has measured its nodes", func() bool { return strings.Contains(p.said(), "measured nodes") }, all...)
 		require.NotContains(t, p.said(), "dagrun: compared", "comparing takes longer than this test needs to see that it has begun")
 	}
-	all[1].kill()
-	want := fmt.Sprintf(`rank 1 of 3 \(host %s\) has ended before the others were finished`, c.host())
-	all[0].ends(statusDevice, want)
-	all[2].ends(statusDevice, want)
+	all[1].killedBefore(all[0], all[2])
 	require.Empty(t, c.whole())
 	require.Equal(t, known, c.filesOf(cache))
 	c.learn(cache)
