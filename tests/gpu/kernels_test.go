@@ -37,7 +37,7 @@ type sizes map[string]float64
 // vector is the sizes that kernels on n elements are tested with.
 var vector = []sizes{{"n": 0}, {"n": 1}, {"n": 7}, {"n": 1023}, {"n": 4096}, {"n": 100_003}, {"n": 1_500_001}}
 
-var matrix = []sizes{{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1}, {"rows": 7, "cols": 10}, {"rows": 777, "cols": 16}, {"rows": 300, "cols": 17}, {"rows": 600_001, "cols": 3}, {"rows": 257, "cols": 31}, {"rows": 300, "cols": 33}, {"rows": 5, "cols": 5000}, {"rows": 2000, "cols": 200}, {"rows": 3001, "cols": 300}, {"rows": 333, "cols": 100}, {"rows": 40, "cols": 700}, {"rows": 50, "cols": 1500}, {"rows": 20, "cols": 2500},
+var matrix = []sizes{{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1}, {"rows": 7, "cols": 10}, {"rows": 777, "cols": 16}, {"rows": 300, "cols": 17}, {"rows": 600_001, "cols": 3}, {"rows": 257, "cols": 31}, {"rows": 300, "cols": 33}, {"rows": 5, "cols": 5000}, {"rows": 3, "cols": 9001}, {"rows": 2000, "cols": 200}, {"rows": 3001, "cols": 300}, {"rows": 333, "cols": 100}, {"rows": 40, "cols": 700}, {"rows": 50, "cols": 1500}, {"rows": 20, "cols": 2500},
 	{"rows": 2503, "cols": 10}, {"rows": 1201, "cols": 7}, {"rows": 91, "cols": 258}, {"rows": 19, "cols": 602}, {"rows": 23, "cols": 601}}
 
 var multiplied = []sizes{
@@ -51,7 +51,7 @@ var multiplied = []sizes{
 var trials = map[string][]sizes{
 	"noop": {{}}, "spin": {{"us": 50}},
 	"gemm": multiplied, "matmul": multiplied,
-	"matmul_standardised": {{"m": 0, "n": 3, "k": 3}, {"m": 3, "n": 2, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 5003, "n": 10, "k": 200, "tb": 1}, {"m": 517, "n": 16, "k": 33}, {"m": 130, "n": 70, "k": 50},
+	"matmul_standardised": {{"m": 0, "n": 3, "k": 3}, {"m": 3, "n": 2, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 5003, "n": 10, "k": 200, "tb": 1}, {"m": 517, "n": 16, "k": 33}, {"m": 130, "n": 70, "k": 50}, {"m": 32_780, "n": 18, "k": 20}, {"m": 32_769, "n": 33, "k": 5},
 		{"m": 32_801, "n": 20, "k": 19}, {"m": 32_769, "n": 61, "k": 33, "tb": 1}},
 	"column_moments": {{"parts": 1, "rows": 1, "cols": 2}, {"parts": 3, "rows": 100, "cols": 0}, {"parts": 5, "rows": 1000, "cols": 300}},
 	"gemv":           {{"m": 0, "n": 4}, {"m": 1, "n": 1}, {"m": 37, "n": 129}, {"m": 500, "n": 1000}, {"m": 3, "n": 40_001}},

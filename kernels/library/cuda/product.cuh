@@ -193,35 +193,35 @@ template <int own_, int own_columns_, int across_, int deep_> struct Thin {
   DEVICE_MEMBER static int place(int row, int unit) { return (row * units + (unit ^ (row * units / 8 & (units - 1)))) * 4; }
 };
 
-template <class Way, class C, class TA, class LA, class TB, class LB, class S, class F>
-DEVICE void thin_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C *memory, F finish) {
+// A lane loads four elements along a row at a time if rows are whole, that is aligned. Otherwise it loads single ones, and a warp's are neighbours.
+template <bool whole, class Way, class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void thin_rows(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C *memory, F finish) {
   typedef typename computed<TA>::type V;
   const int own = Way::own, own_columns = Way::own_columns, across = Way::across, wide = Way::wide, deep = Way::deep, high = Way::high;
   const int lanes_down = Way::lanes_down, loads = Way::loads;
   int lane = thread_x() & 31, warp = thread_x() >> 5, down = lane / Way::units, along = lane % Way::units * 4;
   int own_row = lane / across, own_col = lane % across * 4;
   C *as = memory + warp * Way::step, *bs = memory + thin_warps * Way::step;
-  bool whole = aligned_rows(a, lda(k)) && k % 4 == 0, quads = finish.quads() && across > 1;
+  bool quads = finish.quads() && across > 1;
   // A block's warps have neighbouring rows, unless there are so few rows that all are on their way at once: then blocks have neighbours.
   i64 step = (i64)blocks_x() * thin_warps * high;
   bool few = m <= step;
   i64 first = (i64)block_x() * (few ? high : thin_warps * high), of_warp = (i64)warp * (few ? blocks_x() * high : high);
   V v[loads][4];
-  // A lane loads four elements along a row at a time. Where rows are not aligned, it loads single ones, and a warp's are neighbours.
   int single_row = lane / deep, single_col = lane % deep;
   const int rows_on = 32 / deep;
   auto load = [&](i64 row, i64 from) {
     row += of_warp;
     if (!whole) {
-      bool inside = from + single_col < k;
       row += single_row;
+      const TA *at = a + row * lda(k) + from + single_col;
+      int last = (int)smaller(m - 1 - row, (i64)high); // the results of rows below the last are not stored
+      if (from + single_col < k)
 #pragma unroll
-      for (int u = 0; u < loads; u++)
+        for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = widen(at[smaller(i * rows_on, last) * lda(k)]);
+      else
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
-          i64 r = row + (u * 4 + e) * rows_on;
-          v[u][e] = inside && r < m ? widen(a[r * lda(k) + from + single_col]) : (V)0;
-        }
+        for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = (V)0;
       return;
     }
     const TA *at = a + (row + down) * lda(k) + from + along;
@@ -245,15 +245,16 @@ DEVICE void thin_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, cons
   // factors moves rows of b to shared memory. Below its last row are as many of -0 as the last step takes: 0 * -0 is -0, which changes no sum.
   auto factors = [&](i64 from) {
     const int batch = 8;
-    int count = (int)smaller((k - from + deep - 1) / deep * deep, (i64)Way::most) * wide;
+    u32 count = (u32)smaller((k - from + deep - 1) / deep * deep, (i64)Way::most) * wide;
+    i64 along_b = tb ? ldb(k) : 1, down_b = tb ? 1 : ldb(n);
 #pragma unroll 1
-    for (int id = thread_x(); id < count; id += batch * thin_threads) {
+    for (u32 id = thread_x(); id < count; id += batch * thin_threads) {
       C w[batch];
 #pragma unroll
       for (int u = 0; u < batch; u++) {
-        int at = id + u * thin_threads, p = at / wide, j = at - p * wide;
+        u32 at = id + u * thin_threads, p = at / wide, j = at - p * wide;
         w[u] = from + p < k ? (C)0 : -(C)0;
-        if (at < count && from + p < k && j < n) w[u] = (C)widen(tb ? b[j * ldb(k) + from + p] : b[(from + p) * ldb(n) + j]);
+        if (at < count && from + p < k && j < n) w[u] = (C)widen(b[(from + p) * down_b + j * along_b]);
       }
 #pragma unroll
       for (int u = 0; u < batch; u++)
@@ -262,21 +263,20 @@ DEVICE void thin_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, cons
   };
   bool at_once = k <= Way::most;
   if (first < m) load(first, 0);
-  if (at_once) factors(0);
-  barrier();
   for (i64 base = first; base < m; base += step) {
     C acc[own][own_columns];
 #pragma unroll
     for (int q = 0; q < own; q++)
 #pragma unroll
       for (int j = 0; j < own_columns; j++) acc[q][j] = (C)0;
-    i64 held = 0; // the first row of b in shared memory
+    i64 held = 0, due = at_once && base > first ? k : 0; // the first row of b in shared memory, and the one from which others are moved there next
 #pragma unroll 1
     for (i64 from = 0; from < k; from += deep) {
-      if (!at_once && from % Way::most == 0) {
+      if (from == due) {
         barrier();
         factors(held = from);
         barrier();
+        due += Way::most;
       }
       see.columns(from + (whole ? along : single_col), k);
       warp_barrier();
@@ -346,6 +346,12 @@ DEVICE void thin_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, cons
       }
     }
   }
+}
+
+template <class Way, class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void thin_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C *memory, F finish) {
+  if (aligned_rows(a, lda(k)) && k % 4 == 0) thin_rows<true, Way>(tb, m, n, k, a, lda, b, ldb, see, memory, finish);
+  else thin_rows<false, Way>(tb, m, n, k, a, lda, b, ldb, see, memory, finish);
 }
 
 // Chooses a way by the same rule as multiplied() in table_dense.go.

@@ -127,9 +127,9 @@ template <int high, int deep, class Op, class A, class E, class W> DEVICE void f
   }
 }
 
-// fold_rows, with in_flight elements of a thread in flight in long rows, joins element(row, column) of each row's columns and calls
-// write(row, state) in one thread. A warp takes several short rows at a time if there are more rows than warps.
-template <int in_flight, class Op, class A, class E, class W> DEVICE void fold_rows(i64 rows, i64 cols, A start, E element, W write) {
+// fold_rows, with in_flight elements of a thread in flight in long rows of a warp and in_block in rows of a block, joins element(row, column)
+// of each row's columns and calls write(row, state) in one thread. A warp takes several short rows at a time if there are more rows than warps.
+template <int in_flight, int in_block, class Op, class A, class E, class W> DEVICE void fold_rows(i64 rows, i64 cols, A start, E element, W write) {
   bool several = rows > index_step() >> 5;
   if (cols <= short_row) {
     for (i64 row = first_index(); row < rows; row += index_step()) {
@@ -147,7 +147,7 @@ template <int in_flight, class Op, class A, class E, class W> DEVICE void fold_r
     fold_warps<1, in_flight, Op>(rows, (u32)cols, start, element, write);
   } else {
     for (i64 row = block_x(); row < rows; row += blocks_x()) {
-      A a = fold_block<in_flight, Op>(cols, start, [=](i64 j) { return element(row, j); });
+      A a = fold_block<in_block, Op>(cols, start, [=](i64 j) { return element(row, j); });
       if (thread_x() == 0) write(row, a);
     }
   }
@@ -220,7 +220,7 @@ template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64
 
 // each_value computes one value of each row: the states of its elements, state(load(index in the matrix), column, row), joined, and
 // finish(the result, row) of that.
-template <int in_flight, class Op, class T, class A, class R, class L, class E, class F>
+template <int in_flight, int in_block, class Op, class T, class A, class R, class L, class E, class F>
 DEVICE void each_value(i64 rows, i64 cols, A start, R *y, L load, E state, F finish) {
   if (stages(cols)) {
     staged<false>(rows, cols, load, (T *)0, [=](const T *r, i64 row) {
@@ -230,12 +230,12 @@ DEVICE void each_value(i64 rows, i64 cols, A start, R *y, L load, E state, F fin
     });
     return;
   }
-  fold_rows<in_flight, Op>(rows, cols, start, [=](i64 row, i64 j) -> A { return state(load(row * cols + j), j, row); }, [=](i64 row, const A &a) { y[row] = finish(a, row); });
+  fold_rows<in_flight, in_block, Op>(rows, cols, start, [=](i64 row, i64 j) -> A { return state(load(row * cols + j), j, row); }, [=](i64 row, const A &a) { y[row] = finish(a, row); });
 }
 
 // fold_elements is each_value for a reduction of the elements as they are.
 template <class Op, class T> DEVICE void fold_elements(i64 rows, i64 cols, T start, const T *x, T *y) {
-  each_value<8, Op, T>(rows, cols, start, y, [=](i64 i) -> T { return x[i]; }, [](T v, i64, i64) -> T { return v; }, [](T a, i64) -> T { return a; });
+  each_value<8, 16, Op, T>(rows, cols, start, y, [=](i64 i) -> T { return x[i]; }, [](T v, i64, i64) -> T { return v; }, [](T a, i64) -> T { return a; });
 }
 
 #define ROW_MAX(t) ROWS_OF(t, 6, 4, row_max)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<Most<t>>(rows, cols, -infinity(t()), x, y); }
@@ -245,7 +245,7 @@ ROW_MAX(f32) ROW_MAX(f64)
 ROW_SUM(f32) ROW_SUM(f64)
 
 #define ROW_LOG_SUM_EXP(t) ROWS_OF(t, 8, 6, row_log_sum_exp)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
-  each_value<4, Total<t>, t>(rows, cols, (t)0, y, [=](i64 i) -> t { return x[i]; }, [=](t v, i64, i64 row) -> t { return near_exponential(v - most[row]); }, \
+  each_value<4, 4, Total<t>, t>(rows, cols, (t)0, y, [=](i64 i) -> t { return x[i]; }, [=](t v, i64, i64 row) -> t { return near_exponential(v - most[row]); }, \
                           [=](t sum, i64 row) -> t { return logarithm(sum) + most[row]; }); \
 }
 ROW_LOG_SUM_EXP(f32) ROW_LOG_SUM_EXP(f64)
@@ -254,7 +254,7 @@ ROW_LOG_SUM_EXP(f32) ROW_LOG_SUM_EXP(f64)
 template <int in_flight, class T, class L> DEVICE void place_of_most(i64 rows, i64 cols, i32 *y, L load) {
   Where<T> none = {(T)0, -1};
   auto state = [](T v, i64 j, i64) -> Where<T> { return {v, v == v ? (i32)j : -1}; };
-  each_value<in_flight, Best<T>, T>(rows, cols, none, y, load, state, [](const Where<T> &a, i64) { return a.index; });
+  each_value<in_flight, in_flight, Best<T>, T>(rows, cols, none, y, load, state, [](const Where<T> &a, i64) { return a.index; });
 }
 
 #define ROW_ARGMAX(t) ROWS_OF(t, 8, 4, row_argmax)(i64 rows, i64 cols, const t *x, i32 *y) { \
