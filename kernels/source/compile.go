@@ -4,6 +4,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -167,7 +168,7 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 		return nil, fmt.Errorf("clang is %w", errNotInstalled)
 	}
 	name := "clang " + program.Version()
-	source := clang.Source{Name: j.module.Name, Path: j.module.Path, Code: append(slices.Clone(j.main.text), namesTable(j.module.Build.Names)...),
+	source := clang.Source{Name: j.module.Name, Path: j.module.Path, Code: append(slices.Clone(escaped(j.main.text)), namesTable(j.module.Build.Names)...),
 		Capability: j.target.Capability}
 	source.Options = append(j.definitions(), "-ferror-limit=200")
 	for _, option := range j.module.Build.Options {
@@ -177,8 +178,8 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 		source.Options = append(source.Options, "-I"+folder)
 	}
 	for _, f := range j.files {
-		if f.changed {
-			source.Overlay = append(source.Overlay, clang.Overlaid{Path: f.path, Code: f.text})
+		if code := escaped(f.text); f.changed || len(code) > len(f.text) {
+			source.Overlay = append(source.Overlay, clang.Overlaid{Path: f.path, Code: code})
 		}
 	}
 	r, err := program.Compile(ctx, source)
@@ -247,4 +248,36 @@ func takeNames(text []byte) (rest []byte, symbols []string) {
 		symbols = append(symbols, symbol)
 	}
 	return entryDeclared.ReplaceAll(tableLine.ReplaceAll(text, nil), nil), symbols
+}
+
+// escaped returns source text in which inline assembly is as clang wants it: registers such as %laneid, which nvcc and NVRTC take with one
+// percent sign, get two. Lines stay.
+func escaped(text []byte) []byte {
+	if !bytes.Contains(text, []byte("asm")) {
+		return text
+	}
+	var out []byte
+	done, in := 0, tokens(string(text), 0)
+	for i := 0; i < len(in); i++ {
+		if in[i].text != "asm" && in[i].text != "__asm__" && in[i].text != "__asm" {
+			continue
+		}
+		for i++; i < len(in) && (in[i].text == "volatile" || in[i].text == "__volatile__" || in[i].text == "__volatile" || in[i].text == "("); i++ {
+		}
+		for ; i < len(in) && in[i].text[0] == '"'; i++ {
+			for k := 0; k+1 < len(in[i].text); k++ {
+				if in[i].text[k] != '%' {
+					continue
+				}
+				if next := in[i].text[k+1]; next == '%' {
+					k++
+				} else if next >= 'a' && next <= 'z' || next >= 'A' && next <= 'Z' || next == '_' {
+					at := int(in[i].at) + k
+					out, done = append(append(out, text[done:at]...), '%'), at
+				}
+			}
+		}
+		i--
+	}
+	return append(out, text[done:]...)
 }

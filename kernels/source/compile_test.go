@@ -161,6 +161,28 @@ func TestHostCodeIsNoObstacle(t *testing.T) {
 	assert.Equal(t, []string{"_Z5scaleILi3EfEviPKT0_PS0_", "_Z5scaleILi2EdEviPKT0_PS0_", "_ZN7filtersL4blurEPKfPf", "_Z4pickPf"}, symbols)
 }
 
+// nvcc and NVRTC take a register in inline assembly with one percent sign or with two.
+func TestRegistersInInlineAssembly(t *testing.T) {
+	const header = `__device__ inline unsigned smid() { unsigned s; __asm__ volatile("mov.u32 %0, %smid;" : "=r"(s)); return s; }
+`
+	const code = `#include "smid.h"
+__global__ void where(unsigned *x) {
+  unsigned lane, warp, sum;
+  asm("mov.u32 %0, %laneid;" : "=r"(lane));
+  asm volatile("mov.u32 %0, %%warpid;\n\t"
+               "add.u32 %1, %0, %nwarpid;" : "=r"(warp), "=r"(sum) :: "memory");
+  x[threadIdx.x] = lane + warp + sum + smid() + 7 % lane;
+}
+`
+	r, err := compiled(t, launch.Build{}, []string{"where"}, "main.cu", code, "smid.h", header)
+	require.NoError(t, err)
+	for _, register := range []string{"%smid", "%laneid", "%warpid", "%nwarpid"} {
+		assert.Contains(t, string(r.Code), ", "+register+";")
+	}
+	assert.NotContains(t, string(r.Code), "%%")
+	assert.Equal(t, "int basm = 1 % a; asm(\"%%a %%b %0\" \"%%c\" : \"%d\");", string(escaped([]byte("int basm = 1 % a; asm(\"%a %%b %0\" \"%c\" : \"%d\");"))))
+}
+
 func TestErrorsPointIntoTheUsersFiles(t *testing.T) {
 	broken := strings.Replace(program, "y[i] = K", "y[j] = K", 1)
 	_, err := compiled(t, launch.Build{}, []string{"scale<3, float>"}, "main.cu", broken, "common.h", common+"__device__ float other(float x) { return z; }\n")
