@@ -152,5 +152,5 @@ func (c *compiler) atomic() op {
 		sum := floatBinary(t, addition, rounding{ftz: true})
 		outside = func(old, b, _ uint64) uint64 { return sum(old, b) }
 	}
-	return atomics(at, target, b, third, t.Size(), adds, g, outside)
+	return atomics(at, target, b, third, t.Size(), adds, f.Has(ptx.ModExch) && target >= 0, g, outside)
 }

@@ -77,6 +77,15 @@ ld.shared.u32 %v, [%r7+128];
 st.global.u32 [%pout], %v;
 END:
 `,
+	// Threads take turns at a word that nobody has written: who comes first gets nothing that is used.
+	"exchange": prologue + `
+mov.u32 %r6, tile;
+atom.shared.exch.b32 %r5, [%r6], 0;
+bar.sync 0;
+atom.shared.add.u32 %r5, [%r6], 1;
+ld.global.u32 %v, [%pin];
+st.global.u32 [%pout], %v;
+`,
 	// A table in local memory, and bytes of words that threads share.
 	"table": prologue + `
 mov.u64 %rd6, spill;
@@ -195,6 +204,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"sum", "st.global.u32 [%rd5], %v;", "setp.eq.u32 %p8, %cta, 1; @!%p8 st.global.u32 [%rd5], %v;", simt.Uninitialised, "ld.global.u32 %v, [%rd5]", "thread (1,0,0): reads 4 bytes at byte 4 of argument 1 (out), which nobody has written"},
 		{"hand", "st.shared.u32 [%r7], 0;", "", simt.Uninitialised, "atom.shared", "tile in shared memory, which nobody has written"},
 
+		{"exchange", "bar.sync 0;", "add.u32 %v, %r5, 1; bar.sync 0;", simt.Uninitialised, "atom.shared.exch.b32 %r5", "reads 4 bytes at byte 0 of tile in shared memory, which nobody has written"},
 		{"reverse", "bar.sync 0;", "", simt.Race, "st.shared.u32 [%r7]", "thread (32,0,0): writes 4 bytes at byte 128 of tile in shared memory, which thread (31,0,0) reads"},
 		{"reverse", "st.shared.u32 [%r7], %v;", "shr.u32 %r7, %r7, 3; shl.b32 %r7, %r7, 3; st.shared.u32 [%r7], %v;", simt.Race, "st.shared.u32", "thread (1,0,0): writes 4 bytes at byte 0 of tile in shared memory, which thread (0,0,0) writes"},
 		{"sum", "LOOP: st.shared.u32 [%r7], %v;\nbar.warp.sync 0xffffffff;", "LOOP: st.shared.u32 [%r7], %v;\n", simt.Race, "ld.shared.u32 %r9, [%r11]", "in shared memory, which thread"},

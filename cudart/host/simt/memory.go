@@ -147,8 +147,9 @@ func update(p unsafe.Pointer, size int, f func(old uint64) uint64) uint64 {
 // combine computes the new value of an atomic operation from the old value and the operands.
 type combine func(old, b, c uint64) uint64
 
-// atomics is atom (with a target) and red (target -1). inside combines in shared memory, outside elsewhere.
-func atomics(at located, target, b, c, size int, adds bool, inside, outside combine) op {
+// atomics is atom (with a target) and red (target -1). inside combines in shared memory, outside elsewhere. What replaces reads only for
+// its target, as a load does.
+func atomics(at located, target, b, c, size int, adds, replaces bool, inside, outside combine) op {
 	return func(x *exec, m uint32) {
 		x.polls = true
 		if adds && x.check == nil && x.fastAdd(&at, target, b, m) {
@@ -159,6 +160,7 @@ func atomics(at located, target, b, c, size int, adds bool, inside, outside comb
 		if c >= 0 {
 			third = x.s[c]
 		}
+		all := m
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
 			a := from[i] + at.offset
@@ -168,7 +170,9 @@ func atomics(at located, target, b, c, size int, adds bool, inside, outside comb
 			p := at.find(x, a, size, i)
 			if x.check != nil {
 				x.note(at.window, a, size, i, at.kind)
-				x.mustBeDefined()
+				if !replaces {
+					x.mustBeDefined()
+				}
 			}
 			v, w := x.withoutNumber(second[i], size), x.withoutNumber(third[i], size)
 			f := outside
@@ -182,6 +186,9 @@ func atomics(at located, target, b, c, size int, adds bool, inside, outside comb
 			if x.check != nil {
 				x.sawGlobal(at.window, a, i, at.kind)
 			}
+		}
+		if x.check != nil && replaces {
+			x.loaded([]int{target}, all)
 		}
 	}
 }
