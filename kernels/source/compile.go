@@ -132,6 +132,7 @@ func (c *Compilers) nvrtc(ctx context.Context, j *job) (*Compiled, error) {
 	name := fmt.Sprintf("nvrtc %d.%d", major, minor)
 	source := nvrtc.Source{Name: j.module.Name, Path: j.module.Path, Code: j.main.text, Capability: j.target.Capability, PTX: j.target.PTX, Names: j.module.Build.Names}
 	source.Options = append(j.definitions(), "--device-as-default-execution-space", "--generate-line-info")
+	source.Options = append(source.Options, j.implied()...)
 	if !slices.ContainsFunc(j.module.Build.Options, func(o string) bool { return strings.Contains(o, "std=") }) {
 		source.Options = append(source.Options, "--std=c++17")
 	}

@@ -1,0 +1,54 @@
+// Tests of what NVRTC is given beside users' files. They compile with NVRTC where it is installed.
+
+package source
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/source/nvrtc"
+)
+
+// nvcc includes types of fixed width in every file, so programs use them without an include.
+func TestTypesOfFixedWidthNeedNoHeader(t *testing.T) {
+	const kernel = `extern "C" __global__ void fill(uint32_t *y, int n) { if (threadIdx.x < n) y[threadIdx.x] = (uint8_t)threadIdx.x; }`
+	const header = "/mine/common.h"
+	for _, c := range []struct {
+		name, code, header string
+		implied            bool
+	}{
+		{"no header", kernel, "", true},
+		{"a header for host code", "#include <cuda_runtime.h>\n" + kernel, "", true},
+		{"a header without them", "#include \"common.h\"\n" + kernel, "#define N 2\n", true},
+		{"their header", "#include <stdint.h>\n" + kernel, "", false},
+		{"their C++ header, by a header", "#include \"common.h\"\n" + kernel, "# include <cstdint>\n", false},
+		{"types of their own", "typedef unsigned int uint32_t;\ntypedef unsigned char uint8_t;\n" + kernel, "", false},
+		{"names of their own", "using uint32_t = unsigned int;\nusing uint8_t = unsigned char;\n" + kernel, "", false},
+		{"types with other names", "typedef unsigned int my_uint32_type;\n" + kernel, "", true},
+		{"none used", `extern "C" __global__ void fill(unsigned *y, int n) { y[0] = n; }`, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			read := func(path string) ([]byte, error) {
+				if path != header {
+					return nil, assert.AnError
+				}
+				return []byte(c.header), nil
+			}
+			m, err := Open("mine", "/mine/fill.cu", []byte(c.code), Options{ReadFile: read, Build: launch.Build{Compiler: "nvrtc"}})
+			require.NoError(t, err)
+			p := preprocess("/mine/fill.cu", c.code, nil, search{read: read})
+			assert.Equal(t, c.implied, newJob(m.Module(), Target{}, p).implied() != nil)
+
+			compilers := &Compilers{NVRTC: nvrtc.Lazy{Options: nvrtc.Options{Cache: "off"}}}
+			if _, err := compilers.NVRTC.Get(); err != nil || c.header != "" { // the header is not in a folder
+				return
+			}
+			_, err = compilers.Compile(context.Background(), m.Module(), Target{})
+			require.NoError(t, err)
+		})
+	}
+}
