@@ -140,3 +140,14 @@ func (j *job) headers() []nvrtc.Header {
 	}
 	return list
 }
+
+// implied are the options for NVRTC that include what nvcc includes in every file, where a source counts on it: types of fixed width.
+func (j *job) implied() []string {
+	files := append([]*userFile{j.main}, j.files...)
+	uses := func(f *userFile) bool { return fixedWidthType.Match(f.text) }
+	declares := func(f *userFile) bool { return fixedWidthDeclared.Match(f.text) }
+	if !slices.ContainsFunc(files, uses) || slices.ContainsFunc(files, declares) {
+		return nil
+	}
+	return []string{"--pre-include=stdint.h"}
+}

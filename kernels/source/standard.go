@@ -4,7 +4,6 @@ package source
 
 import (
 	"regexp"
-	"slices"
 
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
@@ -35,17 +34,6 @@ var (
 	fixedWidthType     = regexp.MustCompile(`\bu?int(?:8|16|32|64|ptr)_t\b`)
 	fixedWidthDeclared = regexp.MustCompile(`\btypedef\b[^;{}]*\bu?int(?:8|16|32|64|ptr)_t\s*;|\busing\s+u?int(?:8|16|32|64|ptr)_t\s*=|#[ \t]*include[ \t]*[<"]c?stdint`)
 )
-
-// implied are the options for NVRTC that include what nvcc includes in every file, where a source counts on it: types of fixed width.
-func (j *job) implied() []string {
-	files := append([]*userFile{j.main}, j.files...)
-	uses := func(f *userFile) bool { return fixedWidthType.Match(f.text) }
-	declares := func(f *userFile) bool { return fixedWidthDeclared.Match(f.text) }
-	if !slices.ContainsFunc(files, uses) || slices.ContainsFunc(files, declares) {
-		return nil
-	}
-	return []string{"--pre-include=stdint.h"}
-}
 
 const fixedWidths = `#pragma once
 typedef signed char int8_t;

@@ -1,4 +1,4 @@
-// Tests of what NVRTC is given beside users' files. They compile with NVRTC where it is installed.
+// Tests of what compilers are given beside users' files. They compile with NVRTC where it is installed.
 
 package source
 
