@@ -22,6 +22,9 @@ type way struct {
 	overlap bool // launches overlap
 }
 
+// way is how the program replays now.
+func (p *Program) way() way { return way{p.plan, p.mode, p.options.Threads, p.overlap} }
+
 // adopt makes the program replay another way from now on. The plan is proved first. After an error the program replays as before, unless
 // the error is the device's.
 func (p *Program) adopt(ctx context.Context, w way) error {

@@ -5,7 +5,6 @@ package runtime
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -27,12 +26,9 @@ func (l *learner) measureBodies(ctx context.Context) error {
 	}
 	inner, before := map[string]bool{}, false
 	eachInner(l.p.graph, func(n *dag.Node, _ string) {
-		measured := false
-		if l.known != nil {
-			_, measured = l.known.Nodes[n.Name]
-		}
-		before = before || measured
-		inner[n.Name] = !measured && !n.HasCost
+		known := l.knows(n)
+		before = before || known
+		inner[n.Name] = !known && !n.HasCost
 	})
 	l.learned.Profile = l.profile()
 	// Nodes of a branch that is not taken are never measured, so what is known of some is enough.
@@ -127,7 +123,7 @@ func (l *learner) scaleBodies(ctx context.Context) error {
 	if err != nil || len(rounds) == 0 {
 		return err
 	}
-	factor, err := innerFactor(l.p.graph, way{l.p.plan, l.p.mode, l.p.options.Threads, l.p.overlap}, l.o.Plan.Machine, l.learned.Profile, l.learned.Inner, Summarize(rounds).Median)
+	factor, err := innerFactor(l.p.graph, l.p.way(), l.o.Plan.Machine, l.learned.Profile, l.learned.Inner, Summarize(rounds).Median)
 	if err != nil {
 		return err
 	}
@@ -156,13 +152,13 @@ func innerFactor[T any](g *dag.Graph, w way, m *planner.Machine, profile *planne
 		}
 		return t.MakespanUS, nil
 	}
+	none, err := predicted(0)
+	if err != nil {
+		return 1, err
+	}
 	factor := 1.0
 	for range correctionSteps {
 		now, err := predicted(factor)
-		if err != nil {
-			return 1, err
-		}
-		none, err := predicted(0)
 		if err != nil || !(now > none) {
 			return 1, err
 		}
@@ -189,18 +185,13 @@ func (r *Recalled) CorrectBodies(ctx context.Context, p *Program, eachUS float64
 			inner[n.Name] = print
 		}
 	})
-	factor, err := innerFactor(r.graph, way{p.plan, p.mode, p.options.Threads, p.overlap}, o.Plan.Machine, profile, inner, eachUS)
-	if err != nil || math.Abs(factor-1) < closeEnough {
+	factor, err := innerFactor(r.graph, p.way(), o.Plan.Machine, profile, inner, eachUS)
+	if err != nil {
 		return err
 	}
-	factor = max(1.0/mostCorrected, min(mostCorrected, factor))
 	corrected := cache.Durations{}
 	for _, print := range inner {
-		samples := slices.Clone(kept[print])
-		for k := range samples {
-			samples[k] *= factor
-		}
-		corrected[print] = samples
+		corrected[print] = kept[print]
 	}
-	return r.folder.KeepDurations(ctx, r.device, corrected, true)
+	return r.scale(ctx, corrected, factor)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 const (
@@ -30,7 +31,7 @@ func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o
 		return nil // Recall has warned of it
 	}
 	learned := &planner.Profile{Nodes: map[string]float64{}, Shares: map[string]float64{}}
-	corrected := map[string][]float64{} // by fingerprint
+	corrected := cache.Durations{}
 	for i := range r.graph.Nodes {
 		node, samples := &r.graph.Nodes[i], kept[r.prints[i]]
 		given := node.HasCost
@@ -61,14 +62,21 @@ func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o
 		}
 		factor = max(1.0/mostCorrected, min(mostCorrected, factor*eachUS/t.MakespanUS))
 	}
+	return r.scale(ctx, corrected, factor)
+}
+
+// scale keeps durations in the cache that are multiplied by a factor, unless that hardly changes them.
+func (r *Recalled) scale(ctx context.Context, durations cache.Durations, factor float64) error {
 	if math.Abs(factor-1) < closeEnough {
 		return nil
 	}
-	for print, samples := range corrected {
-		corrected[print] = slices.Clone(samples)
+	factor = max(1.0/mostCorrected, min(mostCorrected, factor))
+	scaled := cache.Durations{}
+	for print, samples := range durations {
+		scaled[print] = slices.Clone(samples)
 		for k := range samples {
-			corrected[print][k] *= factor
+			scaled[print][k] *= factor
 		}
 	}
-	return r.folder.KeepDurations(ctx, r.device, corrected, true)
+	return r.folder.KeepDurations(ctx, r.device, scaled, true)
 }

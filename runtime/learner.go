@@ -122,16 +122,20 @@ func (l *learner) step(what string) {
 	l.p.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "first_replay", l.once.Round(100*time.Microsecond), "replays_left", l.left)
 }
 
+// knows reports whether the duration of a node was measured before.
+func (l *learner) knows(n *dag.Node) bool {
+	if l.known == nil {
+		return false
+	}
+	_, known := l.known.Nodes[n.Name]
+	return known
+}
+
 // unknown returns the nodes whose duration is neither declared nor measured.
 func (l *learner) unknown() []dag.NodeID {
 	var nodes []dag.NodeID
 	for i := range l.p.graph.Nodes {
-		node := &l.p.graph.Nodes[i]
-		measured := false
-		if l.known != nil {
-			_, measured = l.known.Nodes[node.Name]
-		}
-		if !measured && !node.HasCost {
+		if node := &l.p.graph.Nodes[i]; !l.knows(node) && !node.HasCost {
 			nodes = append(nodes, dag.NodeID(i))
 		}
 	}

@@ -53,7 +53,7 @@ func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*
 	if machine == nil {
 		machine = MachineOf(p.platform)
 	}
-	return predict(p.graph, way{p.plan, p.mode, p.options.Threads, p.overlap}, machine, profile)
+	return predict(p.graph, p.way(), machine, profile)
 }
 
 // PredictEach predicts how many microseconds each of many replays takes that follow each other without a pause. The arguments are those of Predict.
@@ -64,5 +64,5 @@ func (p *Program) PredictEach(machine *planner.Machine, profile *planner.Profile
 	if machine == nil {
 		machine = MachineOf(p.platform)
 	}
-	return predictEach(p.graph, way{p.plan, p.mode, p.options.Threads, p.overlap}, machine, profile)
+	return predictEach(p.graph, p.way(), machine, profile)
 }

@@ -79,14 +79,16 @@ func NewSpillProblem(g *dag.Graph, limit int64, keep []bool) (*SpillProblem, err
 		p.early[r.Buffer] = !g.Buffers[r.Buffer].Scratch
 	}
 	var err error
-	eachNode(g, func(g *dag.Graph, i dag.NodeID) {
-		node := &g.Nodes[i]
-		if node.Communication != nil && err == nil {
-			err = fmt.Errorf("%w: %q communicates with other ranks", ErrCannotSpill, node.Name)
-		}
-		if node.Peer { // its kernel may reach all buffers of other devices
-			for _, a := range g.Accesses(i) {
-				p.pinned[a.Buffer] = true
+	g.EachGraph(func(g *dag.Graph, _ []string) {
+		for i := range g.Nodes {
+			node := &g.Nodes[i]
+			if node.Communication != nil && err == nil {
+				err = fmt.Errorf("%w: %q communicates with other ranks", ErrCannotSpill, node.Name)
+			}
+			if node.Peer { // its kernel may reach all buffers of other devices
+				for _, a := range g.Accesses(dag.NodeID(i)) {
+					p.pinned[a.Buffer] = true
+				}
 			}
 		}
 	})
@@ -101,18 +103,6 @@ func NewSpillProblem(g *dag.Graph, limit int64, keep []bool) (*SpillProblem, err
 // whole reports whether a buffer has contents before a replay or after it, so that one place must hold all of it.
 func (p *SpillProblem) whole(b dag.BufferID) bool {
 	return p.early[b] || p.keep[b] || p.Graph.Buffers[b].Init != nil
-}
-
-// eachNode visits the nodes of a graph and of the bodies of its loops and branches.
-func eachNode(g *dag.Graph, visit func(g *dag.Graph, i dag.NodeID)) {
-	for i := range g.Nodes {
-		visit(g, dag.NodeID(i))
-		if c := g.Nodes[i].Control; c != nil {
-			for _, body := range c.Bodies {
-				eachNode(body, visit)
-			}
-		}
-	}
 }
 
 // eachUse visits the ranges that a node uses: those it accesses, and those whose address it is given. Of a loop or branch, these are the ranges

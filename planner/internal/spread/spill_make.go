@@ -45,7 +45,11 @@ func Spill(p *SpillProblem, list []plan.Residency) (*plan.Spread, error) {
 	m.findHomes()
 	m.buffers()
 	clear(m.names)
-	eachNode(p.Graph, func(g *dag.Graph, i dag.NodeID) { m.names[g.Nodes[i].Name] = true })
+	p.Graph.EachGraph(func(g *dag.Graph, _ []string) {
+		for i := range g.Nodes {
+			m.names[g.Nodes[i].Name] = true
+		}
+	})
 	m.bodies = make([][][]dag.NodeID, p.Graph.Len())
 	m.ids = make([]dag.NodeID, p.Graph.Len())
 	for k := range walked.steps {
