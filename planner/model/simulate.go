@@ -119,6 +119,7 @@ type simulation struct {
 	ways      []int32  // by device: copies up and down among the traffic
 	sharing   []sharing
 	issued    []moment // by device: when it can issue the next node, and which it issued last
+	begun     []bool   // by node: its engine has it, so that its cause will not change
 	events    scratch.Heap[event]
 	touched   []int32 // what must be updated before time advances: copiers, then devices for their multiprocessors, then devices for their links
 	isTouched []bool
@@ -321,6 +322,7 @@ func (s *simulation) begin() {
 	for d := range s.issued {
 		s.issued[d] = moment{by: -1}
 	}
+	s.begun = scratch.Zeroed(s.begun, s.g.Len())
 	s.host.blocked, s.host.after = -1, -1
 	if !s.graph {
 		s.submitted = scratch.Sized(s.submitted, len(s.p.Order))
@@ -539,6 +541,7 @@ func (s *simulation) issue(e event) {
 	if waits := s.streams[e.stream].waits; waits > 0 {
 		waited = math.Pow(waits, waitsTogether) * s.m.GraphEdgeUS
 	}
+	s.timeline.Nodes[e.node].By = dag.NodeID(s.streams[e.stream].ready.by) // known before it enters its engine, for what is issued after it
 	*front = moment{us: at + float64(waited*waitsInTurn) + s.m.GraphIssueUS, by: e.node}
 	at += waited
 	s.events.Push(event{us: at, node: e.node, stream: e.stream, kind: launchIssued})
@@ -546,7 +549,11 @@ func (s *simulation) issue(e event) {
 
 // enter passes a node that may start to its engine.
 func (s *simulation) enter(node, stream int32) {
-	s.start(node, stream, s.streams[stream].ready, s.now)
+	ready := s.streams[stream].ready
+	if ready.cause == plan.AfterIssue {
+		ready.by = s.began(ready.by)
+	}
+	s.start(node, stream, ready, s.now)
 	n := &s.g.Nodes[node]
 	if s.timeline.Nodes[node].Engine != plan.Compute && s.m.Cores == 0 {
 		c := s.copierOf(dag.NodeID(node))
@@ -559,6 +566,7 @@ func (s *simulation) enter(node, stream int32) {
 		s.touch(c)
 		return
 	}
+	s.begun[node] = true
 	share, device := s.m.shareOf(n, s.durations[node]), n.Device
 	if s.m.Cores > 0 {
 		device = 0 // all devices share the cores
@@ -570,6 +578,15 @@ func (s *simulation) enter(node, stream int32) {
 	s.sharing[device].add(s.now, s.p.Streams[stream].Priority, running{
 		virtual: s.durations[node], position: s.position[node], node: node, stream: stream, share: share})
 	s.touch(int32(len(s.copiers)) + device)
+}
+
+// began returns the node that was issued, or while that waits for its engine, what it was issued after or had to wait for. Its engine may
+// take it after the node that is issued next, and of two nodes only one can be the cause of the other.
+func (s *simulation) began(node int32) int32 {
+	for node >= 0 && !s.begun[node] {
+		node = int32(s.timeline.Nodes[node].By)
+	}
+	return node
 }
 
 // copy starts copies on a copy engine while it is free.
@@ -587,6 +604,7 @@ func (s *simulation) copy(c int32) {
 			q = engine.queue.Pop()
 		}
 		engine.active++
+		s.begun[q.node] = true
 		if q.us == s.now {
 			s.beginCopy(q.node, q.stream)
 			continue

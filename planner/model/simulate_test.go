@@ -257,6 +257,24 @@ func TestSimulateLaws(t *testing.T) {
 	})
 }
 
+// A copy that waits for several nodes enters its engine after a copy that is issued later: the later one is then the reason why the first
+// waits, and must not name the first as its own.
+func TestOfTwoNodesOneIsTheCause(t *testing.T) {
+	g := plantest.Mixed(t, 2, 23)
+	m := model.H200()
+	m.CopyEngines, m.CopySwitchUS, m.GraphSwitchUS, m.EngineUS, m.BothWays = 1, 0, 0, 0, 0
+	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", Streams: 1, Machine: m})
+	require.NoError(t, err)
+	timeline, err := model.SimulateGraph(g, plan, m, nil)
+	require.NoError(t, err)
+	path := timeline.CriticalPath()
+	assert.Equal(t, dag.NodeID(-1), timeline.Nodes[path[0]].By)
+	later := timeline.Nodes[22]
+	assert.Equal(t, planner.AfterIssue, later.Cause)
+	assert.Equal(t, dag.NodeID(22), timeline.Nodes[20].By, "copy 20 waits for the engine until copy 22 is made")
+	assert.Less(t, timeline.Nodes[later.By].End, later.Start)
+}
+
 // turns checks at every start that no copy engine has more copies than it can run, and checks the total work of the kernels.
 func turns(t *rapid.T, g *dag.Graph, m *model.Machine, timeline *planner.Timeline) {
 	if m.Unit {
