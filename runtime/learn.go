@@ -44,7 +44,8 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 // Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
 // the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
 // be one of LearnOptions.Plan. Of a program with loops or branches it only measures nodes, those of bodies too. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
-// hazards unenforced, or with DebugProgress; CanLearn says so.
+// hazards unenforced, or with DebugProgress; CanLearn says so. If the context ends after nodes have been measured, Learn returns what it
+// has learned until then, along with the error, unless there are loops, branches or several ranks.
 func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	if err := p.CanLearn(); err != nil {
 		return nil, err
@@ -72,12 +73,15 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	l.learned.Samples, l.learned.Shares = make([][]float64, p.graph.Len()), make([][]float64, p.graph.Len())
 	p.learning.Store(true)
 	defer p.learning.Store(false)
-	if err := l.run(ctx); err != nil {
+	err := l.run(ctx)
+	l.learned.Replays, l.learned.Settled = l.used(), o.Thorough && err == nil
+	if err != nil {
 		p.keepRunning()
-		return nil, err
+		if ctx.Err() == nil || l.learned.Profile == nil || p.bodies != nil || p.graph.Ranks > 1 {
+			return nil, err
+		}
 	}
-	l.learned.Replays, l.learned.Settled = l.used(), o.Thorough
-	return &l.learned, nil
+	return &l.learned, err
 }
 
 // CanLearn returns why the program cannot learn, or nil.

@@ -21,7 +21,14 @@ import (
 
 // compare makes plans with the durations known by now and times the most promising ones: graphs before streams, because on some drivers a
 // process that has used several streams replays graphs more slowly.
-func (l *learner) compare(ctx context.Context) error {
+func (l *learner) compare(ctx context.Context) (err error) {
+	var all []LearnedWay
+	defer func() {
+		if err != nil {
+			l.learned.Ways = append(all, l.learned.Ways...)
+			l.sort()
+		}
+	}()
 	l.report("plan with what was learned")
 	ways, awaited, err := l.candidates(ctx)
 	if awaited != nil {
@@ -32,7 +39,6 @@ func (l *learner) compare(ctx context.Context) error {
 	}
 	l.step("planned")
 	share := l.left * 3 / 4 / (len(ways) + len(l.o.Modes)) // a quarter of the replays is kept for the best ways
-	var all []LearnedWay
 	for k, mode := range l.o.Modes {
 		begin, end := 0.0, 1.0 // the part of learning's time for this mode
 		if len(l.o.Modes) > 1 && k == 0 {
@@ -69,7 +75,7 @@ func (l *learner) compare(ctx context.Context) error {
 		}
 		all = append(all, l.learned.Ways...)
 	}
-	if l.learned.Ways = all; len(all) == 0 {
+	if l.learned.Ways, all = all, nil; len(l.learned.Ways) == 0 {
 		return nil
 	}
 	l.step("timed the best ways again")

@@ -65,6 +65,7 @@ streams replays graphs more slowly.`,
 	c.Flags().Lookup("streams").DefValue = "1, 2, 4 and 8"
 	c.Flags().Lookup("strategy").DefValue, values.strategy = allStrategies, allStrategies
 	a.learnFlags(c)
+	a.sanitizeFlag(c)
 	return c
 }
 
@@ -174,11 +175,15 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err := a.checkOutputs(g, []namedFile{{role: "--save-profile", name: saveProfile}}, nil); err != nil {
 		return nil, err
 	}
+	a.sanitize = a.sanitizeFor(g)
 	platform, err := a.openPlatform(a.devicesFor(g), mostQueues)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closing(err, platform) }()
+	if err := a.sanitizeOn(platform); err != nil {
+		return nil, err
+	}
 	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
 	if err != nil {
 		return nil, err
@@ -192,7 +197,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		return nil, err
 	}
 	report = &benchReport{Version: jsonVersion, Command: "bench", Name: g.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
-		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.flags.iterations, Warmup: a.flags.warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.place()}
+		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.flags.iterations, Warmup: a.flags.warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.place() + a.sanitize.says()}
 	plans, err := a.benchPlans(ctx, g, options, report)
 	if err != nil {
 		return nil, err

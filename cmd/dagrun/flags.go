@@ -179,6 +179,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		oneOf("--overlap", f.overlap, graphAuto, graphOn, graphOff),
 		oneOf("--graph", f.replay, graphAuto, graphOn, graphOff, graphBuilt, graphCaptured),
 		oneOf("--learn", f.learn, learnAuto, learnOff, learnAgain),
+		oneOf("--sanitize", f.sanitize, sanitizeAuto, sanitizeFull, sanitizeFast, sanitizeOff),
 		checkBackend(f.backend),
 	)
 }
@@ -254,6 +255,11 @@ func (f *flags) planned(strategy string, streams int) []string {
 	add("--memory-cap", f.memoryCap, "")
 	add("--bucket", f.bucket, "")
 	add("--memory", f.memory, "arena")
+	add("--sanitize", f.sanitize, sanitizeAuto)
+	add("--cache-dir", f.cacheDir, "")
+	if f.links {
+		args = append(args, "--simulate-links")
+	}
 	return args
 }
 

@@ -53,14 +53,19 @@ func (a *app) optionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 
 // recall looks up what a run of the pipeline would use, and says so.
 func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error) {
+	f := a.flags
+	// The same options as those of a run, so that what runs keep is found.
+	f.sanitize = sanitizeAuto
+	a.sanitize = a.sanitizeFor(g)
 	platform, err := a.openPlatform(a.devicesFor(g), usualQueues)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closing(err, platform) }()
-	f := a.flags
+	if err := a.sanitizeOn(platform); err != nil {
+		return nil, err
+	}
 	f.machine = "" // the device is planned for
-	// The same options as those of a run, so that what runs keep is found.
 	f.replay, f.inflight, f.threads, f.iterations, f.warmup, f.overlap = graphAuto, 1, 1, replaysOfRuns, 0, graphAuto
 	r = &recalled{}
 	if r.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err != nil {

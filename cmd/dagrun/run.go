@@ -34,7 +34,7 @@ func (a *app) runCommand(c *cobra.Command) {
 	f.BoolVar(&own.alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
 	f.BoolVar(&own.stats, "memory-stats", false, "show planned and reserved device memory, and which nodes use each buffer")
 	f.BoolVar(&own.follow, "debug-progress", false, "track finished nodes on the device, so that a timeout can list the others; one replay only")
-	f.StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (fast up to a million threads a replay)")
+	a.sanitizeFlag(c)
 	f.Uint64Var(&a.values(c).steps, "kernel-steps", defaultSteps, "on the CPU device, end a kernel after `N` instructions, counted over all its threads")
 	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -54,9 +54,6 @@ func (a *app) runCommand(c *cobra.Command) {
 			return err
 		}
 		if err := oneOf("--verify", own.verify, verifyResults, verifyNodes); err != nil {
-			return err
-		}
-		if err := oneOf("--sanitize", a.flags.sanitize, sanitizeAuto, sanitizeFull, sanitizeFast, sanitizeOff); err != nil {
 			return err
 		}
 		if own.follow && (a.flags.iterations != 1 || a.flags.warmup != 0 || a.flags.inflight != 1) {
@@ -98,11 +95,8 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 	if err != nil {
 		return nil, err
 	}
-	if platform.Name() != "cpu" {
-		if a.flags.sanitize == sanitizeFull || a.flags.sanitize == sanitizeFast {
-			return nil, errors.Join(errSanitizeGPU, platform.Close())
-		}
-		a.sanitize = sanitize{}
+	if err := a.sanitizeOn(platform); err != nil {
+		return nil, errors.Join(err, platform.Close())
 	}
 	p.platform = platform
 	if err := a.joinRanks(ctx, g, platform, own); err != nil {

@@ -5,6 +5,8 @@ package main
 import (
 	"errors"
 
+	"github.com/spf13/cobra"
+
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
 )
@@ -18,6 +20,10 @@ const (
 	sanitizeFast = "fast"
 	sanitizeOff  = "off"
 )
+
+func (a *app) sanitizeFlag(c *cobra.Command) {
+	c.Flags().StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (fast up to a million threads a replay)")
+}
 
 // sanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.
 func (a *app) sanitizeFor(g *dag.Graph) sanitize {
@@ -46,6 +52,18 @@ func (a *app) sanitizeFor(g *dag.Graph) sanitize {
 		}
 	}
 	return s
+}
+
+// sanitizeOn refuses checks that were asked for on a device that cannot make them, and makes none there.
+func (a *app) sanitizeOn(platform *opened) error {
+	if platform.Name() == "cpu" {
+		return nil
+	}
+	if a.flags.sanitize == sanitizeFull || a.flags.sanitize == sanitizeFast {
+		return errSanitizeGPU
+	}
+	a.sanitize = sanitize{}
+	return nil
 }
 
 // name returns the level as the flag spells it; "" if there is nothing to check.

@@ -14,12 +14,17 @@ const mostPoints = 1000
 // one point and nothing changes.
 func sweep(params []string) (points [][]string, swept []int, err error) {
 	points = [][]string{{}}
+	lists, given := map[string]bool{}, map[string]bool{}
 	for k, p := range params {
 		name, values, _ := strings.Cut(p, "=")
 		list := strings.Split(values, ",")
 		if len(list) > 1 {
 			swept = append(swept, k)
 		}
+		if lists[name] || given[name] && len(list) > 1 {
+			return nil, nil, fmt.Errorf("-p %s: %s is given twice, so it is not clear which values to try: leave one of them out", p, name)
+		}
+		lists[name], given[name] = len(list) > 1, true
 		var next [][]string
 		for _, point := range points {
 			for _, value := range list {

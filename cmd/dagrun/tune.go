@@ -25,8 +25,10 @@ func (a *app) tuneCommand() *cobra.Command {
 		Long: `Measure how long each node takes, plan with that, and time the plans of all strategies, as
 a graph and as streams. The best is kept, and dagrun FILE takes it from then on.
 
-Nothing is saved and nothing is checked: only times count. With -p name=1,2,4 each value
-is tuned, and the last line says which is best.`,
+Nothing is saved and no expectation is compared: only times count. With -p name=1,2,4 each
+value is tuned, and the last line says which is best. With loops or branches, nodes are measured
+and replays are timed, but plans are not compared. What was learned until an interrupt or a
+timeout is kept, except of loops and branches.`,
 		Example: `  dagrun tune pipelines/chunks.yaml
   dagrun tune pipelines/chunks.yaml --for 30s
   dagrun tune pipelines/chunks.yaml -p chunks=1,2,4,8`,
@@ -41,6 +43,9 @@ is tuned, and the last line says which is best.`,
 			if a.flags.machine != "" || a.flags.plan != "" {
 				return errors.New("tune searches for a plan on the device: leave out --machine and --plan")
 			}
+			if a.flags.sanitize == sanitizeFull || a.flags.sanitize == sanitizeFast {
+				return fmt.Errorf("--sanitize %s: a run that asks for checks takes no plan that was learned; want auto or off", a.flags.sanitize)
+			}
 			a.progress.begin()
 			ctx, done := a.limited(c.Context())
 			defer done()
@@ -49,6 +54,7 @@ is tuned, and the last line says which is best.`,
 	}
 	a.deviceRunFlags(c)
 	a.cacheFlag(c)
+	a.sanitizeFlag(c)
 	c.Flags().DurationVar(&long, "for", 10*time.Second, "how `long` to search, for all values of a sweep together")
 	return c
 }
@@ -74,7 +80,8 @@ type tuneReport struct {
 	BestLine string  `json:"best_command"`
 	Kept     bool    `json:"kept"`
 
-	place string
+	place   string
+	control bool // there are loops or branches, so plans are not compared
 }
 
 func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
@@ -119,12 +126,16 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err != nil {
 		return nil, err
 	}
+	a.sanitize = a.sanitizeFor(g)
 	platform, err := a.openPlatform(a.devicesFor(g), mostQueues)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closing(err, platform) }()
-	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.place()
+	if err := a.sanitizeOn(platform); err != nil {
+		return nil, err
+	}
+	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.place()+a.sanitize.says()
 	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
 	if err != nil {
 		return nil, err
@@ -144,7 +155,9 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if _, err := racesAllowed(name, g, plan, false); err != nil {
 		return nil, err
 	}
-	program, err := runtime.New(ctx, g, plan, platform.Platform, runtime.Options{Logger: a.log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder})
+	how := runtime.Options{Logger: a.log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
+	a.preferGraph(p, &how)
+	program, err := runtime.New(ctx, g, plan, platform.Platform, how)
 	if err != nil {
 		return nil, err
 	}
@@ -157,20 +170,79 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	}
 	learned, err := program.Learn(ctx, learn)
 	if err != nil {
+		a.keepEarly(ctx, l, learned)
 		return nil, err
-	}
-	if len(learned.Ways) == 0 {
-		return nil, errors.New("the pipeline has no nodes: there is nothing to tune")
 	}
 	if err := l.recalled.Keep(ctx, learned, true); err != nil {
 		a.warn("what was learned is not kept: %v", err)
 		report.Kept = false
+	}
+	if report.control = g.HasControl(); report.control {
+		way, err := a.timeOnly(ctx, p, program, learned, long)
+		if err != nil {
+			return nil, err
+		}
+		learned.Ways = []runtime.LearnedWay{*way}
+	}
+	if len(learned.Ways) == 0 {
+		return nil, errors.New("the pipeline has no nodes: there is nothing to tune")
 	}
 	t = &tuned{Nodes: g.Len(), Replays: learned.Replays, Unquiet: learned.Unquiet}
 	for k := range learned.Ways {
 		t.Ways = append(t.Ways, reportWay(&learned.Ways[k]))
 	}
 	return t, nil
+}
+
+// keepTime is how long keeping what was learned may take after an interrupt or a timeout.
+const keepTime = time.Second
+
+// keepEarly keeps what was learned before the search was stopped.
+func (a *app) keepEarly(ctx context.Context, l *learning, learned *runtime.Learned) {
+	if learned == nil || cache.Open(a.flags.cacheDir) == nil {
+		return
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer done()
+	if err := l.recalled.Keep(ctx, learned, true); err != nil {
+		a.warn("what was learned is not kept: %v", err)
+		return
+	}
+	a.progress.clear()
+	kept := "how long " + nodesTake(len(learned.Profile.Nodes))
+	if len(learned.Ways) > 0 {
+		best := reportWay(&learned.Ways[0])
+		kept += fmt.Sprintf(", and %s, the best of %s so far", best.text(), counted(len(learned.Ways), "way"))
+	}
+	a.note("what was learned until then is kept: %s", kept)
+}
+
+// timeOnly times the replays of a pipeline with loops or branches, whose plans are not compared, for a part of a time.
+func (a *app) timeOnly(ctx context.Context, p *prepared, program *runtime.Program, learned *runtime.Learned, long time.Duration) (*runtime.LearnedWay, error) {
+	const rounds, most = 5, 1000
+	a.progress.report(stageMeasure, 0, 0)
+	first, err := program.Measure(ctx, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	each := int(max(1, min(most, float64(long.Microseconds())/rounds/2/max(first.Wall, 1))))
+	var samples []float64
+	for range rounds {
+		timing, err := program.Measure(ctx, 0, each)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, timing.Wall)
+	}
+	loops, err := program.Loops(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.keepPasses(ctx, p.graph, loops)
+	plan := program.Plan()
+	way := &runtime.LearnedWay{Plan: plan, Mode: program.Mode(), Threads: 1, Each: runtime.Summarize(samples)}
+	way.Predicted, err = program.PredictEach(p.options.Machine, learned.Profile)
+	return way, err
 }
 
 // worthThorough is the least time limit with which plans are searched at full effort, which takes seconds.
@@ -196,6 +268,9 @@ func (a *app) printTuned(r *tuneReport) error {
 	kept := ""
 	if r.Kept {
 		kept = " (takes the plan that was found)"
+		if r.control {
+			kept = " (plans with what was measured)"
+		}
 	}
 	return a.stdout.printf("best: %s%s\n", a.paint(a.stdout, bold, r.BestLine), kept)
 }
