@@ -181,13 +181,16 @@ func (r *Recalled) CorrectBodies(ctx context.Context, p *Program, eachUS float64
 	profile := MergeProfiles(known, &planner.Profile{Passes: passesOf(loops)})
 	inner := map[string]string{} // the fingerprints of nodes, by name
 	eachInner(r.graph, func(n *dag.Node, print string) {
-		if len(kept[print]) > 0 && !n.HasCost {
+		if len(kept[print]) > 0 && !given(n, o.Plan.Profile) {
 			inner[n.Name] = print
 		}
 	})
 	factor, err := innerFactor(r.graph, p.way(), o.Plan.Machine, profile, inner, eachUS)
 	if err != nil {
 		return err
+	}
+	if r.doubts(factor, o.Plan.Profile) {
+		return nil
 	}
 	corrected := cache.Durations{}
 	for _, print := range inner {

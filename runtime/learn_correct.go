@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -34,11 +35,7 @@ func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o
 	corrected := cache.Durations{}
 	for i := range r.graph.Nodes {
 		node, samples := &r.graph.Nodes[i], kept[r.prints[i]]
-		given := node.HasCost
-		if o.Plan.Profile != nil && !given {
-			_, given = o.Plan.Profile.Nodes[node.Name]
-		}
-		if len(samples) == 0 || given {
+		if len(samples) == 0 || given(node, o.Plan.Profile) {
 			continue
 		}
 		corrected[r.prints[i]] = samples
@@ -62,7 +59,31 @@ func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o
 		}
 		factor = max(1.0/mostCorrected, min(mostCorrected, factor*eachUS/t.MakespanUS))
 	}
+	if r.doubts(factor, o.Plan.Profile) {
+		return nil
+	}
 	return r.scale(ctx, corrected, factor)
+}
+
+// given reports whether the user says how long a node takes, in the pipeline or in a profile.
+func given(n *dag.Node, profile *planner.Profile) bool {
+	if n.HasCost || profile == nil {
+		return n.HasCost
+	}
+	_, given := profile.Nodes[n.Name]
+	return given
+}
+
+// doubts reports whether durations that the user gave may be at fault, rather than those that were measured: a correction as large as that
+// would make the measured ones wrong, for other pipelines too, a bit more with each run.
+func (r *Recalled) doubts(factor float64, profile *planner.Profile) (doubts bool) {
+	if factor > 1.0/mostCorrected && factor < mostCorrected {
+		return false
+	}
+	r.graph.EachGraph(func(g *dag.Graph, _ []string) {
+		doubts = doubts || slices.ContainsFunc(g.Nodes, func(n dag.Node) bool { return given(&n, profile) })
+	})
+	return doubts
 }
 
 // scale keeps durations in the cache that are multiplied by a factor, unless that hardly changes them.

@@ -103,6 +103,14 @@ const (
 	learnAgain = "again"
 )
 
+// The values of --sanitize.
+const (
+	sanitizeAuto = "auto"
+	sanitizeFull = "full"
+	sanitizeFast = "fast"
+	sanitizeOff  = "off"
+)
+
 // The values of --spill.
 const (
 	spillAuto = "auto"

@@ -134,10 +134,26 @@ func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner
 		return nil, planner.Options{}, err
 	}
 	a.matchProfile(g, r.options.Profile)
-	if r.plan == nil {
-		r.plan, err = a.loadPlan(ctx, g, r.options)
+	kept := r.plan != nil
+	if !kept {
+		if r.plan, err = a.loadPlan(ctx, g, r.options); err != nil {
+			return nil, r.options, err
+		}
+	}
+	if machine := r.options.Machine; kept || a.flags.plan != "" && (r.options.Profile != nil || machine != nil && machine.Name != r.plan.Machine) {
+		err = predictAgain(g, r.plan, r.options, a.flags.streams)
 	}
 	return r.plan, r.options, err
+}
+
+// predictAgain gives a plan that was made earlier the costs, the prediction and the bound of the durations that are known now.
+func predictAgain(g *dag.Graph, plan *planner.Plan, o planner.Options, streams int) error {
+	for _, b := range plan.Bodies {
+		if err := predictAgain(g.Nodes[b.Node].Control.Bodies[b.Body], b.Plan, o, streams); err != nil {
+			return err
+		}
+	}
+	return planner.Predict(g, plan, o.Machine, o.Profile, max(streams, len(plan.Streams)))
 }
 
 // onGraph runs a command that needs one pipeline and no device: it checks the flags, loads the pipeline, and calls do.

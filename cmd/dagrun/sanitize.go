@@ -14,13 +14,6 @@ import (
 // mostChecked is the most threads of a replay that is checked by default, because checks make it about four times slower.
 const mostChecked = 1_000_000
 
-const (
-	sanitizeAuto = "auto"
-	sanitizeFull = "full"
-	sanitizeFast = "fast"
-	sanitizeOff  = "off"
-)
-
 func (a *app) sanitizeFlag(c *cobra.Command) {
 	c.Flags().StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (fast up to a million threads a replay)")
 }
