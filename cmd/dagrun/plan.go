@@ -124,7 +124,7 @@ type explanation struct {
 	Command      string         `json:"command"`       // plan --explain
 	Name         string         `json:"name"`          // the pipeline
 	Dependencies []explained    `json:"dependencies"`  // how each is enforced
-	Costs        []nodeCost     `json:"costs"`         // what each node was taken to take
+	Costs        []nodeCost     `json:"costs"`         // what each node was taken to take, those of bodies after their loop or branch
 	Access       []kernelAccess `json:"kernel_access"` // what kernels of modules read and write
 }
 
@@ -174,15 +174,16 @@ type nodeCost struct {
 	Passes *int64   `json:"passes,omitempty"`      // of a loop with a condition, if the time depends on them
 	From   string   `json:"passes_from,omitempty"` // learned, or most
 	text   string
+	depth  int // in how many loops and branches the node is
 }
 
-// nodeCosts lists the costs of a plan. The profile that it was made with may be nil.
+// nodeCosts lists the costs of a plan, those of the nodes of a body after the loop or branch that has it. The profile that it was made with may be nil.
 func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nodeCost {
 	list := make([]nodeCost, 0, len(plan.Costs))
-	for i, c := range plan.Costs {
-		cost := nodeCost{Node: g.Nodes[i].Name, US: c.US, Source: c.Source.String(), text: c.Source.String()}
+	plan.EachCost(g, func(n *dag.Node, c *planner.Cost, depth int) {
+		cost := nodeCost{Node: n.Name, US: c.US, Source: c.Source.String(), text: c.Source.String(), depth: depth}
 		if text := c.Passes.Text(); text != "" {
-			cost.Passes, cost.From, cost.text = &plan.Costs[i].Passes.Count, c.Passes.Source.String(), cost.text+", "+text
+			cost.Passes, cost.From, cost.text = &c.Passes.Count, c.Passes.Source.String(), cost.text+", "+text
 		}
 		if profile != nil && c.Source == planner.MeasuredCost {
 			if spread, ok := profile.Spreads[cost.Node]; ok {
@@ -190,7 +191,7 @@ func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nod
 			}
 		}
 		list = append(list, cost)
-	}
+	})
 	return list
 }
 
@@ -206,7 +207,7 @@ func (a *app) printCosts(costs []nodeCost) error {
 	}
 	table := newTable(append(columns, "cost from")...)
 	for _, c := range costs {
-		cells := []string{c.Node, fixed(c.US)}
+		cells := []string{strings.Repeat("  ", c.depth) + c.Node, fixed(c.US)}
 		if spread {
 			text := ""
 			if c.Spread != nil {

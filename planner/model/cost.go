@@ -46,15 +46,31 @@ func CostsOf(g *dag.Graph, m *Machine, p *Profile, durations []float64) []plan.C
 			source = plan.MeasuredCost
 		} else if node.HasCost {
 			source = plan.DeclaredCost
-		} else if !m.Unit && !hasFormula(node) {
+		} else if !m.Unit && !p.estimates(node) {
 			source = plan.UnknownCost
 		}
 		costs[i] = plan.Cost{US: durations[i], Source: source}
-		if source == plan.FormulaCost {
+		if source == plan.FormulaCost || source == plan.UnknownCost {
 			costs[i].Passes = p.passes(node)
 		}
 	}
 	return costs
+}
+
+// estimates reports whether there is a formula for a node, and for a loop or branch whether something is known of each node of its bodies.
+func (p *Profile) estimates(node *dag.Node) bool {
+	if node.Control == nil {
+		return hasFormula(node)
+	}
+	for _, body := range node.Control.Bodies {
+		for i := range body.Nodes {
+			inner := &body.Nodes[i]
+			if _, measured := p.of(inner); !measured && !inner.HasCost && !p.estimates(inner) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // of returns the measured duration of a node. The profile may be nil.

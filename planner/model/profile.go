@@ -179,7 +179,7 @@ func (p *Profile) Merge(later *Profile) *Profile {
 }
 
 // Match compares the profile's names with the graph's: unknown are names that no node has, sorted; missing are the ids
-// of nodes that are not in the profile and declare no cost, ascending.
+// of nodes that are not in the profile and declare no cost, ascending. Nodes of loops and branches have names too, but no ids.
 func (p *Profile) Match(g *dag.Graph) (unknown []string, missing []dag.NodeID) {
 	if p == nil || g.Check() != nil {
 		return nil, nil
@@ -187,11 +187,15 @@ func (p *Profile) Match(g *dag.Graph) (unknown []string, missing []dag.NodeID) {
 	names := make(map[string]struct{}, g.Len())
 	for i := range g.Nodes {
 		node := &g.Nodes[i]
-		names[node.Name] = struct{}{}
 		if _, ok := p.Nodes[node.Name]; !ok && !node.HasCost {
 			missing = append(missing, dag.NodeID(i))
 		}
 	}
+	g.EachGraph(func(inner *dag.Graph, _ []string) {
+		for i := range inner.Nodes {
+			names[inner.Nodes[i].Name] = struct{}{}
+		}
+	})
 	for name := range p.Nodes {
 		if _, ok := names[name]; !ok {
 			unknown = append(unknown, name)

@@ -41,34 +41,80 @@ type Cost struct {
 // mostNamed is the maximum number of nodes of unknown cost that are listed by name.
 const mostNamed = 5
 
-// CostText sums up where costs come from: "3 measured, 1 unknown: blur". It is empty without nodes.
-func CostText(g *dag.Graph, costs []Cost) string {
-	var count [4]int
-	var unknown []string
-	for i := range costs[:min(len(costs), g.Len())] {
-		source := costs[i].Source & 3
-		count[source]++
-		if source == UnknownCost && len(unknown) < mostNamed {
-			unknown = append(unknown, g.Nodes[i].Name)
-		}
+// costTally counts costs by their source.
+type costTally struct {
+	count   [4]int
+	unknown []string // the first nodes of unknown cost
+}
+
+func (t *costTally) add(n *dag.Node, source CostSource) {
+	source &= 3
+	t.count[source]++
+	if source == UnknownCost && len(t.unknown) < mostNamed {
+		t.unknown = append(t.unknown, n.Name)
 	}
+}
+
+func (t *costTally) text() string {
 	var parts []string
 	for _, p := range []struct {
 		source CostSource
 		text   string
 	}{{DeclaredCost, "declared"}, {MeasuredCost, "measured"}, {FormulaCost, "by formula"}, {UnknownCost, "unknown"}} {
-		if n := count[p.source]; n > 0 {
+		if n := t.count[p.source]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, p.text))
 		}
 	}
 	text := strings.Join(parts, ", ")
-	if len(unknown) > 0 {
-		text += ": " + words.Line(strings.Join(unknown, ", "))
-		if more := count[UnknownCost] - len(unknown); more > 0 {
+	if len(t.unknown) > 0 {
+		text += ": " + words.Line(strings.Join(t.unknown, ", "))
+		if more := t.count[UnknownCost] - len(t.unknown); more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 	}
 	return text
+}
+
+// CostText sums up where costs come from: "3 measured, 1 unknown: blur". It is empty without nodes.
+func CostText(g *dag.Graph, costs []Cost) string {
+	var tally costTally
+	for i := range costs[:min(len(costs), g.Len())] {
+		tally.add(&g.Nodes[i], costs[i].Source)
+	}
+	return tally.text()
+}
+
+// EachCost calls visit with each node of a plan and what it was assumed to take. The nodes of a body come after the loop or branch that has
+// them, and are one deeper.
+func (p *Plan) EachCost(g *dag.Graph, visit func(n *dag.Node, c *Cost, depth int)) {
+	if p == nil || g == nil || g.Pipeline == nil || visit == nil {
+		return
+	}
+	p.eachCost(g, 0, visit)
+}
+
+func (p *Plan) eachCost(g *dag.Graph, depth int, visit func(n *dag.Node, c *Cost, depth int)) {
+	next := 0
+	for i := range p.Costs[:min(len(p.Costs), g.Len())] {
+		visit(&g.Nodes[i], &p.Costs[i], depth)
+		for ; next < len(p.Bodies) && p.Bodies[next].Node <= dag.NodeID(i); next++ {
+			b := &p.Bodies[next]
+			if body := bodyOf(g, b.Node, b.Body); body != nil && b.Plan != nil {
+				b.Plan.eachCost(body, depth+1, visit)
+			}
+		}
+	}
+}
+
+// costText is CostText for all nodes. Loops and branches whose cost follows from those of their bodies are left out.
+func (p *Plan) costText(g *dag.Graph) string {
+	var tally costTally
+	p.EachCost(g, func(n *dag.Node, c *Cost, _ int) {
+		if n.Control == nil || c.Source == MeasuredCost || c.Source == DeclaredCost {
+			tally.add(n, c.Source)
+		}
+	})
+	return tally.text()
 }
 
 // aboveBound returns by how much a makespan exceeds a lower bound, as a fraction of the bound.

@@ -86,3 +86,36 @@ func TestWrongCostsAreRefused(t *testing.T) {
 	p.Costs = p.Costs[:1]
 	require.EqualError(t, p.EncodeJSON(&text, g), "malformed plan: costs for 1 nodes, but the graph has 4")
 }
+
+func TestNodesOfBodiesHaveCosts(t *testing.T) {
+	b := dag.New("loop")
+	b.Use(kernels.Library())
+	d := b.Device("d", dag.F32, 1024)
+	b.Repeat("loop", dag.Loop{Times: 3}, func() {
+		b.Task("unknown", b.InOut(d))
+		b.Kernel("spin", "spin", dag.Args{20.0})
+	})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		profile *planner.Profile
+		loop    plan.CostSource
+		text    string
+	}{
+		{nil, plan.UnknownCost, "costs: 1 by formula, 1 unknown: unknown"},
+		{&planner.Profile{Nodes: map[string]float64{"unknown": 7}}, plan.FormulaCost, "costs: 1 measured, 1 by formula"},
+		{&planner.Profile{Nodes: map[string]float64{"loop": 7}}, plan.MeasuredCost, "costs: 1 measured, 1 by formula, 1 unknown: unknown"},
+	} {
+		p, err := planner.New(t.Context(), g, planner.Options{Profile: c.profile})
+		require.NoError(t, err)
+		require.Equal(t, c.loop, p.Costs[0].Source)
+		var text strings.Builder
+		require.NoError(t, p.WriteText(&text, g, nil))
+		require.Contains(t, text.String(), c.text+"\n")
+		var names []string
+		p.EachCost(g, func(n *dag.Node, _ *plan.Cost, depth int) { names = append(names, strings.Repeat(" ", depth)+n.Name) })
+		require.Equal(t, []string{"loop", " unknown", " spin"}, names)
+		unknown, _ := c.profile.Match(g)
+		require.Empty(t, unknown, "names of nodes of bodies are known")
+	}
+}

@@ -129,7 +129,7 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 		}
 		out.WriteByte('\n')
 	}
-	if text := CostText(g, p.Costs); text != "" {
+	if text := p.costText(g); text != "" {
 		fmt.Fprintf(out, "costs: %s\n", text)
 	}
 	if text := p.passesText(g); text != "" {
