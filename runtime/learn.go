@@ -16,7 +16,8 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-// Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved.
+// Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved. A graph
+// with host functions needs a program that has them: Program.Learn.
 // Pass the profile that it returns to the planner: planner.Options{Profile: learned.Profile}.
 func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {
 	switch {
@@ -25,10 +26,8 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 	case platform == nil:
 		return nil, errors.New("learning needs a platform to run on")
 	}
+	o = o.orDefault(platform)
 	o.Plan.Profile = MergeProfiles(o.Known, o.Plan.Profile)
-	if o.Plan.Machine == nil {
-		o.Plan.Machine = MachineOf(platform)
-	}
 	plan, err := planner.New(ctx, g, o.Plan)
 	if err != nil {
 		return nil, err
@@ -53,9 +52,7 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	if err := p.checkReplays(ctx, "learn from", o.Replays, 1); err != nil {
 		return nil, err
 	}
-	if len(o.Modes) == 0 {
-		o.Modes = []Mode{Captured, Streams}
-	}
+	o = o.orDefault(p.platform)
 	for _, m := range o.Modes {
 		if m != Streams && m != Captured {
 			return nil, fmt.Errorf("learn with mode %s: only streams and graph can be chosen from", m)
@@ -63,9 +60,6 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	}
 	if err := o.checkNumbers(); err != nil {
 		return nil, err
-	}
-	if o.Plan.Machine == nil {
-		o.Plan.Machine = MachineOf(p.platform)
 	}
 	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads), p.overlap}, left: o.Replays + o.Extra, began: time.Now()}
 	l.known = MergeProfiles(o.Known, o.Plan.Profile)

@@ -185,7 +185,7 @@ func (r *Recalled) CorrectBodies(ctx context.Context, p *Program, eachUS float64
 			inner[n.Name] = print
 		}
 	})
-	factor, err := innerFactor(r.graph, p.way(), o.Plan.Machine, profile, inner, eachUS)
+	factor, err := innerFactor(r.graph, p.way(), r.machine, profile, inner, eachUS)
 	if err != nil {
 		return err
 	}

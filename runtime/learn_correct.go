@@ -24,7 +24,7 @@ const (
 // replays of many ways and keeps the fastest, which is often one that was lucky; the replays after it tell. On devices with engines and
 // multiprocessors of their own it does nothing: there the durations of nodes are what was measured, and the model is at fault.
 func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o LearnOptions) error {
-	if r == nil || r.folder == nil || w == nil || w.Plan == nil || !(eachUS > 0) || o.Plan.Machine == nil || o.Plan.Machine.Cores == 0 {
+	if r == nil || r.folder == nil || w == nil || w.Plan == nil || !(eachUS > 0) || r.machine.Cores == 0 {
 		return nil
 	}
 	kept, err := r.folder.Durations(r.device)
@@ -50,7 +50,7 @@ func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o
 		for name, us := range learned.Nodes {
 			scaled.Nodes[name] = factor * us
 		}
-		t, err := predict(r.graph, w.way(), o.Plan.Machine, MergeProfiles(scaled, o.Plan.Profile))
+		t, err := predict(r.graph, w.way(), r.machine, MergeProfiles(scaled, o.Plan.Profile))
 		if err != nil {
 			return err
 		}

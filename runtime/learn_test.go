@@ -266,3 +266,47 @@ func TestPlansWiderThanTheQueuesAreTriedAsGraphsOnly(t *testing.T) {
 	require.Equal(t, map[runtime.Mode]int{runtime.Captured: free[runtime.Captured], runtime.Streams: 1}, widest(1))
 	require.Equal(t, map[runtime.Mode]int{runtime.Streams: free[runtime.Streams]}, widest(1, runtime.Streams), "where no graph is allowed, there is no other way")
 }
+
+func TestRecallTakesTheDefaultsOfLearn(t *testing.T) {
+	ctx := context.Background()
+	g := carrying(t)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	options := runtime.LearnOptions{Replays: 60, For: time.Hour}
+	learned, err := runtime.Learn(ctx, g, platform, options)
+	require.NoError(t, err)
+	folder := cache.Open(t.TempDir())
+	require.NoError(t, runtime.Recall(g, platform, folder, options, runtime.Arena).Keep(ctx, learned, false))
+	recalled := runtime.Recall(g, platform, folder, options, runtime.Arena)
+	require.Empty(t, recalled.Warnings)
+	require.NotNil(t, recalled.Known)
+	require.NotEmpty(t, recalled.Ways)
+	for _, o := range []runtime.LearnOptions{{Replays: 9, Threads: -1}, {Replays: 9, For: -time.Second}} {
+		_, err := runtime.Learn(ctx, g, platform, o)
+		require.ErrorContains(t, err, "less than 0")
+	}
+}
+
+func TestWhatWasLearnedUntilTheContextEndsIsReturned(t *testing.T) {
+	g := carrying(t)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	compared := 0
+	options := runtime.LearnOptions{Replays: 1_000_000, For: time.Hour, Thorough: true, Progress: func(stage string, _, _ int) {
+		if stage == runtime.StageLearn {
+			if compared++; compared == 12 { // the first six measure nodes
+				stop()
+			}
+		}
+	}}
+	learned, err := runtime.Learn(ctx, g, platform, options)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotNil(t, learned)
+	require.NotEmpty(t, learned.Ways)
+	require.Len(t, learned.Profile.Nodes, g.Len())
+	require.False(t, learned.Settled)
+}

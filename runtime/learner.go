@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -47,6 +48,17 @@ type LearnOptions struct {
 	Progress func(stage string, done, total int)
 }
 
+// orDefault plans for the platform and chooses from all modes, where the options do not say otherwise.
+func (o LearnOptions) orDefault(platform cudart.Platform) LearnOptions {
+	if len(o.Modes) == 0 {
+		o.Modes = []Mode{Captured, Streams}
+	}
+	if o.Plan.Machine == nil {
+		o.Plan.Machine = MachineOf(platform)
+	}
+	return o
+}
+
 // checkNumbers refuses numbers of replays and runs that cannot be, and ways without a plan.
 func (o *LearnOptions) checkNumbers() error {
 	const most = 1 << 40
@@ -57,6 +69,9 @@ func (o *LearnOptions) checkNumbers() error {
 		if n.value < 0 || n.value > most {
 			return fmt.Errorf("learn with %s = %d: the number must be 0 to %d", n.name, n.value, most)
 		}
+	}
+	if o.Threads < 0 || o.For < 0 {
+		return fmt.Errorf("learn with Threads = %d, For = %s: neither can be less than 0", o.Threads, o.For)
 	}
 	for k := range o.Ways {
 		if w := &o.Ways[k]; w.Plan == nil || w.Mode != Streams && w.Mode != Captured {

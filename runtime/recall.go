@@ -30,11 +30,12 @@ type Recalled struct {
 	// Warnings say which files of the cache were ignored, and why.
 	Warnings []string
 
-	graph  *dag.Graph
-	folder *cache.Folder
-	device string
-	key    string
-	prints []string
+	graph   *dag.Graph
+	folder  *cache.Folder
+	device  string
+	machine *planner.Machine
+	key     string
+	prints  []string
 }
 
 // Recall looks up what was learned. o are the options that the graph will be learned with, o.Replays being how many replays there will be,
@@ -45,7 +46,8 @@ func Recall(g *dag.Graph, platform cudart.Platform, folder *cache.Folder, o Lear
 		r.folder = nil
 		return r
 	}
-	r.key = choiceKey(r, o, memory)
+	o = o.orDefault(platform)
+	r.machine, r.key = o.Plan.Machine, choiceKey(r, o, memory)
 	durations, err := folder.Durations(r.device)
 	r.warn(err)
 	r.know(platform, durations, o.Replays)
