@@ -162,6 +162,7 @@ func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program,
 	if l.way == nil || compared || !l.way.Drifted(us) {
 		return
 	}
+	l.drifted = true
 	a.log.Info("replays take another time than when the plan was chosen; the next run compares plans again", "us", fmt.Sprintf("%.1f", us), "then_us", fmt.Sprintf("%.1f", l.way.Each.Median))
 	if err := l.recalled.Forget(); err != nil {
 		a.warn("%v", err)
@@ -176,6 +177,7 @@ type learnReport struct {
 	Replays  int         `json:"replays"`        // replays used for learning
 	Tried    int         `json:"tried"`          // ways to replay that were compared
 	Unquiet  string      `json:"unquiet,omitempty"`
+	Drifted  bool        `json:"drifted,omitempty"`
 	Ways     []wayReport `json:"ways"`
 }
 
@@ -214,7 +216,7 @@ func (l *learning) report() *learnReport {
 	if l == nil {
 		return nil
 	}
-	r := &learnReport{Ways: []wayReport{}}
+	r := &learnReport{Ways: []wayReport{}, Drifted: l.drifted}
 	if l.options.Known != nil {
 		r.Known = len(l.options.Known.Nodes)
 	}
@@ -243,13 +245,17 @@ func (r *learnReport) text() string {
 		return ""
 	}
 	best := func() string { return r.Ways[0].text() }
+	then := ""
+	if r.Drifted {
+		then = "; replays take another time than then, so the next run compares plans again"
+	}
 	switch {
 	case r.From == "cache" && r.Tried == 1:
-		return "learned earlier: " + best()
+		return "learned earlier: " + best() + then
 	case r.From == "replays" && r.Tried == 1:
 		return "learned: " + best()
 	case r.From == "cache":
-		return fmt.Sprintf("learned earlier: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay")
+		return fmt.Sprintf("learned earlier: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay") + then
 	case r.From == "replays":
 		text := fmt.Sprintf("learned: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay")
 		if r.Unquiet != "" {

@@ -153,3 +153,18 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	require.Equal(t, statusInternal, statusOf(err))
 	require.ErrorContains(t, err, "internal error, please report it: index out of range")
 }
+
+func TestLearnedText(t *testing.T) {
+	ways := []wayReport{{Strategy: "list", Streams: 2, Replay: "graph", Threads: 1}}
+	for want, r := range map[string]learnReport{
+		"learned earlier: list on 2 streams, as a graph":                                 {From: "cache", Tried: 1, Ways: ways},
+		"learned earlier: list on 2 streams, as a graph is the best of 3 ways to replay": {From: "cache", Tried: 3, Ways: ways},
+		"learned: list on 2 streams, as a graph is the best of 3 ways to replay":         {From: "replays", Tried: 3, Ways: ways},
+		"learned: how long 1 node takes, from 6 replays":                                 {Measured: 1, Replays: 6},
+		"learned earlier: how long 4 nodes take":                                         {Known: 4},
+		"learned earlier: list on 2 streams, as a graph is the best of 3 ways to replay; " +
+			"replays take another time than then, so the next run compares plans again": {From: "cache", Tried: 3, Ways: ways, Drifted: true},
+	} {
+		require.Equal(t, want, r.text())
+	}
+}
