@@ -29,7 +29,13 @@ func (a *app) cacheFlag(c *cobra.Command) {
 // a machine or a way to run for which learning is not meant.
 func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	f := a.flags
-	if own == nil || a.place.Ranks > 1 && (p.graph.HasControl() || !a.ranksLearn(p)) || f.learn == learnOff || f.plan != "" || f.machine != "" || own.alone || own.follow || a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff || f.inflight > 1 || f.replay == graphBuilt {
+	if own == nil || f.learn == learnOff {
+		return nil
+	}
+	if why := a.notLearned(p, own); why != "" {
+		if f.learning {
+			a.note("nothing is learned %s", why)
+		}
 		return nil
 	}
 	l := &learning{again: f.learn == learnAgain, onGPU: p.platform.Name() == "cuda", ranks: a.place.Ranks > 1, bodies: p.graph.HasControl()}
@@ -56,6 +62,32 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 		l.options.Runs, l.options.Seen = l.recalled.Runs, l.recalled.Seen
 	}
 	return l
+}
+
+// notLearned says because of what nothing is learned, such as "with --plan"; "" if something is.
+func (a *app) notLearned(p *prepared, own *runFlags) string {
+	f := a.flags
+	switch {
+	case f.plan != "":
+		return "with --plan"
+	case f.machine != "":
+		return "with --machine"
+	case own.alone:
+		return "with --node-by-node"
+	case own.follow:
+		return "with --debug-progress"
+	case a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff:
+		return "with --sanitize " + f.sanitize
+	case f.inflight > 1:
+		return "with --inflight"
+	case f.replay == graphBuilt:
+		return "with --graph=built"
+	case a.place.Ranks > 1 && p.graph.HasControl():
+		return "by several ranks where there are loops or branches"
+	case a.place.Ranks > 1 && !a.ranksLearn(p):
+		return fmt.Sprintf("by several ranks from fewer than %d replays", fewestTogether)
+	}
+	return ""
 }
 
 // machineOf is the model of a device to plan for: its measured figures, if they have been kept and learning is not off.
@@ -103,7 +135,11 @@ func (l *learning) within(warmup, iterations int, warming bool) bool {
 // learn uses replays of a program, and keeps what they show. It returns how many it used.
 func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program) (int, error) {
 	if err := program.CanLearn(); err != nil {
-		a.log.Info("nothing is learned", "because", err.Error())
+		if a.flags.learning {
+			a.note("nothing is learned: %v", err)
+		} else {
+			a.log.Info("nothing is learned", "because", err.Error())
+		}
 		return 0, nil
 	}
 	a.running = program.Running
