@@ -34,20 +34,6 @@ func (a *app) simulatedLinks() (*host.Links, error) {
 		Between: func(from, to int32) []int32 { return buses.Between(from, to, nil) }}, nil
 }
 
-// spreadUnseen spreads a graph for a command that opens no device.
-func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
-	if a.flags.plan != "" {
-		return a.spreadAsPlanned(ctx, g)
-	}
-	options, err := a.planOptions(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	g, err = a.spreadOver(ctx, g, &options, assumedDevices)
-	a.unseenCap = options.MemoryCap
-	return g, err
-}
-
 // spreadOver spreads a graph that says so over the devices that there are, or that it asks for.
 func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Options, available int) (*dag.Graph, error) {
 	if a.flags.plan != "" {

@@ -26,6 +26,40 @@ func (a *app) recallFlags(c *cobra.Command) {
 	a.cacheFlag(c)
 }
 
+// spreadUnseen spreads a graph for a command that opens no device.
+func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
+	if a.flags.plan != "" {
+		return a.spreadAsPlanned(ctx, g)
+	}
+	if f := a.flags; f.learn == learnAuto && !f.machineSaid && (g.Devices > 1 || g.Devices == dag.AllDevices || f.memoryCap != "") {
+		return a.spreadAsRuns(ctx, g)
+	}
+	options, err := a.planOptions(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	g, err = a.spreadOver(ctx, g, &options, assumedDevices)
+	a.unseenCap = options.MemoryCap
+	return g, err
+}
+
+// spreadAsRuns spreads a graph over the devices that are there, as runs do, so that what they learned is found.
+func (a *app) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Graph, err error) {
+	platform, err := a.openPlatform(a.devicesFor(g), usualQueues)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, platform) }()
+	a.flags.machine = ""
+	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
+	if err != nil {
+		return nil, err
+	}
+	spread, err = a.spreadOver(ctx, g, &options, len(platform.Devices()))
+	a.unseenCap, a.memoryInfo = options.MemoryCap, nil
+	return spread, err
+}
+
 // replaysOfRuns is for how many replays the plan is taken that earlier runs found best.
 const replaysOfRuns = 100
 

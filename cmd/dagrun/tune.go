@@ -109,7 +109,7 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 	}
 	a.flags.params = points[report.Best]
 	report.BestLine = "dagrun " + shellQuoted(name)
-	for _, arg := range a.flags.planned("auto", a.limit()) {
+	for _, arg := range a.flags.planned(a.flags.strategy, a.limit()) {
 		if arg != "" {
 			report.BestLine += " " + shellQuoted(arg)
 		}
