@@ -37,7 +37,11 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 	if o.Arrive <= 0 {
 		o.Arrive = defaultArrive
 	}
-	if host := hostOf(o.Place.Rendezvous); o.Secret == "" && !isLoopback(host) {
+	if len(o.Place.ports()) == 0 {
+		return nil, nil, fmt.Errorf("the ranks cannot meet at %q: want HOST:PORT", o.Place.Rendezvous)
+	}
+	at := meetingAt(ctx, o.Place.Rendezvous, o.Secret)
+	if ctx.Err() == nil && o.Secret == "" && at.loopback == "" {
 		return nil, nil, fmt.Errorf("the ranks meet at %s, which other machines can reach: set DAGRUN_SECRET to the same text on all ranks", o.Place.Rendezvous)
 	}
 	w = &World{place: o.Place, timeout: o.Timeout, text: o.Text, failed: make(chan struct{}), left: make(chan struct{}), told: make(chan struct{}), answers: make(chan frame, 16)}
@@ -53,31 +57,29 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 			w = nil
 		}
 	}()
-	address, reaching := "", ctx
+	var addresses []string
+	for _, port := range o.Place.ports() {
+		addresses = append(addresses, net.JoinHostPort(at.host, port))
+	}
+	reaching := ctx
 	if o.Place.Rank == 0 {
-		listener, err := listen(o.Place, o.Secret)
+		listener, own, err := at.listen(o.Place.ports())
 		if err != nil {
-			return w, nil, err
+			return w, nil, fmt.Errorf("rank 0 cannot serve the other ranks at %s: %w", o.Place.Rendezvous, err)
 		}
 		w.server = newStore(listener, &o)
-		_, port, _ := net.SplitHostPort(listener.Addr().String())
-		address, reaching = net.JoinHostPort("127.0.0.1", port), context.WithoutCancel(ctx) // its own store is there at once
+		addresses, reaching = []string{own}, context.WithoutCancel(ctx) // its own store is there at once
 	}
 	deadline := time.Now().Add(o.Arrive)
-	if err := w.reach(reaching, o, address, deadline); err != nil {
+	if err := w.reach(reaching, o, addresses, deadline); err != nil {
 		return w, nil, err
 	}
 	member := Member{Rank: o.Place.Rank, Pid: os.Getpid(), Device: o.Device}
 	member.Host, _ = os.Hostname()
 	var listener net.Listener
 	if o.Mesh {
-		if listener, err = net.Listen("tcp", net.JoinHostPort(w.meshHost(), "0")); err != nil {
+		if listener, member.Listen, err = at.listenForRanks(hostOf(w.store.conn.LocalAddr().String())); err != nil {
 			return w, nil, err
-		}
-		member.Listen = listener.Addr().String()
-		if host := hostOf(o.Place.Rendezvous); o.Place.Rank == 0 && !isLoopback(host) {
-			_, port, _ := net.SplitHostPort(member.Listen)
-			member.Listen = net.JoinHostPort(host, port)
 		}
 		defer listener.Close()
 	}
@@ -104,69 +106,91 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 	return w, f.Decision, nil
 }
 
-// meshHost is where this rank listens for others: the address from which it reaches the store.
-func (w *World) meshHost() string {
-	if w.place.Rank == 0 && !isLoopback(hostOf(w.place.Rendezvous)) {
-		return ""
-	}
-	return hostOf(w.store.conn.LocalAddr().String())
-}
-
 // reach connects to the store, which may not be there yet.
-func (w *World) reach(ctx context.Context, o JoinOptions, address string, deadline time.Time) error {
-	addresses := []string{address}
-	if address == "" {
-		host, port, err := net.SplitHostPort(o.Place.Rendezvous)
-		if err != nil {
-			return fmt.Errorf("--rendezvous %q: want HOST:PORT", o.Place.Rendezvous)
-		}
-		addresses = nil
-		for _, p := range ports(o.Place, port) {
-			addresses = append(addresses, net.JoinHostPort(host, p))
-		}
+func (w *World) reach(ctx context.Context, o JoinOptions, addresses []string, deadline time.Time) error {
+	looking, found := context.WithDeadline(ctx, deadline)
+	defer found()
+	links, failures := make(chan *link), make(chan error)
+	for _, address := range addresses { // all at once: a process that owns one of the ports may keep us waiting
+		go o.look(looking, address, links, failures)
 	}
 	var last error
-	timedOut := false
-	for attempt := 0; time.Now().Before(deadline) && !timedOut; attempt++ {
-		if timedOut = errors.Is(ctx.Err(), context.DeadlineExceeded); timedOut {
-			break
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, "tcp", addresses[attempt%len(addresses)])
-		if err == nil {
-			w.store = &link{conn: conn}
-			err = w.store.answer(o.Secret, "store", o.Place.Rank)
-			if err == nil {
-				return nil
-			}
-			conn.Close()
-			w.store = nil
+	for {
+		select {
+		case w.store = <-links:
+			return nil
+		case err := <-failures:
 			if errors.Is(err, errSecret) && !o.Place.Derived {
 				return fmt.Errorf("rank 0 at %s does not let rank %d in: %w", o.Place.Rendezvous, o.Place.Rank, err)
 			}
-		}
-		if !errors.Is(last, errSecret) { // another port may refuse the connection because nobody is there
-			last = err
-		}
-		if attempt%len(addresses) == len(addresses)-1 {
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
+			if !errors.Is(last, errSecret) { // another port may refuse the connection because nobody is there
+				last = err
 			}
+			continue
+		case <-looking.Done():
 		}
+		break
+	}
+	timedOut := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if ctx.Err() != nil && !timedOut {
+		return context.Cause(ctx)
 	}
 	within := o.Arrive
 	if timedOut {
 		within = o.Timeout
 	}
 	e := w.blames(0, "could not be reached at %s within %s", o.Place.Rendezvous, seconds(within))
-	if last != nil {
+	switch {
+	case errors.Is(last, errSecret):
+		e.What += ": who listens there has another DAGRUN_SECRET" + o.Place.orJob()
+	case last != nil:
 		e.What += ": " + last.Error()
 	}
 	e.TimedOut = timedOut
 	return e
+}
+
+// look tries one address until the store answers there, and tells of each failure.
+func (o *JoinOptions) look(ctx context.Context, address string, found chan<- *link, failures chan<- error) {
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			l := &link{conn: conn}
+			if err = l.answer(o.key(), "store", o.Place.Rank); err == nil {
+				select {
+				case found <- l:
+				case <-ctx.Done():
+					conn.Close()
+				}
+				return
+			}
+			conn.Close()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		select {
+		case failures <- err:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookPause):
+		}
+	}
+}
+
+// lookPause is how long a rank rests before it tries an address again.
+const lookPause = 100 * time.Millisecond
+
+// key is what the ranks prove to each other that they know: the secret, and the job if its ports may overlap with those of another one.
+func (o *JoinOptions) key() string {
+	if o.Place.Job == "" {
+		return o.Secret
+	}
+	return prove(o.Secret, "job", o.Place.Job)
 }
 
 // listen hands out what the store says, until the connection ends.
@@ -338,7 +362,7 @@ func (w *World) linger() {
 
 func newStore(listener net.Listener, o *JoinOptions) *store {
 	n := o.Place.Ranks
-	s := &store{listener: listener, secret: o.Secret, place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check, session: nonce(),
+	s := &store{listener: listener, secret: o.key(), place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check, session: nonce(),
 		links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
 		done: make([]bool, n), heard: make([]bool, n), over: make(chan struct{}), quiet: make(chan struct{}), states: make(chan statedState, n)}
 	go s.unknown.serve(listener, s.serve)

@@ -3,8 +3,10 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -17,6 +19,8 @@ type Place struct {
 	Launcher               string // who says so, for messages
 	// Derived says that another process owns the port of Rendezvous: the store takes one of the ports after it.
 	Derived bool
+	// Job tells the ranks of jobs apart whose ports may overlap; "": the port is this job's own.
+	Job string
 }
 
 // MaxRanks is how many ranks can run one file.
@@ -28,9 +32,6 @@ type Flags struct {
 	Rendezvous  string
 }
 
-// defaultPort is where the ranks meet if only a host is known.
-const defaultPort = "29400"
-
 // Find returns this process's place among the ranks: that of the flags, or else of the first launcher that getenv knows. Without one, the
 // process is alone: {0, 1}.
 func Find(flags Flags, getenv func(string) string) (Place, error) {
@@ -38,26 +39,39 @@ func Find(flags Flags, getenv func(string) string) (Place, error) {
 		getenv = os.Getenv
 	}
 	e := environment{getenv: getenv}
-	if flags.Rank >= 0 || flags.Ranks >= 0 {
-		if flags.Rank < 0 || flags.Ranks < 0 {
-			return Place{}, errors.New("--rank and --ranks belong together: which rank is this, and how many are there?")
-		}
-		return Place{Rank: flags.Rank, Ranks: flags.Ranks, Rendezvous: flags.Rendezvous, LocalRank: e.number("LOCAL_RANK", 0), Launcher: "--rank and --ranks"}.checked()
+	p := Place{Rank: flags.Rank, Ranks: flags.Ranks, LocalRank: e.number("DAGRUN_LOCAL_RANK", e.number("LOCAL_RANK", 0)), Launcher: "--rank and --ranks"}
+	switch byHand := flags.Rank >= 0 || flags.Ranks >= 0; {
+	case byHand && (flags.Rank < 0 || flags.Ranks < 0):
+		return Place{}, errors.New("--rank and --ranks belong together: which rank is this, and how many are there?")
+	case !byHand:
+		e.err = nil // the variables of a launcher that is not there mean nothing
+		p = e.place()
 	}
-	p, err := e.place()
-	if err != nil {
-		return Place{}, err
+	if e.err != nil {
+		return Place{}, e.err
 	}
-	if flags.Rendezvous != "" {
-		p.Rendezvous, p.Derived = flags.Rendezvous, false
+	if at := cmp.Or(flags.Rendezvous, getenv("DAGRUN_RENDEZVOUS")); at != "" {
+		p.Rendezvous, p.Derived, p.Job = at, false, ""
 	}
-	if p.Ranks <= 1 && p.Launcher == "" {
-		if flags.Rendezvous != "" {
-			return Place{}, errors.New("--rendezvous needs --rank and --ranks, or a launcher that says which rank this is")
-		}
-		return Place{Ranks: 1}, nil
+	if p.Launcher == "" {
+		return alone(flags, getenv)
 	}
 	return p.checked()
+}
+
+// alone is the place of a process that no launcher has started. It refuses what only one of several ranks is told.
+func alone(flags Flags, getenv func(string) string) (Place, error) {
+	switch {
+	case flags.Rendezvous != "":
+		return Place{}, errors.New("--rendezvous needs --rank and --ranks, or a launcher that says which rank this is")
+	case getenv("DAGRUN_RANK") != "":
+		return Place{}, errors.New("DAGRUN_RANK is set and DAGRUN_RANKS is not: set it to how many ranks there are")
+	case getenv("DAGRUN_RANKS") != "" && getenv("DAGRUN_RANKS") != "1":
+		return Place{}, errors.New("DAGRUN_RANKS is set, but nothing says which of them this is: set DAGRUN_RANK, or make the Kubernetes job indexed (completionMode: Indexed)")
+	case getenv("DAGRUN_RENDEZVOUS") != "":
+		return Place{}, errors.New("DAGRUN_RENDEZVOUS is set and DAGRUN_RANKS is not: set it to how many ranks there are")
+	}
+	return Place{Ranks: 1}, nil
 }
 
 // checked refuses places that cannot be.
@@ -71,10 +85,14 @@ func (p Place) checked() (Place, error) {
 		return p, fmt.Errorf("%s: local rank %d is not one of 0 to %d", p.Launcher, p.LocalRank, p.Ranks-1)
 	case p.Ranks > 1 && p.Rendezvous == "":
 		return p, fmt.Errorf("%s: %d ranks need a place to meet: add --rendezvous HOST:PORT, with the host of rank 0", p.Launcher, p.Ranks)
+	case p.Ranks == 1 || p.Rendezvous == "":
+		return p, nil
 	}
-	if p.Rendezvous != "" && !strings.Contains(p.Rendezvous, ":") {
-		p.Rendezvous += ":" + defaultPort
+	at, err := withPort(p.Rendezvous)
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", p.Launcher, err)
 	}
+	p.Rendezvous = at
 	return p, nil
 }
 
@@ -97,19 +115,19 @@ func (e *environment) number(name string, otherwise int) int {
 }
 
 // place knows dagrun launch, torchrun, Slurm, Open MPI and Kubernetes.
-func (e *environment) place() (Place, error) {
+func (e *environment) place() Place {
 	var p Place
 	switch {
 	case e.getenv("DAGRUN_RANK") != "" && e.getenv("DAGRUN_RANKS") != "":
 		p = Place{Rank: e.number("DAGRUN_RANK", 0), Ranks: e.number("DAGRUN_RANKS", 1), LocalRank: e.number("DAGRUN_LOCAL_RANK", 0), Rendezvous: e.getenv("DAGRUN_RENDEZVOUS"), Launcher: "DAGRUN_RANK and DAGRUN_RANKS"}
 	case e.getenv("RANK") != "" && e.getenv("WORLD_SIZE") != "" && e.getenv("MASTER_ADDR") != "":
 		p = Place{Rank: e.number("RANK", 0), Ranks: e.number("WORLD_SIZE", 1), LocalRank: e.number("LOCAL_RANK", 0), Derived: true, Launcher: "torchrun"}
-		p.Rendezvous = joined(e.getenv("MASTER_ADDR"), e.getenv("MASTER_PORT"))
+		p.Rendezvous, p.Job = joined(e.getenv("MASTER_ADDR"), e.getenv("MASTER_PORT")), "torchrun "+e.getenv("MASTER_PORT")
 	case e.getenv("OMPI_COMM_WORLD_SIZE") != "":
 		p = Place{Rank: e.number("OMPI_COMM_WORLD_RANK", 0), Ranks: e.number("OMPI_COMM_WORLD_SIZE", 1), LocalRank: e.number("OMPI_COMM_WORLD_LOCAL_RANK", 0), Launcher: "Open MPI"}
 		if e.number("OMPI_COMM_WORLD_LOCAL_SIZE", 0) == p.Ranks { // all on this host
-			p.Rendezvous = joined("127.0.0.1", jobPort(e.getenv("PMIX_NAMESPACE")+e.getenv("OMPI_MCA_ess_base_jobid")))
-			p.Derived = true
+			p.Job = "Open MPI " + e.getenv("PMIX_NAMESPACE") + e.getenv("OMPI_MCA_ess_base_jobid")
+			p.Rendezvous, p.Derived = joined("127.0.0.1", jobPort(p.Job)), true
 		}
 	case e.getenv("SLURM_STEP_ID") != "" && e.getenv("SLURM_PROCID") != "":
 		p = Place{Rank: e.number("SLURM_PROCID", 0), Ranks: e.number("SLURM_STEP_NUM_TASKS", e.number("SLURM_NTASKS", 1)), LocalRank: e.number("SLURM_LOCALID", 0), Launcher: "Slurm"}
@@ -118,19 +136,45 @@ func (e *environment) place() (Place, error) {
 			host = "127.0.0.1"
 		}
 		if host != "" {
-			p.Rendezvous, p.Derived = joined(host, jobPort(e.getenv("SLURM_JOB_ID")+"."+e.getenv("SLURM_STEP_ID"))), true
+			p.Job = "Slurm " + e.getenv("SLURM_JOB_ID") + "." + e.getenv("SLURM_STEP_ID")
+			p.Rendezvous, p.Derived = joined(host, jobPort(p.Job)), true
 		}
 	case e.getenv("JOB_COMPLETION_INDEX") != "" && e.getenv("DAGRUN_RANKS") != "":
 		p = Place{Rank: e.number("JOB_COMPLETION_INDEX", 0), Ranks: e.number("DAGRUN_RANKS", 1), Rendezvous: e.getenv("DAGRUN_RENDEZVOUS"), Launcher: "Kubernetes"}
 	}
-	return p, e.err
+	return p
 }
 
-func joined(host, port string) string {
-	if port == "" {
-		port = defaultPort
+// derivedPorts is how many ports after the first are tried where another process may own it.
+const derivedPorts = 8
+
+// ports lists the ports that the store may have: the one of the rendezvous, or those after it if another process owns it.
+func (p Place) ports() []string {
+	_, port, err := net.SplitHostPort(p.Rendezvous)
+	if err != nil {
+		return nil
 	}
-	return host + ":" + port
+	first, err := strconv.Atoi(port)
+	if err != nil || !p.Derived {
+		return []string{port}
+	}
+	step := 1
+	if first+derivedPorts > mostPort {
+		step = -1
+	}
+	var list []string
+	for k := range derivedPorts {
+		list = append(list, strconv.Itoa(first+step*(1+k)))
+	}
+	return list
+}
+
+// orJob is why else a process may fail to prove the secret.
+func (p Place) orJob() string {
+	if p.Job == "" {
+		return ""
+	}
+	return ", or belongs to another job"
 }
 
 // jobPort is a port that all ranks of a job find without talking, another one for most other jobs.
@@ -142,14 +186,18 @@ func jobPort(job string) string {
 	return strconv.Itoa(20000 + int(h%12000))
 }
 
-// firstHost is the first host of a Slurm list such as gpu[07-09,12],login1.
+// firstHost is the first host of a Slurm list such as gpu[07-09,12],login1 or rack[1-2]n[01-16].
 func firstHost(list string) string {
-	open := strings.IndexAny(list, "[,")
-	if open < 0 || list[open] == ',' {
-		return strings.SplitN(list, ",", 2)[0]
+	var host strings.Builder
+	for list != "" && list[0] != ',' {
+		if list[0] != '[' {
+			host.WriteByte(list[0])
+			list = list[1:]
+			continue
+		}
+		inside, rest, _ := strings.Cut(list[1:], "]")
+		host.WriteString(inside[:len(inside)-len(strings.TrimLeft(inside, "0123456789"))])
+		list = rest
 	}
-	inside, rest, _ := strings.Cut(list[open+1:], "]")
-	number := inside[:len(inside)-len(strings.TrimLeft(inside, "0123456789"))]
-	suffix, _, _ := strings.Cut(rest, ",")
-	return list[:open] + number + suffix
+	return host.String()
 }

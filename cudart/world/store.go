@@ -10,15 +10,12 @@ import (
 	"time"
 )
 
-// derivedPorts is how many ports after the first are tried where another process may own it.
-const derivedPorts = 8
-
 func (s *store) serve(l *link) {
 	rank, err := l.challenge(s.secret, "store")
 	s.unknown.leave(l.conn)
 	if errors.Is(err, errSecret) {
 		s.mu.Lock()
-		s.refused = fmt.Sprintf("a process at %s that says it is rank %d has another DAGRUN_SECRET", hostOf(l.conn.RemoteAddr().String()), rank)
+		s.refused = fmt.Sprintf("a process at %s that says it is rank %d has another DAGRUN_SECRET%s", hostOf(l.conn.RemoteAddr().String()), rank, s.place.orJob())
 		s.mu.Unlock()
 	}
 	if err == nil && (rank < 0 || rank >= s.place.Ranks) {
@@ -359,56 +356,6 @@ func (s *store) close() {
 			l.conn.Close()
 		}
 	}
-}
-
-// listen opens the store's port, or one of those after it. Without a secret only this machine can reach it.
-func listen(p Place, secret string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(p.Rendezvous)
-	if err != nil {
-		return nil, fmt.Errorf("--rendezvous %q: want HOST:PORT", p.Rendezvous)
-	}
-	if secret == "" || isLoopback(host) {
-		host = "127.0.0.1"
-	} else {
-		host = ""
-	}
-	var first error
-	for _, candidate := range ports(p, port) {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, candidate))
-		if err == nil {
-			return l, nil
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return nil, fmt.Errorf("rank 0 cannot serve the other ranks at %s: %w", p.Rendezvous, first)
-}
-
-// ports lists the ports that the store may have.
-func ports(p Place, port string) []string {
-	first, err := strconv.Atoi(port)
-	if err != nil || !p.Derived {
-		return []string{port}
-	}
-	var list []string
-	for k := range derivedPorts {
-		list = append(list, strconv.Itoa(first+1+k))
-	}
-	return list
-}
-
-func isLoopback(host string) bool {
-	addresses, err := net.LookupIP(host)
-	if err != nil || len(addresses) == 0 {
-		return false
-	}
-	for _, a := range addresses {
-		if !a.IsLoopback() {
-			return false
-		}
-	}
-	return true
 }
 
 // stuck ends all ranks because one gave up waiting after a time, with the rank that the others wait for as the cause.

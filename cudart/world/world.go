@@ -5,7 +5,6 @@ package world
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -119,13 +118,4 @@ func (w *World) note(rank int32, err error) {
 	case <-after(silence):
 		w.Fail(w.blames(int(rank), "has lost its connection to rank %d", w.place.Rank))
 	}
-}
-
-// hostOf is the host part of an address.
-func hostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return address
-	}
-	return host
 }
