@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,7 @@ type app struct {
 	reread         func(rank int) (*dag.Graph, error)   // the pipeline of another rank
 	family         func(ranks int) (*dag.Family, error) // those of all ranks
 	answered       bool                                 // a JSON document has been written
+	patience       atomic.Int64                         // how many nanoseconds the command has to end once it is interrupted
 }
 
 // recalled is what a command plans with.

@@ -24,8 +24,9 @@ import (
 // grace is how long submitted work may take to finish after the command was asked to stop.
 const grace = 2 * time.Second
 
-// interrupted makes a context that Ctrl-C and SIGTERM cancel. A second signal ends the process at once. After a first signal this holds
-// until the process ends: the default action for a signal would end it without the exit status of an interruption.
+// interrupted makes a context that Ctrl-C and SIGTERM cancel. A second signal of the same kind ends the process at once: a rank gets both
+// kinds where a terminal sends the one to all processes and its launcher passes it on as the other. After a first signal this holds until
+// the process ends: the default action for a signal would end it without the exit status of an interruption.
 func (a *app) interrupted(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
@@ -33,27 +34,34 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 	done := make(chan struct{})
 	var received atomic.Bool
 	go func() {
+		seen := map[os.Signal]bool{}
 		select {
-		case <-signals:
+		case s := <-signals:
+			seen[s] = true
 		case <-done:
 			select {
-			case <-signals:
+			case s := <-signals:
+				seen[s] = true
 			default:
 				return
 			}
 		}
 		received.Store(true)
 		cancel()
-		late, ended := time.NewTimer(grace), done
+		patience := time.Duration(a.patience.Load())
+		late, ended := time.NewTimer(patience), done
 		for {
 			select {
 			case <-ended:
 				ended = nil
 				late.Stop()
-			case <-signals:
-				a.die(statusInterrupted, "interrupted twice")
+			case s := <-signals:
+				if seen[s] {
+					a.die(statusInterrupted, "interrupted twice")
+				}
+				seen[s] = true
 			case <-late.C:
-				a.die(statusInterrupted, fmt.Sprintf("interrupted; %s did not finish within %s, %s", a.working(), grace, a.progress.where()))
+				a.die(statusInterrupted, fmt.Sprintf("interrupted; %s did not finish within %s, %s", a.working(), patience, a.progress.where()))
 			}
 		}
 	}()

@@ -16,10 +16,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,6 +38,9 @@ type launchFlags struct {
 
 // launchEnd is how long the other ranks may take to end after one has failed.
 const launchEnd = 10 * time.Second
+
+// launchGrace is how long ranks may take to end after they were asked to stop. They need a little longer than what they run.
+const launchGrace = grace + 2*time.Second
 
 func (a *app) launchCommand() *cobra.Command {
 	var own launchFlags
@@ -134,14 +139,18 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
+	a.patience.Store(int64(launchGrace + grace))
+	runtime.LockOSThread() // on Linux, ranks end when the thread does that has started them
+	defer runtime.UnlockOSThread()
 	here := own.ranks / own.nodes
 	ended := make(chan *launched, here)
 	var lines sync.Mutex
 	for local := range here {
 		l := &launched{rank: own.node*here + local}
 		child := exec.CommandContext(ctx, self, args...)
-		child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
-		child.WaitDelay = grace
+		child.Cancel = func() error { return child.Process.Signal(syscall.SIGTERM) }
+		child.WaitDelay = launchGrace
+		endWithLauncher(child)
 		child.Env = append(os.Environ(), "DAGRUN_RANK="+strconv.Itoa(l.rank), "DAGRUN_RANKS="+strconv.Itoa(own.ranks), "DAGRUN_LOCAL_RANK="+strconv.Itoa(local),
 			"DAGRUN_RENDEZVOUS="+rendezvous, "DAGRUN_SECRET="+secret)
 		if os.Getenv("NCCL_NVLS_ENABLE") == "" {
@@ -157,6 +166,9 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 		child.Stderr = complaints
 		if err := child.Start(); err != nil {
 			cancel()
+			for range local {
+				<-ended
+			}
 			return fmt.Errorf("rank %d does not start: %w", l.rank, err)
 		}
 		go func() {
@@ -166,7 +178,7 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 			ended <- l
 		}()
 	}
-	return a.launchEnded(ctx, cancel, ended, here, own.ranks)
+	return a.launchEnded(c.Context(), cancel, ended, here, own.ranks)
 }
 
 // launchEnded waits for all ranks, ends those that outlive a failure for too long, and says which failed first.
@@ -197,23 +209,22 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, ended 
 		}
 	}
 	switch {
-	case ctx.Err() != nil && first == nil:
-		return context.Cause(ctx)
+	case ctx.Err() != nil:
+		return &reported{statusInterrupted, a.tellLaunch(errors.New("interrupted; all ranks have ended"))}
 	case first != nil:
-		return &reported{worst, a.tellLaunch(first, ranks)}
+		return &reported{worst, a.tellLaunch(fmt.Errorf("rank %d of %d ended first: %w", first.rank, ranks, first.err))}
 	case worst != statusOK:
 		return &reported{status: worst}
 	}
 	return nil
 }
 
-// tellLaunch prints which rank failed first.
-func (a *app) tellLaunch(l *launched, ranks int) error {
-	err := fmt.Errorf("rank %d of %d ended first: %w", l.rank, ranks, l.err)
+// tellLaunch prints why the ranks have ended.
+func (a *app) tellLaunch(why error) error {
 	if a.flags.output != "json" {
-		a.printError(err)
+		a.printError(why)
 	}
-	return err
+	return why
 }
 
 // exitStatus is the exit status of a process; one that a signal ended counts as failed on the device.

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -470,4 +471,77 @@ func TestAnInterruptedRankEndsTheOthers(t *testing.T) {
 	all[1].ends(statusInterrupted, `rank 1 of 2: interrupted(; the device did not finish within 2s)?, (at|after) .*`)
 	all[0].ends(statusDevice, fmt.Sprintf(`rank 1 of 2 \(host %s\) (was interrupted|has ended before the others were finished)`, c.host()))
 	require.Empty(t, c.whole())
+}
+
+// childrenOf lists the processes that a process has started.
+func childrenOf(t *testing.T, parent int) []int {
+	entries, err := os.ReadDir("/proc")
+	require.NoError(t, err)
+	var list []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && slices.Contains(stat(pid), "of "+strconv.Itoa(parent)) {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// stat tells a process's state and parent, or nothing once it has ended.
+func stat(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(text), ") ")
+	f := strings.Fields(rest)
+	if err != nil || len(f) < 2 || f[0] == "Z" {
+		return nil
+	}
+	return []string{f[0], "of " + f[1]}
+}
+
+// selfAsLauncher is as selfAsCommand, for a command that starts itself: os.Executable would follow a symbolic link.
+func selfAsLauncher(t *testing.T) string {
+	test, err := os.Executable()
+	require.NoError(t, err)
+	folder, err := os.MkdirTemp(filepath.Dir(test), "launch") // hard links need the same file system
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	self := filepath.Join(folder, "dagrun")
+	require.NoError(t, os.Link(test, self))
+	return self
+}
+
+// A terminal sends Ctrl-C to launch and to all ranks; launch passes it on. Where launch is killed, its ranks end all the same.
+func TestSignalsToLaunchEndAllRanks(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(signal.String(), func(t *testing.T) {
+			c := newCrew(t, 3, strings.Replace(hangFile, "rank == 2", "rank == 9", 1))
+			p := &process{c: c, ended: make(chan struct{})}
+			p.cmd = exec.Command(selfAsLauncher(t), "launch", "-n", "3", "ranks.yaml", "--backend", "cpu", "-v", "--iterations", "1000000000", "--arrive", "10m")
+			p.cmd.Dir, p.cmd.Stderr = c.dir, p
+			p.cmd.Env = append(os.Environ(), cache.Variable+"="+cache.Off, "GORACE=atexit_sleep_ms=0", "NO_COLOR=1")
+			p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			require.NoError(t, p.cmd.Start())
+			go func() {
+				defer close(p.ended)
+				_ = p.cmd.Wait() // the status is looked at later
+			}()
+			c.waitFor("all replay", func() bool { return strings.Count(p.said(), "dagrun: ready: ") == 3 }, p)
+			ranks := childrenOf(t, p.cmd.Process.Pid)
+			require.Len(t, ranks, 3)
+			to := p.cmd.Process.Pid
+			if signal == syscall.SIGINT {
+				to = -to // as a terminal does
+			}
+			require.NoError(t, syscall.Kill(to, signal))
+			<-p.ended
+			for _, pid := range ranks {
+				c.waitFor("they have ended", func() bool { return stat(pid) == nil })
+			}
+			if signal == syscall.SIGINT {
+				require.Equal(t, statusInterrupted, p.cmd.ProcessState.ExitCode(), p.said())
+				require.Contains(t, p.said(), "\ndagrun: interrupted; all ranks have ended\n")
+				require.NotContains(t, p.said(), "interrupted twice")
+			}
+			require.Empty(t, c.whole())
+		})
+	}
 }

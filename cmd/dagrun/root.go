@@ -18,6 +18,7 @@ import (
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	a := &app{stdin: stdin, stdout: newSink(stdout), stderr: newSink(stderr), flags: &flags{}, self: os.Executable, sets: map[*cobra.Command]*flags{}, compilers: &kernels.Compilers{}}
+	a.patience.Store(int64(grace))
 	a.progress = newProgress(a.stderr)
 	a.log = slog.New(&logHandler{app: a})
 	return a
