@@ -524,6 +524,7 @@ func TestSignalsToLaunchEndAllRanks(t *testing.T) {
 				defer close(p.ended)
 				_ = p.cmd.Wait() // the status is looked at later
 			}()
+			t.Cleanup(p.kill)
 			c.waitFor("all replay", func() bool { return strings.Count(p.said(), "dagrun: ready: ") == 3 }, p)
 			ranks := childrenOf(t, p.cmd.Process.Pid)
 			require.Len(t, ranks, 3)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -231,11 +232,30 @@ func firstDifference(there, here []string) string {
 		case theirs != ours:
 			return fmt.Sprintf("node %d is %q, here %q", k, theirs, ours)
 		case does != did:
-			return fmt.Sprintf("node %d, %q, is %s, here %s", k, ours, does, did)
+			does, did = differingParts(does, did)
+			return fmt.Sprintf("node %d, %q, has %s, here %s", k, ours, does, did)
 		}
 	}
 	return "its buffers differ"
 }
+
+// differingParts leaves out what two descriptions of a node have in common, if each part of the one has its place in the other.
+func differingParts(there, here string) (theirs, ours string) {
+	a, b := strings.Split(there, partBreak), strings.Split(here, partBreak)
+	if len(a) != len(b) {
+		return there, here
+	}
+	var left, right []string
+	for k := range a {
+		if a[k] != b[k] {
+			left, right = append(left, a[k]), append(right, b[k])
+		}
+	}
+	return strings.Join(left, partBreak), strings.Join(right, partBreak)
+}
+
+// partBreak is between the parts of a node's description.
+const partBreak = ", "
 
 // barrier notes that a rank has reached a barrier. The last one opens it.
 func (s *store) barrier(rank int, name, text string) {

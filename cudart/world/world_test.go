@@ -176,7 +176,7 @@ func TestRanksThatDoNotFitAreNamed(t *testing.T) {
 			if o.Place.Rank == 2 {
 				o.Hash, o.Outline = "other", func() []string { return []string{"up\x00memcpy", "sum\x00op=max"} }
 			}
-		}, `) runs another pipeline: node 1, "sum", is op=max, here communication`},
+		}, `) runs another pipeline: node 1, "sum", has op=max, here communication`},
 		"one GPU for two": {func(o *JoinOptions) { o.Device = [...]string{"GPU-0", "GPU-1", "GPU-1"}[o.Place.Rank] },
 			`) uses the same GPU as rank 1 (GPU-1), but NCCL needs one for each rank: start fewer ranks, or add --backend cpu`},
 		"a pipeline that is refused": {func(o *JoinOptions) { o.Check = func() error { return errGarbage } }, ") refuses the pipeline: " + errGarbage.Error()},
@@ -207,4 +207,8 @@ func TestClocksOfOneMachineAreEqual(t *testing.T) {
 	require.Equal(t, []error{nil, nil, nil}, ended)
 	_, _, err := (&World{place: Place{Rank: 1}}).Clock(t.Context())
 	require.Equal(t, errNoWorld, err)
+}
+
+func TestADifferenceLeavesOutWhatIsEqual(t *testing.T) {
+	require.Equal(t, `node 1, "m", has n=8, a=3, here n=9, a=2`, firstDifference([]string{"up\x00memcpy", "m\x00map y = a*x, n=8, a=3, out x"}, []string{"up\x00memcpy", "m\x00map y = a*x, n=9, a=2, out x"}))
 }

@@ -105,6 +105,10 @@ func groupText(of dag.Among, ranks int32) string {
 	switch {
 	case of == dag.Among{First: 0, Count: ranks, Step: 1}:
 		return "all ranks"
+	case of.Count == 1:
+		return fmt.Sprintf("rank %d alone", of.First)
+	case of.Count == 2:
+		return fmt.Sprintf("ranks %d and %d", of.First, of.First+of.Step)
 	case of.Step == 1:
 		return fmt.Sprintf("ranks %d to %d", of.First, of.First+of.Count-1)
 	}
