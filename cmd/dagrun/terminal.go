@@ -46,7 +46,8 @@ func (a *app) chartWidth() int {
 	return 80
 }
 
-// colored reports whether s takes colours: a terminal, unless the flag or NO_COLOR says otherwise.
+// colored reports whether s takes colours: a terminal, unless the flag or NO_COLOR says otherwise. Under Open MPI's mpirun stdout always is
+// one, although what is written to it may go to a file.
 func (a *app) colored(s *sink) bool {
 	switch a.flags.color {
 	case "always":
@@ -54,7 +55,7 @@ func (a *app) colored(s *sink) bool {
 	case "never":
 		return false
 	}
-	return terminal(s) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return terminal(s) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && os.Getenv("OMPI_COMM_WORLD_SIZE") == ""
 }
 
 // paint wraps text in an SGR colour if s is colored.

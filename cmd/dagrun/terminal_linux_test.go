@@ -241,6 +241,7 @@ func TestColours(t *testing.T) {
 		"NO_COLOR":     {[]string{"NO_COLOR=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, ""},
 		"NO_COLOR=":    {[]string{"NO_COLOR="}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, "\x1b[32mok\x1b[0m"},
 		"a dumb one":   {[]string{"TERM=dumb"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, ""},
+		"mpirun":       {[]string{"OMPI_COMM_WORLD_SIZE=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, ""},
 		"--color":      {nil, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000", "--color", "never"}, statusOK, ""},
 		"both, always": {[]string{"NO_COLOR=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000", "--color", "always"}, statusOK, "\x1b[32mok\x1b[0m"},
 	} {
