@@ -4,6 +4,7 @@
 package spread
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -41,10 +42,19 @@ type choosing struct {
 	dirty []bool    // by unit: its home is not current
 	full  []bool    // by unit: it has contents
 	next  []int     // by unit: index of the next use
+	soon  []soon    // by unit: the next use, as nextUse found it last
 	last  []int32   // by unit: the last node that used it on the device
 	lock  []int32   // by unit: the last node that it must be there for
-	costs []float64 // by entry of the list that put looks at: what it costs to take that unit off; NaN: not known yet
+	costs []float64 // by entry of the list that put looks at: what it costs to take that unit off
 	list  []plan.Residency
+	seen  int // units that were looked at to make room
+}
+
+// soon is the next use of a unit.
+type soon struct {
+	at         int     // the position of the node; math.MaxInt: there is none, -1: not known yet
+	when       float64 // the time of the nodes before it
+	load, save float64 // what the copy back to the device is worth, and one to its home; 0: not needed
 }
 
 // choose runs the rule. It returns nil if the rule leaves too little memory for a node. The list is valid until the next run.
@@ -82,9 +92,9 @@ func (c *choosing) reset() {
 	c.live = emptied(c.live, devices)
 	c.base, c.turn, c.list = scratch.Zeroed(c.base, devices), scratch.Zeroed(c.turn, devices), c.list[:0]
 	c.dirty, c.full, c.next, c.last = scratch.Zeroed(c.dirty, n), scratch.Zeroed(c.full, n), scratch.Zeroed(c.next, n), scratch.Zeroed(c.last, n)
-	c.stay, c.lock = scratch.Sized(c.stay, n), scratch.Sized(c.lock, n)
+	c.stay, c.lock, c.soon, c.seen = scratch.Sized(c.stay, n), scratch.Sized(c.lock, n), scratch.Sized(c.soon, n), 0
 	for u := range n {
-		c.stay[u], c.lock[u] = -1, -1
+		c.stay[u], c.lock[u], c.soon[u] = -1, -1, soon{at: -1}
 	}
 }
 
@@ -177,7 +187,7 @@ func (c *choosing) foresee(i, j int32) bool {
 
 // writtenBetween reports whether a node after i and before j writes a unit.
 func (c *choosing) writtenBetween(u, i, j int32) bool {
-	if _, at := c.nextUse(u, i); at >= int(j) {
+	if c.nextUse(u, i).at >= int(j) {
 		return false
 	}
 	for _, at := range c.p.uses[u][c.next[u]:] {
@@ -193,29 +203,44 @@ func (c *choosing) writtenBetween(u, i, j int32) bool {
 	return false
 }
 
-// nextUse returns the first node after i that touches a unit, and what it does; nil if there is none.
-func (c *choosing) nextUse(u, i int32) (*touch, int) { return c.p.nextTouch(u, int(i)+1, &c.next[u]) }
+// nextUse returns the first node after i that touches a unit. The nodes that it is asked about come in order.
+func (c *choosing) nextUse(u, i int32) *soon {
+	s := &c.soon[u]
+	if s.at > int(i) {
+		return s
+	}
+	t, at := c.p.nextTouch(u, int(i)+1, &c.next[u])
+	if t == nil {
+		*s = soon{at: math.MaxInt}
+		return s
+	}
+	*s = soon{at: at, when: c.when[at]}
+	if t.all {
+		return s
+	}
+	unit := &c.p.units[u]
+	s.save = float64(unit.usedHi - unit.usedLo)
+	if c.r.bias != nil {
+		s.save *= c.r.bias[t.number]
+	}
+	if !t.copied {
+		s.load = s.save
+	}
+	return s
+}
 
 // worth is what it costs to take a unit off the device after node i: the bytes that are then copied, the less the later. arriving is a unit
 // that is not there yet, and whose contents a copy can bring to its home.
 func (c *choosing) worth(u, i int32, arriving bool) float64 {
-	t, at := c.nextUse(u, i)
-	if t == nil || t.all {
+	s := c.nextUse(u, i)
+	cost := s.load
+	if c.dirty[u] && !arriving {
+		cost += s.save
+	}
+	if cost == 0 {
 		return 0
 	}
-	unit := &c.p.units[u]
-	bytes := float64(unit.usedHi - unit.usedLo)
-	cost := 0.0
-	if !t.copied {
-		cost += bytes
-	}
-	if c.dirty[u] && !arriving {
-		cost += bytes
-	}
-	if c.r.bias != nil {
-		cost *= c.r.bias[t.number]
-	}
-	away := c.when[at] - c.when[i+1] + c.step
+	away := s.when - c.when[i+1] + c.step
 	if c.r.power%2 != 0 {
 		cost /= math.Sqrt(away)
 	}
@@ -229,59 +254,102 @@ func (c *choosing) worth(u, i int32, arriving bool) float64 {
 func (c *choosing) put(u, first, use int32, most float64) bool {
 	unit := &c.p.units[u]
 	list := c.live[unit.device]
-	base := c.base[unit.device]
-	best, bestCost, bestFrom, bestEnd := int64(-1), math.Inf(1), 0, 0
-	c.costs = scratch.Sized(c.costs, len(list))
-	for k := range c.costs {
-		c.costs[k] = math.NaN()
-	}
-	consider := func(at int64, from int) {
-		if at < base || at+unit.room > c.r.limit {
-			return
-		}
-		for from > 0 && list[from-1].hi > at {
-			from--
-		}
-		cost, end := 0.0, from
-		for ; end < len(list) && list[end].lo < at+unit.room; end++ {
-			if list[end].hi <= at {
-				from = end + 1
-				continue
-			}
-			if math.IsNaN(c.costs[end]) {
-				c.costs[end] = c.removal(list[end].unit, first, use)
-			}
-			if cost += c.costs[end]; cost > bestCost || math.IsInf(cost, 1) {
-				return
-			}
-		}
-		turn := c.turn[unit.device]
-		better := cost < bestCost
-		if cost == bestCost && c.r.around {
-			better = best < turn && at >= turn || (best < turn) == (at < turn) && at < best
-		} else if cost == bestCost {
-			better = at < best
-		}
-		if better {
-			best, bestCost, bestFrom, bestEnd = at, cost, from, end
-		}
-	}
-	consider(base, 0)
-	for k := range list {
-		consider(list[k].hi, k+1)
-		consider(list[k].lo-unit.room, k)
-	}
-	consider(c.r.limit-unit.room, len(list))
-	if best < 0 || bestCost > most {
+	s := spot{at: -1, cost: math.Inf(1)}
+	c.look(&s, unit, list, first, use)
+	if s.at < 0 || s.cost > most {
 		return false
 	}
-	for k := bestEnd - 1; k >= bestFrom; k-- {
-		if v := list[k].unit; list[k].hi > best && list[k].lo < best+unit.room {
+	for k := s.to - 1; k >= s.from; k-- {
+		if v := list[k].unit; list[k].hi > s.at && list[k].lo < s.at+unit.room {
 			c.leave(v, first-1)
 		}
 	}
-	c.arrive(u, first, best)
+	c.arrive(u, first, s.at)
 	return true
+}
+
+// spot is a place for a unit on a device, and what it costs to free it: the entries of the list of what is there that have to leave.
+type spot struct {
+	at       int64 // -1: none
+	cost     float64
+	from, to int
+}
+
+// What look looks at, at least, of a list that is longer.
+const (
+	lookedAtOnce = 1024
+	lookedAt     = 4096
+)
+
+// look finds the cheapest spot. In a long list, that is the cheapest of some thousand entries, from where the last unit was put on: the cheapest of
+// all is hardly better, and looking for it would take a time that grows with the square of the graph.
+func (c *choosing) look(s *spot, unit *unit, list []room, first, use int32) {
+	c.costs = scratch.Sized(c.costs, len(list))
+	if len(list) <= lookedAt {
+		c.lookWithin(s, unit, list, 0, len(list), first, use)
+		return
+	}
+	from, _ := slices.BinarySearchFunc(list, c.turn[unit.device], func(r room, at int64) int { return cmp.Compare(r.lo, at) })
+	for seen := 0; seen < len(list) && (s.at < 0 || s.cost > 0 && seen < lookedAt); {
+		if from == len(list) {
+			from = 0
+		}
+		to := min(from+lookedAtOnce, len(list))
+		c.lookWithin(s, unit, list, from, to, first, use)
+		seen, from = seen+to-from, to
+	}
+}
+
+// lookWithin considers the places before, between and after some entries.
+func (c *choosing) lookWithin(s *spot, unit *unit, list []room, from, to int, first, use int32) {
+	base, turn := c.base[unit.device], c.turn[unit.device]
+	if from > 0 {
+		base = list[from-1].hi
+	}
+	priced := from                         // the first entry whose cost is not known
+	consider := func(at int64, from int) { // from: the first entry that ends after at
+		if at < base || at+unit.room > c.r.limit {
+			return
+		}
+		cost, end := 0.0, from
+		for ; end < len(list) && list[end].lo < at+unit.room; end++ {
+			for ; priced <= end; priced++ {
+				c.costs[priced] = c.removal(list[priced].unit, first, use)
+			}
+			if cost += c.costs[end]; cost > s.cost || math.IsInf(cost, 1) {
+				return
+			}
+		}
+		better := cost < s.cost
+		if cost == s.cost && c.r.around {
+			better = s.at < turn && at >= turn || (s.at < turn) == (at < turn) && at < s.at
+		} else if cost == s.cost {
+			better = at < s.at
+		}
+		if better {
+			*s = spot{at, cost, from, end}
+		}
+	}
+	consider(base, from)
+	before := from // the first entry that ends after the place before entry k
+	for k := from; k < to; k++ {
+		consider(list[k].hi, k+1)
+		at := list[k].lo - unit.room
+		for before < k && list[before].hi <= at {
+			before++
+		}
+		if before == from || list[before-1].hi < at { // otherwise it has been considered
+			consider(at, before)
+		}
+	}
+	c.seen += priced - from
+	if to < len(list) {
+		return
+	}
+	for before < len(list) && list[before].hi <= c.r.limit-unit.room {
+		before++
+	}
+	consider(c.r.limit-unit.room, before)
 }
 
 // removal is what it costs to take a unit off the device to make room from node first on, for node use; +Inf: it is needed before, or soon.
@@ -289,10 +357,8 @@ func (c *choosing) removal(u, first, use int32) float64 {
 	if c.lock[u] >= first {
 		return math.Inf(1)
 	}
-	if use > first {
-		if t, next := c.nextUse(u, first); t != nil && next <= int(use) {
-			return math.Inf(1)
-		}
+	if use > first && c.nextUse(u, first).at <= int(use) {
+		return math.Inf(1)
 	}
 	return c.worth(u, first, false)
 }

@@ -246,10 +246,14 @@ func (s *spillSearch) staying(fraction float64) (stays []bool, some bool) {
 
 // try follows a way and keeps what it finds if that is among the best. It returns the estimate, +Inf if the rule found nothing.
 func (s *spillSearch) try(w way) float64 {
-	const least = 100 // what a try takes besides
+	const (
+		least       = 100 // what a try takes besides
+		seenPerStep = 200 // looking at one unit takes less than a visit of a node, and most of what is seen costs little
+	)
 	s.steps -= 2*len(s.times) + least
 	s.fits = false
 	list := s.chosen.choose(w.p, &w.rule, w.when)
+	s.steps -= s.chosen.seen / seenPerStep
 	if list == nil {
 		return math.Inf(1)
 	}
