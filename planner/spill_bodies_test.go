@@ -24,8 +24,9 @@ func TestSpilledNestsAgreeWithBruteForce(t *testing.T) {
 	}
 	for seed := range cases {
 		random := rand.New(rand.NewPCG(seed, 83))
-		g := drawNested(t, random, 1, 1+random.IntN(3))
-		s, limit := drawSpill(t, random, g, 1)
+		devices := 1 + random.IntN(3)
+		g := drawNested(t, random, devices, 1+random.IntN(3))
+		s, limit := drawSpill(t, random, g, devices)
 		if s == nil || !g.HasControl() {
 			continue
 		}

@@ -22,7 +22,8 @@ import (
 //
 // The bodies of loops and branches are graphs with nodes like these. A pass of a loop is followed with what any pass may begin with: bytes that
 // are right both before the loop and at the end of a pass. After a branch, bytes are right that are so whichever body ran, or none. Seen from
-// outside, a loop or branch writes all bytes that a body of it may write. Conditions must read what they read in the original.
+// outside, a loop or branch writes all bytes that a body of it may write; a piece that no body writes holds what it held before. Conditions must
+// read what they read in the original.
 func Spread(original *dag.Graph, s *plan.Spread) error {
 	if err := original.Check(); err != nil {
 		return err

@@ -37,25 +37,25 @@ func (c *spreadCheck) followControl(l *spreadLevel, i dag.NodeID) *Violation {
 			return v
 		}
 	}
-	entry := c.right(used)
+	entry, before := c.right(used), c.before(used)
 	var after [][]extent
 	if n.Kind == dag.Branch {
 		if len(bodies) == 1 {
 			after = entry
 		}
 		for _, body := range bodies {
-			c.assume(used, entry, begin)
+			c.assume(used, before, entry, begin)
 			if v := c.followLevel(body); v != nil {
 				return v
 			}
 			after = inBoth(after, c.right(used))
 		}
-		c.assume(used, after, number)
+		c.assume(used, before, after, number)
 		return nil
 	}
 	// Each round takes bytes away from what a pass can rely on, so this ends.
 	for head := entry; ; {
-		c.assume(used, head, begin)
+		c.assume(used, before, head, begin)
 		if v := c.followLevel(bodies[0]); v != nil {
 			return v
 		}
@@ -77,7 +77,7 @@ func (c *spreadCheck) followControl(l *spreadLevel, i dag.NodeID) *Violation {
 	if n.Control.While || n.Control.Times == 0 {
 		after = inBoth(after, entry)
 	}
-	c.assume(used, after, number)
+	c.assume(used, before, after, number)
 	return nil
 }
 

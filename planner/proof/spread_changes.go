@@ -14,21 +14,33 @@ func (c *spreadCheck) changedBy(l *spreadLevel, i dag.NodeID) *changes {
 	if known := l.changed[i]; known != nil {
 		return known
 	}
-	lists := make([][]extent, len(c.original.Buffers))
+	original, all, written := make([][]extent, len(c.original.Buffers)), make([][]extent, len(c.original.Buffers)), make([][]extent, len(c.g.Buffers))
 	for _, body := range l.inner[l.nodes[i]] {
-		add := func(r dag.Range) { lists[r.Buffer] = append(lists[r.Buffer], c.extents(r)...) }
-		eachWrite(body.original, add)
-		eachWrite(body.g, func(r dag.Range) { add(c.declared(r)) })
+		eachWrite(body.original, func(r dag.Range) {
+			original[r.Buffer] = append(original[r.Buffer], c.extents(r)...)
+		})
+		eachWrite(body.g, func(r dag.Range) {
+			written[r.Buffer] = append(written[r.Buffer], c.extents(c.declared(r))...)
+		})
+	}
+	for b := range original {
+		all[b] = slices.Clone(original[b])
+	}
+	for k, at := range c.s.Buffers {
+		all[at.Buffer] = append(all[at.Buffer], written[k]...)
 	}
 	w := &changes{}
-	for b := range lists {
-		if lists[b] = joined(lists[b]); len(lists[b]) > 0 {
-			w.buffers = append(w.buffers, changedPlaces{dag.BufferID(b), lists[b]})
+	for b := range original {
+		if original[b], all[b] = joined(original[b]), joined(all[b]); len(original[b]) > 0 {
+			w.buffers = append(w.buffers, changedPlaces{dag.BufferID(b), original[b]})
+		}
+		if len(all[b]) > 0 {
+			w.all = append(w.all, changedPlaces{dag.BufferID(b), all[b]})
 		}
 	}
 	for k, at := range c.s.Buffers {
-		if places := clipped(lists[at.Buffer], c.placeOf(dag.BufferID(k))); len(places) > 0 {
-			w.pieces = append(w.pieces, changedPiece{dag.BufferID(k), places})
+		if places := clipped(all[at.Buffer], c.placeOf(dag.BufferID(k))); len(places) > 0 {
+			w.pieces = append(w.pieces, changedPiece{dag.BufferID(k), places, joined(written[k])})
 		}
 	}
 	l.changed[i] = w
@@ -88,19 +100,33 @@ func (c *spreadCheck) right(w *changes) [][]extent {
 	return list
 }
 
-// assume gives all that bodies may write one version, which the pieces hold in some places.
-func (c *spreadCheck) assume(w *changes, places [][]extent, version int32) {
+// before returns what the pieces hold that bodies may write.
+func (c *spreadCheck) before(w *changes) []byteVersions {
+	list := make([]byteVersions, len(w.pieces))
+	for k, p := range w.pieces {
+		list[k].runs = slices.Clone(c.held[p.piece].runs)
+	}
+	return list
+}
+
+// assume gives all that bodies may write in the original one version. In some places, the pieces hold what the original has then. In others they
+// hold what they held before, unless bodies may write there.
+func (c *spreadCheck) assume(w *changes, before []byteVersions, places [][]extent, version int32) {
 	for _, b := range w.buffers {
 		for _, e := range b.places {
 			c.wanted[b.buffer].set(e.lo, e.hi, version)
 		}
 	}
 	for k, p := range w.pieces {
+		held := &c.held[p.piece]
 		for _, e := range p.places {
-			c.held[p.piece].set(e.lo, e.hi, noVersion)
+			held.take(&before[k], e)
+		}
+		for _, e := range p.written {
+			held.set(e.lo, e.hi, noVersion)
 		}
 		for _, e := range places[k] {
-			c.held[p.piece].set(e.lo, e.hi, version)
+			held.take(&c.wanted[c.s.Buffers[p.piece].Buffer], e)
 		}
 	}
 }

@@ -28,9 +28,14 @@ func (c *spreadCheck) followDeclared() {
 			for _, body := range control.Bodies {
 				eachRange(body, find)
 			}
-			for _, b := range c.changedBy(c.top, c.top.ids[i]).buffers {
+			used := c.changedBy(c.top, c.top.ids[i])
+			for _, b := range used.all {
 				for _, e := range b.places {
 					c.viewOf(i, b.buffer).take(&c.wanted[b.buffer], e)
+				}
+			}
+			for _, b := range used.buffers {
+				for _, e := range b.places {
 					c.wanted[b.buffer].set(e.lo, e.hi, int32(i))
 				}
 			}

@@ -48,13 +48,15 @@ type spreadLevel struct {
 
 // changedPiece is a piece of a buffer that the bodies of a loop or branch may write.
 type changedPiece struct {
-	piece  dag.BufferID
-	places []extent // of the piece that they may write
+	piece   dag.BufferID
+	places  []extent // of the piece: those that are written in it, in another piece, or in the original
+	written []extent // those that are written in it
 }
 
-// changes are what the bodies of a loop or branch may write, in the original or over several devices.
+// changes are what the bodies of a loop or branch may write.
 type changes struct {
-	buffers []changedPlaces
+	buffers []changedPlaces // in the original
+	all     []changedPlaces // in the original or over several devices
 	pieces  []changedPiece
 }
 

@@ -66,8 +66,6 @@ func NewSpillProblem(g *dag.Graph, limit int64, keep []bool) (*SpillProblem, err
 		return nil, fmt.Errorf("%w: with sync: explicit its order is its own", ErrCannotSpill)
 	case g.Ranks > 1:
 		return nil, fmt.Errorf("%w: it is one of several ranks", ErrCannotSpill)
-	case g.HasControl() && g.UsedDevices() > 1:
-		return nil, fmt.Errorf("%w: it has loops or branches, and runs on several devices", ErrCannotSpill)
 	}
 	n := len(g.Buffers)
 	p := &SpillProblem{Graph: g, Limit: limit, keep: make([]bool, n), early: make([]bool, n), pinned: make([]bool, n), first: make([]int32, n+1)}
