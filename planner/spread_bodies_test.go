@@ -20,7 +20,8 @@ func TestSpreadNestsAgreeWithBruteForce(t *testing.T) {
 	if os.Getenv("DAGRUN_LONG") != "" {
 		cases = 10_000
 	}
-	for seed := range cases {
+	for k := range cases + 1 {
+		seed := (k + 1397) % 10_000 // the first one needs bytes that come to a device and go on to another
 		random := rand.New(rand.NewPCG(seed, 31))
 		devices := 1 + random.IntN(4)
 		g := drawNested(t, random, devices, 1+random.IntN(3))

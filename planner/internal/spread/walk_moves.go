@@ -97,11 +97,14 @@ func (w *walker) needPlaces(b dag.BufferID, x interval, to int32, priority dag.P
 	}
 }
 
-// move adds a copy. Neighbours that come from the same device come together.
+// move adds a copy. Neighbours that come from the same device come together, unless a copy in between brings that device what it sends.
 func (w *walker) move(s step) {
 	for k := len(w.moved) - 1; k >= 0; k-- {
 		last := &w.moved[k]
 		if last.moved.Buffer != s.moved.Buffer {
+			break
+		}
+		if last.to == s.from && last.moved.Overlaps(s.moved) {
 			break
 		}
 		if last.from != s.from || last.to != s.to {
