@@ -83,8 +83,12 @@ func (s *spreading) choose(candidates []spread.Candidate) (*Spread, error) {
 	var judged []judgedSpread
 	var tries []SpreadTry
 	var refused error
+	thorough := s.r.o.Effort > Quick && s.r.g.Len() <= mostSimulated
 	for k := range candidates {
-		j, err := s.judge(&candidates[k])
+		j, err := s.judge(&candidates[k], Quick)
+		if thorough && errors.Is(err, ErrMemoryCap) { // more effort may make it fit
+			j, err = s.judge(&candidates[k], s.r.o.Effort)
+		}
 		if err != nil && !errors.Is(err, ErrMemoryCap) {
 			return nil, err
 		}
@@ -103,17 +107,18 @@ func (s *spreading) choose(candidates []spread.Candidate) (*Spread, error) {
 		return nil, refused
 	}
 	slices.SortStableFunc(judged, compareSpreads)
-	if s.r.o.Effort > Quick && s.r.g.Len() <= mostSimulated {
+	if thorough {
 		better, err := s.refine(judged)
 		if err != nil {
 			return nil, err
 		}
 		judged = append(judged, better...)
 		slices.SortStableFunc(judged, compareSpreads)
-		// More effort can make of a good placement what it makes of no better one, so all that come near are planned with it.
+		// More effort can make of a good placement what it makes of no better one, so all that come near are planned with it, and those of
+		// policies for which memory is scarce: it can shorten their plans much.
 		const near = 1.25
 		for k, most := 0, near*judged[0].us; k < len(judged); k++ {
-			if judged[k].us <= most || judged[k].made.Policy == spread.One {
+			if made := judged[k].made; judged[k].us <= most || made.Policy == spread.One || made.Policy != spread.Auto && !s.fits(made) {
 				p, err := s.plan(judged[k].made, s.r.o.Effort)
 				if err != nil {
 					return nil, err
@@ -230,7 +235,7 @@ func (s *spreading) refine(judged []judgedSpread) ([]judgedSpread, error) {
 		if bestUS >= first {
 			continue
 		}
-		j, err := s.judge(&spread.Candidate{Policy: spread.Auto, At: best})
+		j, err := s.judge(&spread.Candidate{Policy: spread.Auto, At: best}, Quick)
 		if err == nil {
 			found = append(found, *j)
 		}

@@ -156,6 +156,7 @@ func (r *reference) improve(at []int32, changes int) ([]int32, float64) {
 		for range 1 + r.random.IntN(2) {
 			r.change(try, critical)
 		}
+		r.pin(try)
 		if slices.Equal(try, now) {
 			continue
 		}
@@ -170,6 +171,15 @@ func (r *reference) improve(at []int32, changes int) ([]int32, float64) {
 		}
 	}
 	return best, bestUS
+}
+
+// pin puts nodes back to where they belong.
+func (r *reference) pin(at []int32) {
+	for i, device := range r.problem.Fixed[:len(at)] {
+		if device != spread.Free {
+			at[i] = device
+		}
+	}
 }
 
 // change makes one random change.
@@ -267,6 +277,7 @@ func (r *reference) search(t *tiled, devices, changes int) float64 {
 	}
 	var list []found
 	for _, at := range r.starts(t, devices) {
+		r.pin(at)
 		us, _ := r.time(at)
 		list = append(list, found{at, us})
 	}

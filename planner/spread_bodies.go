@@ -86,7 +86,7 @@ func (s *spreading) divided(judged []judgedSpread) ([]judgedSpread, error) {
 			return nil, err
 		}
 		for _, try := range divided {
-			j, err := s.judge(&spread.Candidate{Policy: spread.Auto, At: try})
+			j, err := s.judge(&spread.Candidate{Policy: spread.Auto, At: try}, Quick)
 			if errors.Is(err, ErrMemoryCap) {
 				continue
 			}

@@ -75,13 +75,13 @@ type judgedSpread struct {
 	streams int // that its kernels use on a device
 }
 
-// judge makes the graph of a candidate and plans it with little effort.
-func (s *spreading) judge(c *spread.Candidate) (*judgedSpread, error) {
+// judge makes the graph of a candidate and plans it with some effort.
+func (s *spreading) judge(c *spread.Candidate, effort Effort) (*judgedSpread, error) {
 	made, err := s.take(c)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.plan(made, Quick)
+	p, err := s.plan(made, effort)
 	if err != nil {
 		return nil, err
 	}
