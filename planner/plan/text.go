@@ -103,6 +103,18 @@ func (p *Plan) writeStreams(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	}
 }
 
+// given says what a lower bound takes as given: how the graph was made that is planned.
+func (p *Plan) given() string {
+	switch {
+	case p.Spread == nil:
+		return ""
+	case len(p.Spread.Spilled) > 0:
+		return " for these copies to host memory and back"
+	}
+	return " for this placement"
+}
+
+// writeTotals writes what all ops together are and take.
 func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	s := &p.Stats
 	fmt.Fprintf(out, "\n%s, %s, %s for %s\n", words.Count(s.Records, "record", "records"), words.Count(s.Waits, "wait", "waits"),
@@ -119,9 +131,9 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 				fmt.Fprintf(out, " (%s)", s.LowerBoundBy)
 			}
 			if above := 100 * aboveBound(makespan, s.LowerBoundUS); above == 0 {
-				out.WriteString(", so this plan is optimal")
+				out.WriteString(", so this plan is optimal" + p.given())
 			} else {
-				fmt.Fprintf(out, ", so this plan is at most %.2f%% above the optimum", max(0.01, above))
+				fmt.Fprintf(out, ", so this plan is at most %.2f%% above the optimum%s", max(0.01, above), p.given())
 			}
 		}
 		if s.CriticalPathUS > 0 && s.CriticalPathUS != s.LowerBoundUS {
