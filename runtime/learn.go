@@ -218,6 +218,14 @@ func (l *learner) measureNodes(ctx context.Context) error {
 			l.learned.Samples[i] = slices.Clone(samples)
 		}
 	}
+	// Nodes that do the same are known to take the same from now on, as the cache keeps them, so that later runs predict what this one does.
+	for print, medians := range sameWork(prints, l.learned.Samples) {
+		for _, i := range unknown {
+			if prints[i] == print {
+				l.learned.Samples[i] = slices.Clone(medians)
+			}
+		}
+	}
 	switch {
 	case p.platform.Name() == "cpu" && oneByOne:
 		return l.scaleNodes(ctx, unknown)

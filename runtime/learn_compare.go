@@ -156,11 +156,11 @@ func (l *learner) waysOf(plan *planner.Plan) ([]LearnedWay, error) {
 		}
 		for _, threads := range counts {
 			w := LearnedWay{Plan: plan, Mode: mode, Threads: threads, Overlap: l.was.overlap && l.o.Overlap != OverlapAuto}
-			t, err := predict(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
+			us, err := predictEach(l.p.graph, w.way(), l.o.Plan.Machine, l.learned.Profile)
 			if err != nil {
 				return nil, err
 			}
-			w.Predicted = t.MakespanUS
+			w.Predicted = us
 			ways = append(ways, w)
 		}
 	}

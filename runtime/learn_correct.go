@@ -50,14 +50,14 @@ func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o
 		for name, us := range learned.Nodes {
 			scaled.Nodes[name] = factor * us
 		}
-		t, err := predict(r.graph, w.way(), r.machine, MergeProfiles(scaled, o.Plan.Profile))
+		us, err := predictEach(r.graph, w.way(), r.machine, MergeProfiles(scaled, o.Plan.Profile))
 		if err != nil {
 			return err
 		}
-		if !(t.MakespanUS > 0) {
+		if !(us > 0) {
 			return nil
 		}
-		factor = max(1.0/mostCorrected, min(mostCorrected, factor*eachUS/t.MakespanUS))
+		factor = max(1.0/mostCorrected, min(mostCorrected, factor*eachUS/us))
 	}
 	if r.doubts(factor, o.Plan.Profile) {
 		return nil

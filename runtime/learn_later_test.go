@@ -113,3 +113,45 @@ func TestLaterRunsChangeTheFormOfTheCode(t *testing.T) {
 	require.NoError(t, p.Run(ctx, 3))
 	require.NoError(t, p.Close())
 }
+
+// The figures that replays corrected are kept with the plan, so that later runs predict what the run did that compared plans.
+func TestLaterRunsPredictWithTheCorrectedFigures(t *testing.T) {
+	folder, ctx := cache.Open(t.TempDir()), context.Background()
+	_, learned := later(t, folder, 300, 0)
+	g := carrying(t)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	given := runtime.MachineOf(platform)
+	o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: given}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
+	recall := func() *runtime.Recalled { return runtime.Recall(g, platform, folder, o, runtime.Arena) }
+	require.Nil(t, recall().Machine, "the CPU device's figures are not corrected")
+
+	fitted := *given
+	fitted.GraphNodeUS, fitted.LaunchUS, fitted.EventUS = 3*given.GraphNodeUS+1, 2*given.LaunchUS+1, given.EventUS+1
+	learned.Machine = &fitted
+	require.NoError(t, recall().Keep(ctx, learned, true))
+	r := recall()
+	require.Empty(t, r.Warnings)
+	require.Equal(t, &fitted, r.Machine)
+	best := r.Best(300)
+	us, err := planner.Repeated(g, best.Plan, &fitted, r.Known, best.Mode == runtime.Captured)
+	require.NoError(t, err)
+	require.Equal(t, us, best.Predicted)
+
+	learned.Machine = given // nothing was corrected this time: what was before is kept
+	require.NoError(t, r.Keep(ctx, learned, false))
+	require.Equal(t, &fitted, recall().Machine)
+	require.NoError(t, r.Keep(ctx, learned, true))
+	require.Nil(t, recall().Machine, "learning again forgets it")
+
+	other := fitted
+	other.Name = "another"
+	learned.Machine = &other
+	require.NoError(t, recall().Keep(ctx, learned, true))
+	r = recall()
+	require.Len(t, r.Warnings, 1)
+	require.Contains(t, r.Warnings[0], `a plan in the cache is ignored: it was predicted with the figures of machine "another"`)
+	require.Nil(t, r.Machine)
+	require.Empty(t, r.Ways)
+}

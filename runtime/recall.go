@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ type Recalled struct {
 	Known *planner.Profile
 	// Ways are the best that were found for the same options, the best first; empty if no plans have been compared.
 	Ways []LearnedWay
+	// Machine has the figures that predicted the replays best which chose Ways; nil if those that were planned with did.
+	Machine *planner.Machine
 	// Tried is how many ways to replay were compared, and Runs in how many runs.
 	Tried, Runs int
 	// Seen identifies them.
@@ -33,7 +36,7 @@ type Recalled struct {
 	graph   *dag.Graph
 	folder  *cache.Folder
 	device  string
-	machine *planner.Machine
+	machine *planner.Machine // that plans are made for
 	key     string
 	prints  []string
 }
@@ -134,6 +137,10 @@ const mostPlanStreams = 1024
 // choose takes the ways of a choice whose plans are proved and keep to the options.
 func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 	refused := func(err error) error { return fmt.Errorf("a plan in the cache is ignored: %w", err) }
+	machine, err := r.fitted(choice)
+	if err != nil {
+		return refused(err)
+	}
 	for _, w := range choice.Ways {
 		plan, err := planner.DecodePlan(bytes.NewReader(w.Plan), r.graph)
 		if err != nil {
@@ -168,14 +175,49 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 		if !slices.Contains(o.Modes, way.Mode) || o.Threads > 0 && way.Mode == Streams && w.Threads != o.Threads {
 			return refused(errors.New("it is replayed another way than was asked for"))
 		}
-		t, err := predict(r.graph, way.way(), o.Plan.Machine, MergeProfiles(r.Known, o.Plan.Profile))
+		predictor := machine
+		if predictor == nil {
+			predictor = o.Plan.Machine
+		}
+		us, err := predictEach(r.graph, way.way(), predictor, MergeProfiles(r.Known, o.Plan.Profile))
 		if err != nil {
 			return refused(err)
 		}
-		way.Predicted = t.MakespanUS
+		way.Predicted = us
 		r.Ways = append(r.Ways, way)
 	}
-	r.Tried, r.Runs, r.Seen = choice.Tried, choice.Runs, choice.Seen
+	r.Machine, r.Tried, r.Runs, r.Seen = machine, choice.Tried, choice.Runs, choice.Seen
+	return nil
+}
+
+// fitted returns the machine that is kept with a choice, nil if there is none. It differs from the one that plans are made for only in what is
+// fitted to replays.
+func (r *Recalled) fitted(choice *cache.Choice) (*planner.Machine, error) {
+	if len(choice.Machine) == 0 {
+		return nil, nil
+	}
+	m, err := planner.DecodeMachine(bytes.NewReader(choice.Machine))
+	switch {
+	case err != nil:
+		return nil, err
+	case r.machine == nil || m.Name != r.machine.Name || m.Unit != r.machine.Unit || m.Cores != r.machine.Cores:
+		return nil, fmt.Errorf("it was predicted with the figures of machine %q", m.Name)
+	}
+	return m, nil
+}
+
+// keepFitted notes the machine with a choice, if replays corrected its figures.
+func (r *Recalled) keepFitted(choice *cache.Choice, m *planner.Machine, replace bool) error {
+	if m == nil || r.machine == nil || reflect.DeepEqual(m, r.machine) {
+		if m = r.Machine; m == nil || replace {
+			return nil
+		}
+	}
+	var text bytes.Buffer
+	if err := m.Encode(&text); err != nil {
+		return err
+	}
+	choice.Machine = text.Bytes()
 	return nil
 }
 
@@ -203,26 +245,20 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 		return fmt.Errorf("what was learned is of %d nodes, but the graph has %d", n, len(r.prints))
 	}
 	took := cache.Durations{}
-	// Nodes that do the same are measured once for all of them: replay by replay, the median of them all.
-	keep := func(all [][]float64, under func(print string) string) {
-		for i, samples := range all {
-			if print := r.prints[i]; len(samples) > 0 && took[under(print)] == nil {
-				took[under(print)] = r.medians(print, len(samples), func(node, replay int) (float64, bool) {
-					if replay >= len(all[node]) {
-						return 0, false
-					}
-					return all[node][replay], true
-				})
-			}
+	keep := func(samples [][]float64, under func(print string) string) {
+		for print, medians := range sameWork(r.prints, samples) {
+			took[under(print)] = medians
 		}
 	}
 	keep(l.Samples, func(print string) string { return print })
 	keep(l.Shares, sharePrint)
-	for i := range l.First {
-		if print := firstPrint(r.prints[i]); l.First[i] > 0 && took[print] == nil {
-			took[print] = r.medians(r.prints[i], 1, func(node, _ int) (float64, bool) { return l.First[node], l.First[node] > 0 })
+	first := make([][]float64, len(l.First))
+	for i, us := range l.First {
+		if us > 0 {
+			first[i] = []float64{us}
 		}
 	}
+	keep(first, firstPrint)
 	eachInner(r.graph, func(node *dag.Node, print string) {
 		if samples := l.Inner[node.Name]; len(samples) > 0 && took[print] == nil {
 			took[print] = samples
@@ -251,6 +287,9 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 		}
 		choice.Ways = append(choice.Ways, cache.Way{Graph: w.Mode == Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, Plan: text.Bytes()})
 	}
+	if err := r.keepFitted(choice, l.Machine, replace); err != nil {
+		return err
+	}
 	return r.folder.KeepChoice(ctx, r.key, choice)
 }
 
@@ -277,20 +316,22 @@ func worthKeeping(ways, earlier []LearnedWay) []LearnedWay {
 // Settled reports whether so many runs have compared plans that the next one takes the best of them as it is.
 func (r *Recalled) Settled() bool { return r == nil || r.Runs >= enoughRuns }
 
-// medians are the samples of all nodes of one fingerprint: for each replay the median of those nodes.
-func (r *Recalled) medians(print string, replays int, sample func(node, replay int) (us float64, measured bool)) []float64 {
-	var medians []float64
-	for replay := range replays {
-		var all []float64
-		for i := range r.prints {
-			if r.prints[i] != print {
-				continue
+// sameWork returns for each fingerprint the samples of all its nodes: replay by replay, their median.
+func sameWork(prints []string, samples [][]float64) map[string][]float64 {
+	all := map[string][][]float64{} // by fingerprint and replay, of each node
+	for i, own := range samples {
+		for k, us := range own {
+			if k == len(all[prints[i]]) {
+				all[prints[i]] = append(all[prints[i]], nil)
 			}
-			if us, measured := sample(i, replay); measured {
-				all = append(all, us)
-			}
+			all[prints[i]][k] = append(all[prints[i]][k], us)
 		}
-		medians = append(medians, Summarize(all).Median)
+	}
+	medians := map[string][]float64{}
+	for print, replays := range all {
+		for _, of := range replays {
+			medians[print] = append(medians[print], Summarize(of).Median)
+		}
 	}
 	return medians
 }

@@ -90,6 +90,14 @@ func (a *app) notLearned(p *prepared, own *runFlags) string {
 	return ""
 }
 
+// machineOf is what replays are predicted with: the figures that the replays corrected which chose the plan, or those that are planned with.
+func (l *learning) machineOf(p *prepared) *planner.Machine {
+	if l.way != nil && l.recalled.Machine != nil {
+		return l.recalled.Machine
+	}
+	return p.options.Machine
+}
+
 // machineOf is the model of a device to plan for: its measured figures, if they have been kept and learning is not off.
 func (a *app) machineOf(platform cudart.Platform) *planner.Machine {
 	if a.flags.learn != learnOff && a.flags.machine == "" {

@@ -199,6 +199,17 @@ func (p *progress) where() string {
 	return "at " + p.stage
 }
 
+// duration formats microseconds for people: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.
+func duration(us float64) string {
+	switch {
+	case us < 1e3:
+		return fmt.Sprintf("%.3g us", us)
+	case us < 1e6:
+		return fmt.Sprintf("%.3g ms", us/1e3)
+	}
+	return fmt.Sprintf("%.4g s", us/1e6)
+}
+
 // counted is a number with its noun: "1 node", "2 nodes".
 func counted(n int, noun string) string {
 	if n == 1 {

@@ -108,15 +108,16 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 	folder := cache.Open(f.cacheDir)
 	var taken []string
 	own := r.options.Profile
-	if l := a.learningOf(&prepared{graph: g, platform: platform, options: r.options}, &runFlags{}); l != nil {
+	p := &prepared{graph: g, platform: platform, options: r.options}
+	if l := a.learningOf(p, &runFlags{}); l != nil {
 		if known := l.options.Known; known != nil {
 			taken = append(taken, "how long "+nodesTake(len(known.Nodes)))
 			r.options.Profile = runtime.MergeProfiles(known, own)
 		}
 		if l.way != nil {
-			r.plan = l.way.Plan
+			r.plan, r.options.Machine = l.way.Plan, l.machineOf(p)
 			way := reportWay(l.way)
-			taken = append(taken, fmt.Sprintf("the plan, %s, the best of %s", way.text(), counted(l.recalled.Tried, "way")))
+			taken = append(taken, fmt.Sprintf("the plan, %s, the best of %s, predicted to take %s a replay", way.text(), counted(l.recalled.Tried, "way"), duration(way.Predicted)))
 		}
 	}
 	passes, warnings := runtime.KnownPasses(g, folder)

@@ -348,7 +348,7 @@ func (a *app) predicted(p *prepared, program *runtime.Program) (float64, error) 
 	if l := p.learning; l != nil && l.learned != nil {
 		machine, profile = l.learned.Machine, l.learned.Profile
 	} else if l != nil {
-		profile = runtime.MergeProfiles(l.options.Known, profile)
+		machine, profile = l.machineOf(p), runtime.MergeProfiles(l.options.Known, profile)
 	}
 	return program.PredictEach(machine, profile)
 }
@@ -516,15 +516,4 @@ func (a *app) printMemory(m *runtime.MemoryStats) error {
 		table.row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), dash(b.First), dash(b.Last), own)
 	}
 	return table.write(a.stdout, a.lineWidth())
-}
-
-// duration formats microseconds for people: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.
-func duration(us float64) string {
-	switch {
-	case us < 1e3:
-		return fmt.Sprintf("%.3g us", us)
-	case us < 1e6:
-		return fmt.Sprintf("%.3g ms", us/1e3)
-	}
-	return fmt.Sprintf("%.4g s", us/1e6)
 }

@@ -25,6 +25,8 @@ type Choice struct {
 	Runs     int       `json:"runs"`  // how many runs compared them
 	Seen     []string  `json:"seen"`  // fingerprints of all ways that were measured
 	Ways     []Way     `json:"ways"`  // the best, as streams and as a graph, and those that are close to it
+	// Machine is a machine file: the figures that replays were predicted best with. Empty if those of the device predict them.
+	Machine json.RawMessage `json:"machine,omitempty"`
 }
 
 // Way is a plan and how it was replayed.
@@ -60,6 +62,9 @@ type choiceFile struct {
 func (c *Choice) check() error {
 	if len(c.Ways) == 0 || len(c.Ways) > MostWays || c.Tried < 0 || c.Runs < 0 || c.Runs > mostRuns || len(c.Seen) > MostSeen {
 		return fmt.Errorf("%w: it has %d ways to replay", ErrDamaged, len(c.Ways))
+	}
+	if err := checkSize("machine file", c.Machine, mostMachineBytes); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	for _, w := range c.Ways {
 		for _, us := range []float64{w.EachUS, w.SpreadUS, w.BuildUS} {
