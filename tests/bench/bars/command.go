@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -17,14 +18,31 @@ import (
 // ran holds the fields that are needed from the JSON of dagrun FILE, and the time of the whole process.
 type ran struct {
 	Nodes, Streams int
+	Strategy       string
 	Replay         string
 	EachUS         float64 `json:"each_us"`
 	PredictedUS    float64 `json:"predicted_us"`
 	Learning       struct {
 		From    string
 		Unquiet string
+		Ways    []struct {
+			Threads int
+			Overlap bool
+		}
 	}
 	wall time.Duration
+}
+
+// way says how the run replayed: "list 4, graph, overlap".
+func (r *ran) way() string {
+	text := fmt.Sprintf("%s %d, %s", r.Strategy, r.Streams, r.Replay)
+	if ways := r.Learning.Ways; len(ways) > 0 && ways[0].Threads > 1 {
+		text += fmt.Sprintf(", %d threads", ways[0].Threads)
+	}
+	if ways := r.Learning.Ways; len(ways) > 0 && ways[0].Overlap {
+		text += ", overlap"
+	}
+	return text
 }
 
 // row holds the fields that are needed of one row of dagrun bench FILE.
@@ -49,6 +67,9 @@ func (s *settings) answer(ctx context.Context, into any, args ...string) (wall t
 	defer cancel()
 	start := time.Now()
 	command := exec.CommandContext(ctx, s.dagrun, append(args, "--output", "json")...)
+	if s.gpu != "" {
+		command.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+s.gpu)
+	}
 	var errors strings.Builder
 	command.Stderr = &errors
 	out, err := command.Output()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // settings holds the values of the command line, and what all parts use.
@@ -19,6 +20,10 @@ type settings struct {
 	baseline   string // folder of the C++ programs
 	only       string
 	names      string // of pipelines, if not all are measured
+	part       string // of the pipelines, such as 1/2
+	gpus       string // that measure side by side, such as 0,1
+	gpu        string // that runs dagrun; "" for the one that it takes by itself
+	within     time.Duration
 	quick      bool
 	each       bool // print each prediction
 	pairs      int
@@ -33,7 +38,7 @@ func (s *settings) files(quick ...string) ([]string, error) {
 	if err != nil || len(all) == 0 {
 		return nil, fmt.Errorf("no pipelines in %s", s.pipelines)
 	}
-	return slices.DeleteFunc(all, func(file string) bool {
+	all = slices.DeleteFunc(all, func(file string) bool {
 		name := baseName(file)
 		if s.names != "" {
 			return !slices.Contains(strings.Split(s.names, ","), name)
@@ -42,7 +47,19 @@ func (s *settings) files(quick ...string) ([]string, error) {
 			return true
 		}
 		return name == "race" || name == "two-devices" || strings.HasSuffix(name, "-published")
-	}), nil
+	})
+	if s.part == "" {
+		return all, nil
+	}
+	var k, of int
+	if n, err := fmt.Sscanf(s.part, "%d/%d", &k, &of); err != nil || n != 2 || k < 1 || k > of {
+		return nil, fmt.Errorf("-part %s: want one of several parts, such as 1/2", s.part)
+	}
+	var own []string
+	for i := k - 1; i < len(all); i += of {
+		own = append(own, all[i])
+	}
+	return own, nil
 }
 
 func baseName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
