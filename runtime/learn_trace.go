@@ -87,8 +87,23 @@ func (p *Program) keepRunning() {
 	}
 }
 
+// Trial returns the round of replays that learning is timing. After learning was stopped, it returns the one that had not ended; nil at any
+// other time.
+func (p *Program) Trial() *Trial {
+	if p == nil {
+		return nil
+	}
+	return p.trial.Load()
+}
+
 // timeReplays replays n times as fast as it goes and returns the microseconds of one.
-func (p *Program) timeReplays(ctx context.Context, n int) (float64, error) {
+func (p *Program) timeReplays(ctx context.Context, n int) (us float64, err error) {
+	p.trial.Store(&Trial{Plan: p.plan, Graph: p.mode != Streams, Threads: p.options.Threads, Overlap: p.overlap, Before: p.replays.Load(), Count: n, Began: time.Now()})
+	defer func() {
+		if err == nil {
+			p.trial.Store(nil)
+		}
+	}()
 	start := time.Now()
 	for range n {
 		if err := p.Replay(ctx); err != nil {

@@ -106,6 +106,7 @@ type Program struct {
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
 	tracing   atomic.Pointer[tracer]   // while learning measures nodes; Running reads it likewise
 	learning  atomic.Bool
+	trial     atomic.Pointer[Trial]    // what learning is timing, or was when it was given up
 	stuck     atomic.Pointer[[]string] // the nodes that were running when that was given up
 	callbacks sync.WaitGroup
 

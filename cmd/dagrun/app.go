@@ -35,6 +35,7 @@ type app struct {
 	unfinished     func() []string                      // with --debug-progress: the nodes that a hang left
 	eachReplay     time.Duration                        // of the latest replays, 0 before any
 	running        func() []string                      // while nodes are measured: those that have begun and not ended
+	hung           func() (text, node string)           // while plans are compared: what is known of a hang; nil before that
 	sanitize       sanitize                             // of the command's kernels
 	links          *host.Links                          // of CPU devices; nil: copies take what they take
 	printing       sync.Mutex                           // of what kernels print

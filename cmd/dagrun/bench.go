@@ -341,7 +341,7 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 	}
 	defer func() { err = closing(err, program) }()
 	if l := auto.learning; l.within(flags.iterations, flags.iterations, true) || l.within(0, flags.iterations, false) {
-		if _, err := a.learn(ctx, auto.learning, program); err != nil {
+		if _, err := a.learn(ctx, &auto, &runFlags{}, program); err != nil {
 			return nil, err
 		}
 	}

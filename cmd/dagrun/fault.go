@@ -41,23 +41,18 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	_ = p.platform.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
-	child := exec.CommandContext(ctx, self, a.aloneArgs(p, own)...)
-	child.WaitDelay = grace
-	var answer bytes.Buffer
-	child.Stdout = &answer
-	childErr := child.Run()
-	document := errorDocument{Error: &failure{}} // a run that succeeds has none
-	switch jsonErr := json.Unmarshal(answer.Bytes(), &document); {
+	ended, childErr := runAlone(ctx, self, a.aloneArgs(p, own, max(1, a.flags.iterations+a.flags.warmup), pinTime))
+	switch {
 	case ctx.Err() != nil:
 		return withStatus(statusDevice, fmt.Errorf("the replay node by node did not end within %s; the faulty node is not known", pinTime))
-	case jsonErr != nil:
+	case childErr != nil:
 		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not be read (%v); the faulty node is not known", childErr))
-	case document.Error.Node != "":
-		return withStatus(statusDevice, errors.New(document.Error.Message))
-	case document.Error.Status == statusDevice:
-		return withStatus(statusDevice, fmt.Errorf("the replay node by node failed elsewhere: %s", document.Error.Message))
-	case document.Error.Status != statusOK:
-		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not run (%s); the faulty node is not known", document.Error.Message))
+	case ended.Node != "":
+		return withStatus(statusDevice, errors.New(ended.Message))
+	case ended.Status == statusDevice:
+		return withStatus(statusDevice, fmt.Errorf("the replay node by node failed elsewhere: %s", ended.Message))
+	case ended.Status != statusOK:
+		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not run (%s); the faulty node is not known", ended.Message))
 	}
 	return withStatus(statusDevice, errors.New("the fault did not happen again: every node ran alone without one. Nodes that run at the same time may access more than they declare; compute-sanitizer with --memory separate shows where"))
 }
@@ -73,10 +68,24 @@ func sticky(name string) bool {
 	return false
 }
 
-// aloneArgs is the command line of the new process.
-func (a *app) aloneArgs(p *prepared, own *runFlags) []string {
+// runAlone runs a new process and returns how it ended: with status 0 and no message, if every node did.
+func runAlone(ctx context.Context, self string, args []string) (*failure, error) {
+	child := exec.CommandContext(ctx, self, args...)
+	child.WaitDelay = grace
+	var answer bytes.Buffer
+	child.Stdout = &answer
+	err := child.Run()
+	document := errorDocument{Error: &failure{}} // a run that succeeds has none
+	if jsonErr := json.Unmarshal(answer.Bytes(), &document); jsonErr != nil {
+		return nil, errors.Join(err, jsonErr)
+	}
+	return document.Error, nil
+}
+
+// aloneArgs is the command line of the new process, which replays so often and has so much time.
+func (a *app) aloneArgs(p *prepared, own *runFlags, replays int, limit time.Duration) []string {
 	f := a.flags
-	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--iterations", fmt.Sprint(max(1, f.iterations+f.warmup)), "--timeout", pinTime.String()}
+	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--iterations", fmt.Sprint(replays), "--timeout", limit.String()}
 	if own.allowRaces {
 		args = append(args, "--allow-races")
 	}

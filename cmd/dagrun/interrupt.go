@@ -141,10 +141,14 @@ func (a *app) left() string {
 
 // stillRunning names the nodes that were running when learning was stopped.
 func (a *app) stillRunning() string {
-	if a.running == nil || len(a.running()) == 0 {
-		return ""
+	text := ""
+	if a.hung != nil {
+		text, _ = a.hung()
 	}
-	return "; still running: " + someOf(a.running())
+	if a.running == nil || len(a.running()) == 0 {
+		return text
+	}
+	return "; still running: " + someOf(a.running()) + text
 }
 
 // someOf lists names, only the first where there are many.

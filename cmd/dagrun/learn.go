@@ -141,7 +141,8 @@ func (l *learning) within(warmup, iterations int, warming bool) bool {
 }
 
 // learn uses replays of a program, and keeps what they show. It returns how many it used.
-func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program) (int, error) {
+func (a *app) learn(ctx context.Context, p *prepared, own *runFlags, program *runtime.Program) (int, error) {
+	l := p.learning
 	if err := program.CanLearn(); err != nil {
 		if a.flags.learning {
 			a.note("nothing is learned: %v", err)
@@ -151,6 +152,7 @@ func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program) 
 		return 0, nil
 	}
 	a.running = program.Running
+	stop := a.watchHang(ctx, p, own, program.Trial)
 	if l.way != nil { // the other mode was compared before, and graphs are slower in a process that has used several streams
 		l.options.Modes, l.options.Ways = []runtime.Mode{l.way.Mode}, []runtime.LearnedWay{*l.way}
 		for k := range l.recalled.Ways {
@@ -163,6 +165,7 @@ func (a *app) learn(ctx context.Context, l *learning, program *runtime.Program) 
 	if err != nil {
 		return 0, err
 	}
+	stop()
 	l.learned = learned
 	if len(learned.Ways) > 0 {
 		a.eachReplay = time.Duration(learned.Ways[0].Each.Median * 1e3)
@@ -223,37 +226,6 @@ type learnReport struct {
 	Unquiet  string      `json:"unquiet,omitempty"`
 	Drifted  bool        `json:"drifted,omitempty"`
 	Ways     []wayReport `json:"ways"`
-}
-
-type wayReport struct {
-	Strategy  string         `json:"strategy"`
-	Streams   int            `json:"streams"`
-	Waits     int            `json:"waits"`
-	Replay    string         `json:"replay"`
-	Threads   int            `json:"threads"`
-	Overlap   bool           `json:"overlap,omitempty"` // launches overlap
-	Each      runtime.Series `json:"each"`
-	BuildUS   float64        `json:"build_us"`
-	Predicted float64        `json:"predicted_us"`
-}
-
-func reportWay(w *runtime.LearnedWay) wayReport {
-	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Overlap, w.Each, w.BuildUS, w.Predicted}
-}
-
-// text is the way in words, without times.
-func (w *wayReport) text() string {
-	text := fmt.Sprintf("%s on %s", w.Strategy, counted(w.Streams, "stream"))
-	if w.Replay != runtime.Streams.String() {
-		text += ", as a " + w.Replay
-	}
-	if w.Threads > 1 {
-		text += fmt.Sprintf(", submitted by %d threads", w.Threads)
-	}
-	if w.Overlap {
-		text += ", with launches that overlap"
-	}
-	return text
 }
 
 func (l *learning) report() *learnReport {
@@ -320,12 +292,4 @@ func nodesTake(n int) string {
 		return "1 node takes"
 	}
 	return counted(n, "node") + " take"
-}
-
-// replayText is how a way replays, in a table.
-func (w *wayReport) replayText() string {
-	if w.Overlap {
-		return w.Replay + ", overlapping"
-	}
-	return w.Replay
 }

@@ -76,7 +76,9 @@ func (a *app) failure(err error, status int) *failure {
 		f.Node = alone.Node
 	}
 	if f.Node == "" && (status == statusTimeout || status == statusInterrupted) {
-		f.Node = a.progress.node()
+		if f.Node = a.progress.node(); f.Node == "" && a.hung != nil {
+			_, f.Node = a.hung()
+		}
 	}
 	return f
 }

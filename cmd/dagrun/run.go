@@ -259,7 +259,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if warmup := a.flags.warmup; warmup > 0 {
 		used := 0
 		if p.learning.within(warmup, a.flags.iterations, true) {
-			if used, err = a.learn(ctx, p.learning, program); err != nil {
+			if used, err = a.learn(ctx, p, own, program); err != nil {
 				return nil, err
 			}
 		}
@@ -276,7 +276,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	start := time.Now()
 	used := 0
 	if p.learning.within(a.flags.warmup, a.flags.iterations, false) {
-		if used, err = a.learn(ctx, p.learning, program); err != nil {
+		if used, err = a.learn(ctx, p, own, program); err != nil {
 			return nil, err
 		}
 	}

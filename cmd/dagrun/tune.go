@@ -163,6 +163,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	}
 	defer func() { err = closing(err, program) }()
 	a.running = program.Running
+	stop := a.watchHang(ctx, p, &runFlags{}, program.Trial)
 	learn := l.options
 	learn.Replays, learn.For, learn.Thorough = tuneReplays, long, true
 	if long >= worthThorough {
@@ -173,6 +174,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 		a.keepEarly(ctx, l, learned)
 		return nil, err
 	}
+	stop()
 	if err := l.recalled.Keep(ctx, learned, true); err != nil {
 		a.warn("what was learned is not kept: %v", err)
 		report.Kept = false

@@ -1,0 +1,48 @@
+// Ways to replay: a plan and how it is submitted, in words and in JSON.
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/runtime"
+)
+
+type wayReport struct {
+	Strategy  string         `json:"strategy"`
+	Streams   int            `json:"streams"`
+	Waits     int            `json:"waits"`
+	Replay    string         `json:"replay"`
+	Threads   int            `json:"threads"`
+	Overlap   bool           `json:"overlap,omitempty"` // launches overlap
+	Each      runtime.Series `json:"each"`
+	BuildUS   float64        `json:"build_us"`
+	Predicted float64        `json:"predicted_us"`
+}
+
+func reportWay(w *runtime.LearnedWay) wayReport {
+	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Overlap, w.Each, w.BuildUS, w.Predicted}
+}
+
+// text is the way in words, without times.
+func (w *wayReport) text() string {
+	text := fmt.Sprintf("%s on %s", w.Strategy, counted(w.Streams, "stream"))
+	if w.Replay != runtime.Streams.String() {
+		text += ", as a " + w.Replay
+	}
+	if w.Threads > 1 {
+		text += fmt.Sprintf(", submitted by %d threads", w.Threads)
+	}
+	if w.Overlap {
+		text += ", with launches that overlap"
+	}
+	return text
+}
+
+// replayText is how a way replays, in a table.
+func (w *wayReport) replayText() string {
+	if w.Overlap {
+		return w.Replay + ", overlapping"
+	}
+	return w.Replay
+}
