@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// CallError is returned by Finish and Trace if a library call of the last replay could not compute its result, such as the factor of a matrix that is not
+// CallError is returned by Finish, Trace, Measure and CheckCalls if a library call of the last replay could not compute its result, such as the factor of a matrix that is not
 // positive definite. Nothing is saved then.
 type CallError struct {
 	Node   string
@@ -20,6 +20,14 @@ type CallError struct {
 
 func (e *CallError) Error() string {
 	return fmt.Sprintf("node %q: %s: %s (status %d); no results are saved", e.Node, e.Call, e.Why, e.Status)
+}
+
+// CheckCalls returns a *CallError for the first library call, in declaration order, that failed in the last replay.
+func (p *Program) CheckCalls(ctx context.Context) error {
+	if err := p.usable(ctx); err != nil {
+		return err
+	}
+	return p.checkStatuses(ctx)
 }
 
 // checkStatuses returns a *CallError for the first call, in declaration order, that failed.

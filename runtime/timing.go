@@ -80,6 +80,9 @@ func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing,
 		return nil, err
 	}
 	t.Wall = float64(time.Since(start).Nanoseconds()) / 1e3 / float64(iterations)
+	if err := p.checkStatuses(ctx); err != nil { // a call that fails takes another time
+		return nil, err
+	}
 	return t, p.Restore(ctx)
 }
 

@@ -129,6 +129,9 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 	if len(swept) > 0 && saveProfile != "" {
 		return errors.New("--save-profile is for one pipeline: give one value for each param")
 	}
+	if err := a.checkPoints(ctx, name, points, swept); err != nil {
+		return err
+	}
 	all := &sweepReport{Version: jsonVersion, Command: "bench"}
 	for k, params := range points {
 		a.flags.params = params

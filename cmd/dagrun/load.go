@@ -20,6 +20,9 @@ import (
 
 // readSource reads a pipeline file; - is standard input. A file that is too large is read only up to the limit.
 func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
+	if a.source != nil {
+		return a.source, nil
+	}
 	input, err := a.openInput(ctx, name)
 	if err != nil {
 		return nil, &missingFile{name, err}

@@ -3,8 +3,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 // mostPoints is how many combinations a sweep may have.
@@ -14,26 +19,36 @@ const mostPoints = 1000
 // one point and nothing changes.
 func sweep(params []string) (points [][]string, swept []int, err error) {
 	points = [][]string{{}}
-	lists, given := map[string]bool{}, map[string]bool{}
+	given := map[string]int{} // how many values each param has
 	for k, p := range params {
 		name, values, _ := strings.Cut(p, "=")
 		list := strings.Split(values, ",")
 		if len(list) > 1 {
 			swept = append(swept, k)
 		}
-		if lists[name] || given[name] && len(list) > 1 {
-			return nil, nil, fmt.Errorf("-p %s: %s is given twice, so it is not clear which values to try: leave one of them out", p, name)
+		name = strings.TrimSpace(name)
+		switch before := given[name]; {
+		case name == "":
+			return nil, nil, fmt.Errorf("-p %s: want name=value", p)
+		case before > 0 && before+len(list) > 2:
+			return nil, nil, fmt.Errorf("-p %s: %s is given twice; all values of a param belong in one list, such as -p %s=1,2,3", p, name, name)
 		}
-		lists[name], given[name] = len(list) > 1, true
+		given[name] = len(list)
+		for i, value := range list {
+			list[i] = strings.TrimSpace(value)
+			if slices.Contains(list[:i], list[i]) && list[i] != "" {
+				return nil, nil, fmt.Errorf("-p %s: the value %s is there twice", p, list[i])
+			}
+		}
 		var next [][]string
 		for _, point := range points {
 			for _, value := range list {
-				if len(list) > 1 && strings.TrimSpace(value) == "" {
+				if len(list) > 1 && value == "" {
 					return nil, nil, fmt.Errorf("-p %s: a value is missing between the commas", p)
 				}
 				full := p
 				if len(list) > 1 {
-					full = name + "=" + strings.TrimSpace(value)
+					full = name + "=" + value
 				}
 				next = append(next, append(append([]string{}, point...), full))
 			}
@@ -43,6 +58,35 @@ func sweep(params []string) (points [][]string, swept []int, err error) {
 		}
 	}
 	return points, swept, nil
+}
+
+// checkPoints reads the file once for all points, and makes the graph of each, so that a mistake in the last is found before the first is
+// measured.
+func (a *app) checkPoints(ctx context.Context, name string, points [][]string, swept []int) error {
+	if len(swept) == 0 {
+		return nil
+	}
+	source, err := a.readSource(ctx, name)
+	if err != nil {
+		return err
+	}
+	a.source = source
+	for _, params := range points {
+		a.flags.params = params
+		_, err := a.parse(ctx, name)
+		point := pointText(sweptOf(params, swept))
+		if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+			a.note("these mistakes are there with %s", point)
+			if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
+				return err
+			}
+			return &reported{statusWrong, err}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", point, err)
+		}
+	}
+	return nil
 }
 
 // sweptOf returns the params of a point that change in its sweep.

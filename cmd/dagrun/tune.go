@@ -89,6 +89,9 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if err := a.checkPoints(ctx, name, points, swept); err != nil {
+		return err
+	}
 	began := time.Now()
 	report := &tuneReport{Version: jsonVersion, Command: "tune", Kept: cache.Open(a.flags.cacheDir) != nil}
 	for k, params := range points {
@@ -175,6 +178,9 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 		return nil, err
 	}
 	stop()
+	if err := program.CheckCalls(ctx); err != nil { // a call that fails takes another time
+		return nil, err
+	}
 	if err := l.recalled.Keep(ctx, learned, true); err != nil {
 		a.warn("what was learned is not kept: %v", err)
 		report.Kept = false
