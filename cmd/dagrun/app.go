@@ -53,6 +53,7 @@ type app struct {
 	followed       bool                                 // the device notes how far communication with other ranks is
 	reread         func(rank int) (*dag.Graph, error)   // the pipeline of another rank
 	family         func(ranks int) (*dag.Family, error) // those of all ranks
+	noCache        bool                                 // the cache cannot be used, which has been said
 	answered       bool                                 // a JSON document has been written
 	patience       atomic.Int64                         // how many nanoseconds the command has to end once it is interrupted
 }

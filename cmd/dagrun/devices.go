@@ -18,7 +18,6 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 	"github.com/dagrun/dagrun/runtime"
-	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 func (a *app) devicesCommand() *cobra.Command {
@@ -258,7 +257,7 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 		return err
 	}
 	a.progress.clear()
-	if err := runtime.KeepMachine(ctx, platform.Platform, cache.Open(a.flags.cacheDir), machine); err != nil && ctx.Err() == nil {
+	if err := runtime.KeepMachine(ctx, platform.Platform, a.openCache(), machine); err != nil && ctx.Err() == nil {
 		a.warn("the measurements are not kept for later runs: %v", err)
 	}
 	if out == "" {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 // Each of these methods adds one group of flags; a command adds the groups that it uses.
@@ -175,9 +174,6 @@ func (a *app) checkFlags(c *cobra.Command) error {
 	case f.timeout < 0:
 		return fmt.Errorf("--timeout %s: want a positive duration", f.timeout)
 	}
-	if has("cache-dir") {
-		a.leaveOutCache()
-	}
 	output, color := f.output, f.color
 	return errors.Join(
 		oneOf("--output", output, "text", "json"),
@@ -194,16 +190,6 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		oneOf("--sanitize", f.sanitize, sanitizeAuto, sanitizeFull, sanitizeFast, sanitizeOff),
 		checkBackend(f.backend),
 	)
-}
-
-// leaveOutCache warns once of a cache that is a file, and goes on without one.
-func (a *app) leaveOutCache() {
-	path := cache.Open(a.flags.cacheDir).Path()
-	if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {
-		return // a folder that is missing is made when something is kept
-	}
-	a.warn("nothing is learned or kept: the cache %s is not a folder", path)
-	a.flags.cacheDir = cache.Off
 }
 
 // planOptions turns the plan flags into the planner's options. device is the machine if --machine names none.

@@ -52,7 +52,7 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	default:
 		l.options.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
 	}
-	l.recalled = runtime.Recall(p.graph, p.platform.Platform, cache.Open(f.cacheDir), l.options, a.memoryMode())
+	l.recalled = runtime.Recall(p.graph, p.platform.Platform, a.openCache(), l.options, a.memoryMode())
 	for _, w := range l.recalled.Warnings {
 		a.warn("%s", w)
 	}
@@ -101,7 +101,7 @@ func (l *learning) machineOf(p *prepared) *planner.Machine {
 // machineOf is the model of a device to plan for: its measured figures, if they have been kept and learning is not off.
 func (a *app) machineOf(platform cudart.Platform) *planner.Machine {
 	if a.flags.learn != learnOff && a.flags.machine == "" {
-		kept, err := runtime.KeptMachine(platform, cache.Open(a.flags.cacheDir))
+		kept, err := runtime.KeptMachine(platform, a.openCache())
 		if err != nil {
 			a.warn("%v", err)
 		}

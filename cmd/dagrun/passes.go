@@ -8,7 +8,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
-	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 // recallPasses adds to the options of a plan how many passes the loops of a graph made in earlier runs.
@@ -16,7 +15,7 @@ func (a *app) recallPasses(g *dag.Graph, o *planner.Options) {
 	if a.flags.learn == learnOff || a.flags.learn == learnAgain {
 		return
 	}
-	known, warnings := runtime.KnownPasses(g, cache.Open(a.flags.cacheDir))
+	known, warnings := runtime.KnownPasses(g, a.openCache())
 	for _, w := range warnings {
 		a.warn("%s", w)
 	}
@@ -28,7 +27,7 @@ func (a *app) keepPasses(ctx context.Context, g *dag.Graph, loops []runtime.Loop
 	if a.flags.learn == learnOff || a.place.Ranks > 1 {
 		return
 	}
-	if err := runtime.KeepPasses(ctx, g, cache.Open(a.flags.cacheDir), loops); err != nil && ctx.Err() == nil {
+	if err := runtime.KeepPasses(ctx, g, a.openCache(), loops); err != nil && ctx.Err() == nil {
 		a.warn("what was learned is not kept: %v", err)
 	}
 }

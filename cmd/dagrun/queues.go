@@ -27,7 +27,7 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 	}
 	more := a.expectsQueues(p)
 	if key := a.queuesKey(p, own); key != "" && p.plan == nil {
-		noted, err := cache.Open(a.flags.cacheDir).Note(key)
+		noted, err := a.openCache().Note(key)
 		if err != nil {
 			a.warn("%v", err)
 		}
@@ -73,7 +73,7 @@ func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, progra
 	if needs := program.Mode() == runtime.Streams && len(program.Plan().Streams)*a.flags.inflight > usualQueues; needs != a.expectsQueues(&prepared{graph: p.graph}) { // expected before there was a plan
 		note = []byte("otherwise")
 	}
-	if err := cache.Open(a.flags.cacheDir).KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
+	if err := a.openCache().KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
 		a.warn("the number of streams is not kept: %v", err)
 	}
 }

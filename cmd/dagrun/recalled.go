@@ -15,7 +15,6 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
-	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 // recallFlags are the flags of commands that plan as runs would.
@@ -105,7 +104,7 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 	if r.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err != nil {
 		return nil, err
 	}
-	folder := cache.Open(f.cacheDir)
+	folder := a.openCache()
 	var taken []string
 	own := r.options.Profile
 	p := &prepared{graph: g, platform: platform, options: r.options}
@@ -137,6 +136,7 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 		taken = append(taken, "the figures of the device")
 	}
 	switch {
+	case folder == nil && a.noCache: // which has been said
 	case folder == nil:
 		a.note("there is no cache to take anything from: --cache-dir is off")
 	case len(taken) == 0:

@@ -14,7 +14,6 @@ import (
 
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
-	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 func (a *app) tuneCommand() *cobra.Command {
@@ -93,7 +92,7 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 		return err
 	}
 	began := time.Now()
-	report := &tuneReport{Version: jsonVersion, Command: "tune", Kept: cache.Open(a.flags.cacheDir) != nil}
+	report := &tuneReport{Version: jsonVersion, Command: "tune", Kept: a.openCache() != nil}
 	for k, params := range points {
 		a.flags.params = params
 		left := (long - time.Since(began)) / time.Duration(len(points)-k)

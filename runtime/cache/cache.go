@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dagrun/dagrun/internal/files"
@@ -180,6 +181,40 @@ func oldestFirst(found []os.FileInfo) {
 	})
 }
 
+// ours reports whether a file or folder has a name that this package gives. The folder that a user names may hold others, which are never
+// removed.
+func ours(name string) bool {
+	_, err := hex.DecodeString(name)
+	return err == nil && (len(name) == fingerprintLength || len(name) == fingerprintLength/2)
+}
+
+// Usable returns why nothing can be kept in the folder, and nothing of it used: nil if it is there, or can be made when something is kept.
+func (f *Folder) Usable() error {
+	if f == nil {
+		return nil
+	}
+	info, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, linked := os.Lstat(f.path); linked != nil {
+			return nil
+		}
+		return fmt.Errorf("%s is a link that leads nowhere", f.path)
+	}
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", f.path)
+	}
+	if err == nil {
+		var opened *os.File
+		if opened, err = os.Open(f.path); err == nil {
+			return opened.Close()
+		}
+	}
+	return fmt.Errorf("%s cannot be read: %w", f.path, files.Reason(err))
+}
+
+// unfinishedPrefix begins the names of files that are being written, as files.Save makes them.
+const unfinishedPrefix = ".dagrun-"
+
 // staleAfter is the age from which an unfinished file is assumed to belong to a killed process.
 const staleAfter = time.Hour
 
@@ -192,10 +227,13 @@ func trim(folder string, most int, bytes int64) error {
 	total := int64(0)
 	kept := found[:0]
 	for _, info := range found {
-		if info.Name()[0] == '.' {
+		if strings.HasPrefix(info.Name(), unfinishedPrefix) {
 			if time.Since(info.ModTime()) > staleAfter {
 				_ = os.Remove(filepath.Join(folder, info.Name())) // the file may be gone already, or be written again; neither does harm
 			}
+			continue
+		}
+		if !ours(info.Name()) {
 			continue
 		}
 		total += info.Size()

@@ -157,7 +157,7 @@ func TestFilesOfOneDeviceAreMerged(t *testing.T) {
 func TestTheCacheIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	for k := range 20 {
-		name := filepath.Join(dir, fmt.Sprint(k))
+		name := filepath.Join(dir, nodePrint(k))
 		require.NoError(t, os.WriteFile(name, make([]byte, 10), 0o600))
 		at := time.Unix(int64(1000+k), 0)
 		require.NoError(t, os.Chtimes(name, at, at))
@@ -169,7 +169,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	found, err := list(dir)
 	require.NoError(t, err)
 	require.Len(t, found, 15)
-	require.Equal(t, "5", found[0].Name())
+	require.Equal(t, nodePrint(5), found[0].Name())
 	require.NoError(t, trim(dir, 15, 40))
 	found, err = list(dir)
 	require.NoError(t, err)
@@ -232,6 +232,63 @@ func TestContentsAndClear(t *testing.T) {
 	require.Empty(t, c.Devices)
 	require.Empty(t, c.Choices)
 	require.FileExists(t, own)
+}
+
+// A folder that a user names may hold files of theirs, even where the cache has some.
+func TestOtherFilesAreNeverRemoved(t *testing.T) {
+	dir := t.TempDir()
+	var others []string
+	for _, name := range []string{"notes/thesis.doc", "notes/.settings", "durations/mine/x", "choices/cafe", "machines/" + strings.Repeat("x", fingerprintLength)} {
+		others = append(others, filepath.Join(dir, name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(others[len(others)-1]), 0o700))
+		require.NoError(t, os.WriteFile(others[len(others)-1], make([]byte, 100), 0o600))
+		require.NoError(t, os.Chtimes(others[len(others)-1], time.Unix(1, 0), time.Unix(1, 0)))
+	}
+	f := Open(dir)
+	require.NoError(t, f.KeepNote(ctx, "key", []byte("note")))
+	require.NoError(t, f.KeepChoice(ctx, "key", choice("{}")))
+	require.NoError(t, f.KeepDurations(ctx, "gpu", Durations{nodePrint(1): {1}}, false))
+	unfinished := filepath.Join(dir, notesKind, ".dagrun-0123")
+	require.NoError(t, os.WriteFile(unfinished, nil, 0o600))
+	c, err := f.Contents()
+	require.NoError(t, err)
+	require.Len(t, c.Ignored, 4)
+	require.NotContains(t, strings.Join(c.Ignored, " "), unfinished)
+	require.NoError(t, trim(filepath.Join(dir, notesKind), 0, 0))
+	require.NoError(t, f.Clear())
+	for _, name := range others {
+		require.FileExists(t, name)
+	}
+	left := 0
+	require.NoError(t, filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if !e.IsDir() {
+			left++
+		}
+		return err
+	}))
+	require.Equal(t, len(others), left)
+}
+
+func TestFoldersThatCannotBeUsed(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, Open(dir).Usable())
+	require.NoError(t, Open(filepath.Join(dir, "later")).Usable())
+	require.NoError(t, Open(Off).Usable())
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), link))
+	for path, want := range map[string]string{file: file + " is not a folder", link: link + " is a link that leads nowhere", filepath.Join(file, "x"): filepath.Join(file, "x") + " cannot be read: not a directory"} {
+		require.EqualError(t, Open(path).Usable(), want)
+		require.EqualError(t, Open(path).Clear(), want)
+		_, err := Open(path).Contents()
+		require.EqualError(t, err, want)
+	}
+	require.FileExists(t, file)
+	f := Open(dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, choicesKind), nil, 0o600))
+	c, err := f.Contents()
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, choicesKind) + " is ignored: not a directory"}, c.Ignored)
 }
 
 func TestWhereTheCacheIs(t *testing.T) {

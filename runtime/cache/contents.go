@@ -5,8 +5,10 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/dagrun/dagrun/internal/files"
@@ -40,26 +42,28 @@ type ChoiceContents struct {
 	EachUS   float64   `json:"each_us"` // of the faster way
 }
 
-// Contents lists what is in the cache. A file that cannot be used is listed as ignored.
+// Contents lists what is in the cache. A file that cannot be used is listed as ignored. The error says why the whole folder cannot be.
 func (f *Folder) Contents() (*Contents, error) {
 	c := &Contents{Devices: []DeviceContents{}, Choices: []ChoiceContents{}, Loops: []Passes{}, Ignored: []string{}}
 	if f == nil {
 		return c, nil
 	}
-	c.Folder = f.path
-	devices, err := f.devices()
-	if err != nil {
+	if err := f.Usable(); err != nil {
 		return nil, err
 	}
+	c.Folder = f.path
+	devices, err := f.devices()
+	c.note(err)
 	for _, info := range devices {
 		folder := filepath.Join(f.path, durationsKind, info.Name())
 		found, err := list(folder)
-		if err != nil {
-			return nil, err
-		}
+		c.note(err)
 		d := DeviceContents{}
 		nodes := map[string]bool{}
 		for _, file := range found {
+			if strings.HasPrefix(file.Name(), unfinishedPrefix) {
+				continue
+			}
 			name := filepath.Join(folder, file.Name())
 			c.Bytes += file.Size()
 			body, err := read(durationsKind, name)
@@ -80,35 +84,27 @@ func (f *Folder) Contents() (*Contents, error) {
 			c.Devices = append(c.Devices, d)
 		}
 	}
-	if err := each(c, choicesKind, decodeChoice, func(choice *Choice) {
+	each(c, choicesKind, decodeChoice, func(choice *Choice) {
 		row := ChoiceContents{Pipeline: choice.Pipeline, Device: choice.Device, At: choice.At, Tried: choice.Tried, EachUS: choice.Ways[0].EachUS}
 		for _, w := range choice.Ways {
 			row.EachUS = min(row.EachUS, w.EachUS)
 		}
 		c.Choices = append(c.Choices, row)
-	}); err != nil {
-		return nil, err
-	}
-	if err := each(c, passesKind, decodePasses, func(p *Passes) { c.Loops = append(c.Loops, *p) }); err != nil {
-		return nil, err
-	}
-	if c.Notes, err = c.count(notesKind); err != nil {
-		return nil, err
-	}
-	if c.Machines, err = c.count(machinesKind); err != nil {
-		return nil, err
-	}
+	})
+	each(c, passesKind, decodePasses, func(p *Passes) { c.Loops = append(c.Loops, *p) })
+	c.Notes, c.Machines = c.count(notesKind), c.count(machinesKind)
 	return c, nil
 }
 
 // each visits what decode reads from the files of a kind, the least recently used first.
-func each[T any](c *Contents, kind string, decode func(body []byte, key string) (T, error), visit func(T)) error {
+func each[T any](c *Contents, kind string, decode func(body []byte, key string) (T, error), visit func(T)) {
 	folder := filepath.Join(c.Folder, kind)
 	found, err := list(folder)
-	if err != nil {
-		return err
-	}
+	c.note(err)
 	for _, file := range found {
+		if strings.HasPrefix(file.Name(), unfinishedPrefix) {
+			continue
+		}
 		c.Bytes += file.Size()
 		name := filepath.Join(folder, file.Name())
 		var value T
@@ -122,13 +118,19 @@ func each[T any](c *Contents, kind string, decode func(body []byte, key string) 
 		}
 		visit(value)
 	}
-	return nil
 }
 
 // count counts the usable files of a kind.
-func (c *Contents) count(kind string) (usable int, err error) {
-	err = each(c, kind, func([]byte, string) (any, error) { return nil, nil }, func(any) { usable++ })
-	return usable, err
+func (c *Contents) count(kind string) (usable int) {
+	each(c, kind, func([]byte, string) (any, error) { return nil, nil }, func(any) { usable++ })
+	return usable
+}
+
+// note lists a folder that cannot be read as ignored.
+func (c *Contents) note(err error) {
+	if err != nil {
+		c.Ignored = append(c.Ignored, err.Error())
+	}
 }
 
 func (c *Contents) ignore(name string, err error) {
@@ -142,11 +144,36 @@ func (f *Folder) Clear() error {
 	if f == nil {
 		return nil
 	}
+	if err := f.Usable(); err != nil {
+		return err
+	}
 	var errs []error
+	devices, err := f.devices()
+	errs = append(errs, err)
+	for _, info := range devices {
+		errs = append(errs, empty(filepath.Join(f.path, durationsKind, info.Name())))
+	}
 	for _, kind := range []string{durationsKind, choicesKind, passesKind, notesKind, machinesKind} {
-		if err := os.RemoveAll(filepath.Join(f.path, kind)); err != nil {
-			errs = append(errs, fmt.Errorf("cannot remove %s: %w", filepath.Join(f.path, kind), files.Reason(err)))
+		errs = append(errs, empty(filepath.Join(f.path, kind)))
+	}
+	return errors.Join(errs...)
+}
+
+// empty removes the files of this package in a folder, and the folder if nothing else is in it.
+func empty(folder string) error {
+	found, err := list(folder)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, info := range found {
+		if !ours(info.Name()) && !strings.HasPrefix(info.Name(), unfinishedPrefix) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(folder, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("cannot remove %s: %w", filepath.Join(folder, info.Name()), files.Reason(err)))
 		}
 	}
+	_ = os.Remove(folder) // something else is in it, or it was never made
 	return errors.Join(errs...)
 }

@@ -269,7 +269,7 @@ func (f *Folder) devices() ([]os.FileInfo, error) {
 	}
 	var found []os.FileInfo
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.IsDir() {
+		if info, err := e.Info(); err == nil && info.IsDir() && ours(info.Name()) {
 			found = append(found, info)
 		}
 	}
