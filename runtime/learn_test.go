@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -223,6 +224,15 @@ func TestHostileCacheChangesNothing(t *testing.T) {
 	require.Contains(t, again.Warnings[0], "a plan in the cache is ignored: ")
 	require.Empty(t, again.Ways)
 	require.NotNil(t, again.Known, "durations are of use all the same")
+	// A plan that is right for the graph, but says that it was made for nodes that do other work.
+	elsewhere := *serial
+	elsewhere.Work, elsewhere.WorkDone = strings.Replace(serial.Work, ":", ":0", 1)[:len(serial.Work)], nil
+	wrong.Ways[0].Plan = &elsewhere
+	require.NoError(t, recalled.Keep(ctx, wrong, false))
+	again = runtime.Recall(g, platform, folder, options, runtime.Arena)
+	require.Len(t, again.Warnings, 1)
+	require.Contains(t, again.Warnings[0], "a plan in the cache is ignored: plan of another graph")
+	require.Empty(t, again.Ways)
 }
 
 // Times measured under checks must not be used without checks.

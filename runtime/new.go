@@ -53,7 +53,7 @@ func (p *Program) prepare(ctx context.Context) error {
 	if err := p.checkOptions(); err != nil {
 		return err
 	}
-	if err := p.checkWork(); err != nil {
+	if err := checkWork(p.graph, p.plan); err != nil {
 		return err
 	}
 	p.ops = p.plan.Replay(p.options.Inflight)
@@ -103,12 +103,12 @@ func (p *Program) prepare(ctx context.Context) error {
 }
 
 // checkWork refuses a plan that was made for nodes that do other work.
-func (p *Program) checkWork() error {
-	if p.plan.Work == "" || p.plan.Work == p.graph.WorkHash() {
+func checkWork(g *dag.Graph, plan *planner.Plan) error {
+	if plan.Work == "" || plan.Work == g.WorkHash() {
 		return nil
 	}
-	if old := p.plan.WorkDone; old != nil {
-		if difference := p.graph.WorkDifferenceFrom(old); difference != "" {
+	if old := plan.WorkDone; old != nil {
+		if difference := g.WorkDifferenceFrom(old); difference != "" {
 			return fmt.Errorf("%w: %s when it was planned: plan again", planner.ErrOtherGraph, difference)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -62,13 +63,16 @@ func Recall(g *dag.Graph, platform cudart.Platform, folder *cache.Folder, o Lear
 	return r
 }
 
+// longestWarning is how many columns a warning may have: a hostile file may hold names of any length.
+const longestWarning = 400
+
 func (r *Recalled) warn(err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			r.warn(e)
 		}
 	} else if err != nil {
-		r.Warnings = append(r.Warnings, err.Error())
+		r.Warnings = append(r.Warnings, words.Cut(err.Error(), longestWarning))
 	}
 }
 
@@ -146,7 +150,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 		if err != nil {
 			return refused(err)
 		}
-		if err := planner.Verify(r.graph, plan); err != nil {
+		if err := errors.Join(planner.Verify(r.graph, plan), checkWork(r.graph, plan)); err != nil {
 			return refused(err)
 		}
 		if w.Threads > 1 {

@@ -153,6 +153,9 @@ func skipped(name string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if info, gone := os.Lstat(name); errors.Is(err, ErrDamaged) && gone == nil && info.Mode().IsRegular() && ours(info.Name()) {
+		return fmt.Errorf("%s is ignored: %w (dagrun cache --clear removes it)", name, files.Reason(err))
+	}
 	return fmt.Errorf("%s is ignored: %w", name, files.Reason(err))
 }
 
@@ -180,6 +183,9 @@ func oldestFirst(found []os.FileInfo) {
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})
 }
+
+// fingerprintLength is how many characters a fingerprint has.
+const fingerprintLength = 32
 
 // ours reports whether a file or folder has a name that this package gives. The folder that a user names may hold others, which are never
 // removed.

@@ -342,7 +342,7 @@ func TestNotes(t *testing.T) {
 	require.Len(t, files, 1)
 	require.NoError(t, os.WriteFile(files[0], []byte("garbage"), 0o600))
 	_, err = folder.Note("a")
-	require.EqualError(t, err, files[0]+" is ignored: not usable: it is not a file of dagrun's")
+	require.EqualError(t, err, files[0]+" is ignored: not usable: it is not a file of dagrun's (dagrun cache --clear removes it)")
 	require.NoError(t, folder.Clear())
 	require.Empty(t, note("a"))
 	var none *Folder
@@ -379,7 +379,7 @@ func TestMachines(t *testing.T) {
 	contents, err = folder.Contents()
 	require.NoError(t, err)
 	require.Equal(t, mostDevices-1, contents.Machines)
-	require.Equal(t, []string{files[0] + " is ignored: not usable: it is not a file of dagrun's"}, contents.Ignored)
+	require.Equal(t, []string{files[0] + " is ignored: not usable: it is not a file of dagrun's (dagrun cache --clear removes it)"}, contents.Ignored)
 	require.NoError(t, folder.Clear())
 	require.Empty(t, machine("39"))
 	var none *Folder

@@ -102,9 +102,6 @@ func decodeBatch(text []byte) (*batch, error) {
 	return b, nil
 }
 
-// fingerprintLength is how many characters a fingerprint has.
-const fingerprintLength = 32
-
 // Fingerprint makes a key of Durations from any parts.
 func Fingerprint(text []byte) string {
 	sum := sha256.Sum256(text)
