@@ -34,7 +34,7 @@ type app struct {
 	source         []byte                               // of the pipeline, in a sweep: all points have the same; nil: it is read when it is needed
 	compilers      *kernels.Compilers                   // of modules in CUDA C; nil: nothing is compiled to see what kernels do
 	unfinished     func() []string                      // with --debug-progress: the nodes that a hang left
-	eachReplay     time.Duration                        // of the latest replays, 0 before any
+	eachReplay     time.Duration                        // of the latest replays, or else of those that chose the plan; 0: not known
 	running        func() []string                      // while nodes are measured: those that have begun and not ended
 	hung           func() (text, node string)           // while plans are compared: what is known of a hang; nil before that
 	sanitize       sanitize                             // of the command's kernels

@@ -127,7 +127,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 	}
 	if p.learning != nil {
 		if way := p.learning.way; way != nil {
-			p.plan = way.Plan
+			p.plan, a.eachReplay = way.Plan, time.Duration(way.Each.Median*1e3)
 			a.log.Info("took the plan that an earlier run chose", "strategy", way.Plan.Strategy, "streams", len(way.Plan.Streams), "replay", way.Mode.String())
 			return nil
 		}
@@ -365,7 +365,7 @@ func (a *app) preparing(stage string, done, total int) {
 const lead = 100 * time.Millisecond
 
 // replay continues from the replays that are done up to replay number n, in batches of about lead each. The first batch is a single
-// replay if no replay has been timed yet, because predictions can be far off.
+// replay if no replay has been timed yet, by this run or an earlier one, because predictions can be far off.
 func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int) error {
 	stretch := 1
 	if a.eachReplay > 0 {
