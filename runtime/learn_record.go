@@ -78,9 +78,11 @@ func (p *Program) recordCounted(ctx context.Context, n, done, total int, progres
 		if progress != nil {
 			progress(StageLearn, done+ran, total)
 		}
+		end := p.begin(1)
 		p.replays.Add(1)
 		p.latest.Store(in)
 		records, us, reason, err := p.recordReplay(ctx, submit, len(want))
+		end(&err)
 		if err != nil {
 			return nil, ran, "", err
 		}

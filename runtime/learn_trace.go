@@ -96,14 +96,19 @@ func (p *Program) Trial() *Trial {
 	return p.trial.Load()
 }
 
-// timeReplays replays n times as fast as it goes and returns the microseconds of one.
-func (p *Program) timeReplays(ctx context.Context, n int) (us float64, err error) {
-	p.trial.Store(&Trial{Plan: p.plan, Graph: p.mode != Streams, Threads: p.options.Threads, Overlap: p.overlap, Before: p.replays.Load(), Count: n, Began: time.Now()})
-	defer func() {
-		if err == nil {
+// begin notes that a round of replays begins. The returned function notes that it has ended, unless there is an error.
+func (p *Program) begin(replays int) (end func(err *error)) {
+	p.trial.Store(&Trial{Plan: p.plan, Graph: p.mode != Streams, Threads: p.options.Threads, Overlap: p.overlap, Before: p.replays.Load(), Count: replays, Began: time.Now()})
+	return func(err *error) {
+		if *err == nil {
 			p.trial.Store(nil)
 		}
-	}()
+	}
+}
+
+// timeReplays replays n times as fast as it goes and returns the microseconds of one.
+func (p *Program) timeReplays(ctx context.Context, n int) (us float64, err error) {
+	defer p.begin(n)(&err)
 	start := time.Now()
 	for range n {
 		if err := p.Replay(ctx); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// Trial is a round of replays that learning times.
+// Trial is a round of replays that learning times, or measures nodes in.
 type Trial struct {
 	Plan    *planner.Plan
 	Graph   bool // replayed as a graph, or else as streams

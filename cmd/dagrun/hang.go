@@ -1,4 +1,4 @@
-// Hangs while learning compares plans on a GPU. The device does not tell which of its nodes do not end, and what would tell costs time, so that
+// Hangs while learning compares plans on a GPU, or CUPTI measures nodes. The device does not tell which of its nodes do not end, and what would tell costs time, so that
 // nothing could be compared. So the pipeline is replayed in a new process, one node at a time, while this process waits for its time limit.
 
 package main
