@@ -206,7 +206,7 @@ const keepTime = time.Second
 
 // keepEarly keeps what was learned before the search was stopped.
 func (a *app) keepEarly(ctx context.Context, l *learning, learned *runtime.Learned) {
-	if learned == nil || cache.Open(a.flags.cacheDir) == nil {
+	if learned == nil || a.openCache() == nil {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
