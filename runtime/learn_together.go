@@ -198,8 +198,8 @@ func (l *learner) proposals() []proposal {
 
 // offer is what a rank says of a proposal.
 type offer struct {
-	US   float64 // of a replay, as predicted; 0: it cannot be planned so
-	Same int     // the first proposal that gives the same plan
+	US   []float64 // of each of many replays, as predicted, for each mode; none: it cannot be planned so
+	Same int       // the first proposal that gives the same plan
 }
 
 // waysTogether plans all proposals, and returns those that all ranks can plan, by the longest time that any rank predicts.
@@ -221,7 +221,15 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 		if err != nil {
 			continue
 		}
-		plans[k], offers[k].US = plan, max(plan.Stats.MakespanUS, 1e-3)
+		plans[k] = plan
+		for _, mode := range l.o.Modes {
+			us, err := predictEach(l.p.graph, way{plan, mode, 1, l.was.overlap}, o.Machine, o.Profile)
+			if err != nil { // the other ranks wait for an offer
+				offers[k].US = nil
+				break
+			}
+			offers[k].US = append(offers[k].US, us)
+		}
 		for j := range k {
 			if plans[j] != nil && samePlan(plans[j], plan) {
 				offers[k].Same = j
@@ -235,19 +243,22 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 	}
 	var ways []LearnedWay
 	for k := range proposals {
-		us, same := 0.0, true
+		same, possible, slowest := true, true, make([]float64, len(l.o.Modes))
 		for _, other := range all {
-			if len(other) != len(proposals) {
+			if len(other) != len(proposals) || len(other[k].US) != 0 && len(other[k].US) != len(slowest) {
 				return nil, errors.New("the ranks do not learn with the same options")
 			}
-			us = max(us, other[k].US)
+			for m, us := range other[k].US {
+				slowest[m] = max(slowest[m], us)
+			}
 			same = same && other[k].Same == all[0][k].Same && other[k].Same != k
+			possible = possible && len(other[k].US) > 0
 		}
-		if same || slices.ContainsFunc(all, func(other []offer) bool { return other[k].US == 0 }) {
+		if same || !possible {
 			continue
 		}
-		for _, mode := range l.o.Modes {
-			ways = append(ways, LearnedWay{Plan: plans[k], Mode: mode, Threads: 1, Overlap: l.was.overlap, Predicted: us})
+		for m, mode := range l.o.Modes {
+			ways = append(ways, LearnedWay{Plan: plans[k], Mode: mode, Threads: 1, Overlap: l.was.overlap, Predicted: slowest[m]})
 		}
 	}
 	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
