@@ -100,7 +100,7 @@ func TestKeptMachine(t *testing.T) {
 	require.Len(t, files, 1)
 	require.NoError(t, os.WriteFile(files[0], []byte("garbage"), 0o600))
 	_, err = runtime.KeptMachine(one, folder)
-	require.EqualError(t, err, files[0]+" is ignored: not usable: it is not a file of dagrun's")
+	require.EqualError(t, err, files[0]+" is ignored: not usable: it is not a file of dagrun's (dagrun cache --clear removes it)")
 	require.NoError(t, folder.KeepMachine(t.Context(), runtime.DeviceKey(one), []byte(`{"version":1,"name":"x"}`)))
 	_, err = runtime.KeptMachine(one, folder)
 	require.ErrorIs(t, err, planner.ErrBadMachine)
