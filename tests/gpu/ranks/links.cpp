@@ -89,6 +89,26 @@ static void measure(const char *where, std::vector<GPU> &gpus, const std::vector
     }
 }
 
+// again prints what both GPUs copy both ways where it is the same few bytes again and again, which the host's caches hold: what the links give where
+// memory does not limit them.
+static void again(std::vector<GPU> &gpus, const std::vector<std::vector<char *>> &host) {
+    for (size_t part : {(size_t)8 << 20, (size_t)32 << 20}) {
+        double t = median([&] {
+            for (size_t k = 0; k < size / part; k++)
+                for (auto &g : gpus) {
+                    CHECK(cudaSetDevice(g.number));
+                    CHECK(cudaMemcpyAsync(g.in, host[g.number][0], part, cudaMemcpyHostToDevice, g.up));
+                    CHECK(cudaMemcpyAsync(host[g.number][1], g.out, part, cudaMemcpyDeviceToHost, g.down));
+                }
+            for (auto &g : gpus) {
+                CHECK(cudaSetDevice(g.number));
+                CHECK(cudaDeviceSynchronize());
+            }
+        });
+        printf("the same %zu MiB again and again: GPUs 2: both ways %.1f GB/s\n", part >> 20, 4 * size / t / 1e9);
+    }
+}
+
 // memory prints what all cores together read from and copy within host memory.
 static void memory(const char *where) {
     unsigned cores = std::thread::hardware_concurrency();
@@ -163,6 +183,7 @@ int main() {
         place(0, 0);
         if (!placed) printf("%s: memory cannot be placed here\n", p.name.c_str());
         measure(p.name.c_str(), gpus, host);
+        if (p.mode == 0) again(gpus, host);
         for (auto &pair : host)
             for (char *at : pair) {
                 if (p.mode == 0) CHECK(cudaFreeHost(at));
