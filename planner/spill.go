@@ -243,27 +243,6 @@ type judgedSpill struct {
 	everyPlan bool // that keeps the dependencies fits: what a node's memory is used for before and after follows from them
 }
 
-// hostWaits is how long the host waits for copies that spilling has made copies within its memory: until one is done, it submits nothing.
-func (s *spilling) hostWaits(made *Spread) float64 {
-	m, us := s.r.o.Machine, 0.0
-	if m.Unit || m.Cores > 0 {
-		return 0
-	}
-	for i := range made.Graph.Nodes {
-		c := made.Graph.Nodes[i].Copy
-		if c == nil || EngineOf(made.Graph, dag.NodeID(i)) != HostCopy {
-			continue
-		}
-		for _, r := range []dag.Range{c.Src, c.Dst} {
-			if s.r.g.Buffers[made.Buffers[r.Buffer].Buffer].Place == dag.Device {
-				us += m.CopyUS + float64(r.Bytes())/m.HostToHost
-				break
-			}
-		}
-	}
-	return us
-}
-
 // plan plans a spilled graph.
 func (s *spilling) plan(made *Spread, effort Effort) (*Plan, error) {
 	o := s.options(s.kept(made), effort)
@@ -307,7 +286,7 @@ func (s *spilling) search() (*Spread, error) {
 			if err != nil {
 				return nil, err
 			}
-			judged = append(judged, judgedSpill{made, planned.Stats.MakespanUS + s.hostWaits(made), liesAt(planned, made.Offsets)})
+			judged = append(judged, judgedSpill{made, planned.Stats.MakespanUS, liesAt(planned, made.Offsets)})
 			if s.base.Graph.Len() > mostSimulated {
 				break
 			}

@@ -99,7 +99,7 @@ func H200() *Machine {
 		DeviceToDevice: 2_050_000, Memory: 4_100_000,
 		MemoryPerSM: 127_000,    // 64 bytes a clock: maps of one to four blocks
 		PeerToPeer:  450_000,    // 18 NVLink lanes of 25 GB/s, by the data sheet
-		HostToHost:  20_000,     // not measured: a typical memory copy by one core
+		HostToHost:  12_000,     // of what a copy has just brought there, by the host itself; 15,500 to 17,000 of what is in its caches
 		Flops:       67_000_000, // f32 outside the tensor cores, by the data sheet
 
 		Multiprocessors: 132, BlocksPerSM: 32, ThreadsPerSM: 2048, SharedPerSM: 228 << 10,

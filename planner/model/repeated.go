@@ -15,7 +15,7 @@ func Repeated(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, graph bo
 	if err := checkSimulated(g, p, m, durations); err != nil {
 		return 0, err
 	}
-	if graph || m.Unit || m.Cores > 0 || waitsForCopies(g) {
+	if graph || m.Unit || m.Cores > 0 || m.waitsForCopies(g) {
 		t, err := SimulateWith(g, p, m, durations, graph)
 		if err != nil {
 			return 0, err
@@ -34,10 +34,10 @@ func Repeated(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile, graph bo
 	return max(t.MakespanUS+m.GapUS, m.submission(g, p)), nil
 }
 
-// waitsForCopies reports whether the host waits for copies from or to pageable memory, so that it cannot run ahead.
-func waitsForCopies(g *dag.Graph) bool {
+// waitsForCopies reports whether the host waits for copies from or to pageable memory, or within host memory, so that it cannot run ahead.
+func (m *Machine) waitsForCopies(g *dag.Graph) bool {
 	for i := range g.Nodes {
-		if pageable(g, dag.NodeID(i)) {
+		if m.hostMakes(g, dag.NodeID(i)) || pageable(g, dag.NodeID(i)) {
 			return true
 		}
 	}

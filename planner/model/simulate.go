@@ -20,13 +20,15 @@ import (
 // SyncUS for nodes of other streams), and its engine is free. A copy engine makes one copy at a time: the next one of the stream whose
 // copy it made last, or else the one that became ready first, which costs CopySwitchUS. While copies run both ways, each runs at
 // BothWays of its rate. Copies that share a bus divide its rate, and so do copies from several devices to one. Kernels that run together share the multiprocessors in proportion to the blocks they can place, higher
-// priorities first; nodes whose blocks are unknown slow nothing down. The host waits until a copy from or to pageable memory is done.
+// priorities first; nodes whose blocks are unknown slow nothing down. The host waits until a copy from or to pageable memory, or within host
+// memory, is done.
 func Simulate(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
 	return SimulateWith(g, p, m.With(profile), Durations(g, m, profile), false)
 }
 
-// SimulateGraph predicts one replay of a plan that runs as a CUDA graph: nothing is submitted, a node starts GraphNodeUS
-// after what it depends on, and each device issues its nodes one at a time.
+// SimulateGraph predicts one replay of a plan that runs as a CUDA graph: a node starts GraphNodeUS after what it depends on, and each device issues
+// its nodes one at a time. Nothing is submitted node by node, but copies within host memory are made by the host, which launches what comes after
+// them in the order of submission only when they are done.
 func SimulateGraph(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
 	return SimulateWith(g, p, m.With(profile), Durations(g, m, profile), true)
 }
@@ -105,6 +107,8 @@ type simulation struct {
 
 	ready []moment // by stream: when its next launch may start, on a machine on which only nodes take time
 
+	submits bool // the host submits nodes, or parts of a graph, in turn
+
 	// The fields below are used only on machines where engines, waits or the host take time.
 	gap, sync float64
 	apart     float64 // what a change of engines adds to the gap
@@ -126,9 +130,9 @@ type simulation struct {
 	now       float64
 
 	host      host
-	submitted []float64 // by op; NaN until the host gets there
-	starved   []int32   // streams whose next op is not submitted yet
-	resumed   []int32   // streams that starved until the host went on
+	submitted []moment // by op: when, and which copy the host had waited for last; the time is NaN until the host gets there
+	starved   []int32  // streams whose next op is not submitted yet
+	resumed   []int32  // streams that starved until the host went on
 }
 
 // moment is a time and its cause.
@@ -324,13 +328,16 @@ func (s *simulation) begin() {
 	}
 	s.begun = scratch.Zeroed(s.begun, s.g.Len())
 	s.host.blocked, s.host.after = -1, -1
-	if !s.graph {
+	s.submits = !s.graph || s.hosted()
+	if s.submits {
 		s.submitted = scratch.Sized(s.submitted, len(s.p.Order))
 		for op := range s.submitted {
-			s.submitted[op] = math.NaN()
+			s.submitted[op] = moment{us: math.NaN()}
 		}
 		clear(s.cursor)
-		s.timeline.Host = make([]plan.HostSpan, 0, len(s.p.Order))
+		if !s.graph {
+			s.timeline.Host = make([]plan.HostSpan, 0, len(s.p.Order))
+		}
 		s.submit()
 	}
 	for k := range s.streams {
@@ -338,7 +345,17 @@ func (s *simulation) begin() {
 	}
 }
 
-// submit lets the host submit ops until all are submitted or it waits for a copy from or to pageable memory.
+// hosted reports whether a graph has copies that the host makes.
+func (s *simulation) hosted() bool {
+	for i := range s.g.Nodes {
+		if s.m.hostMakes(s.g, dag.NodeID(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// submit lets the host submit ops until all are submitted or it waits for a copy. The parts of a graph between such copies take it no time.
 func (s *simulation) submit() {
 	h := &s.host
 	for h.at < len(s.p.Order) && h.blocked < 0 {
@@ -348,13 +365,15 @@ func (s *simulation) submit() {
 		start, cost := h.free, s.m.EventUS
 		if op.Kind == plan.Launch {
 			cost = s.m.submits(s.g, op.Node)
-			if pageable(s.g, op.Node) {
+			if s.m.hostMakes(s.g, op.Node) || !s.graph && pageable(s.g, op.Node) {
 				h.blocked = int32(op.Node)
 			}
 		}
-		h.free += cost
-		s.submitted[s.firstOp[k]+at] = h.free
-		s.timeline.Host = append(s.timeline.Host, plan.HostSpan{Start: start, End: h.free, Stream: k, Op: at})
+		if !s.graph {
+			h.free += cost
+			s.timeline.Host = append(s.timeline.Host, plan.HostSpan{Start: start, End: h.free, Stream: k, Op: at})
+		}
+		s.submitted[s.firstOp[k]+at] = moment{h.free, h.after, plan.AfterHost}
 		s.cursor[k]++
 		h.at++
 	}
@@ -401,6 +420,11 @@ func waitsAs(node *dag.Node) float64 {
 	return 1
 }
 
+// hostMakes reports whether the host itself makes a copy, and waits before it for what the copy depends on: one within host memory, pinned or not.
+func (m *Machine) hostMakes(g *dag.Graph, node dag.NodeID) bool {
+	return m.Cores == 0 && g.Nodes[node].Copy != nil && plan.EngineOf(g, node) == plan.HostCopy
+}
+
 // pageable reports whether the host waits for a node: for a copy from or to pageable memory.
 func pageable(g *dag.Graph, node dag.NodeID) bool {
 	c := g.Nodes[node].Copy
@@ -416,14 +440,14 @@ func (s *simulation) advance(k int32) {
 		if ops[stream.next].Kind == plan.Launch && stream.changed.us > stream.ready.us {
 			stream.ready = stream.changed
 		}
-		if !s.graph {
+		if s.submits {
 			submitted := s.submitted[number]
-			if math.IsNaN(submitted) {
+			if math.IsNaN(submitted.us) {
 				s.starved = append(s.starved, k)
 				return
 			}
-			if submitted > stream.ready.us {
-				stream.ready = moment{submitted, s.host.after, plan.AfterHost}
+			if submitted.us > stream.ready.us {
+				stream.ready = submitted
 			}
 		}
 		switch op := &ops[stream.next]; op.Kind {
@@ -652,7 +676,7 @@ func (s *simulation) follower(c, stream int32) int32 {
 		return -1
 	}
 	op := &s.p.Streams[stream].Ops[state.next]
-	if op.Kind != plan.Launch || !s.graph && math.IsNaN(s.submitted[s.firstOp[stream]+state.next]) {
+	if op.Kind != plan.Launch || s.submits && math.IsNaN(s.submitted[s.firstOp[stream]+state.next].us) {
 		return -1
 	}
 	if e := plan.EngineOf(s.g, op.Node); e == plan.Compute || CopierOf(e, s.g.Nodes[op.Node].Device) != c {

@@ -113,6 +113,33 @@ func TestSimulateCopyEngines(t *testing.T) {
 	assert.Equal(t, []planner.Gap{{Device: 0, Engine: planner.Compute, Start: 0, End: 30, Next: 3}}, gaps)
 }
 
+// The driver makes copies within host memory itself, when what comes before them is done, and starts nothing meanwhile: neither on streams nor of a graph.
+func TestSimulateTheHostMakesCopiesWithinItsMemory(t *testing.T) {
+	b := dag.New("copies")
+	n := int64(9000)
+	from, to, device, other := b.Host("f", dag.U8, n), b.Host("t", dag.U8, n), b.Device("d", dag.U8, n), b.Device("o", dag.U8, n)
+	b.Copy("down", b.Whole(from), b.Whole(device))
+	b.Task("early", b.InOut(other))
+	b.Copy("within", b.Whole(to), b.Whole(from))
+	b.Task("late", b.InOut(other))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	g.Nodes[1].CostUS, g.Nodes[1].HasCost = 15, true
+	m := plantest.Free()
+	m.HostToHost = 900
+	p := plantest.ByHand(t, g, "0 1 0 1", "launch down, launch within", "launch early, launch late")
+	want := "down 0-10 start\nearly 0-15 start\nwithin 10-20 stream order down\nlate 20-21 host within\n"
+	assert.Equal(t, want, simulated(t, g, p, m))
+	timeline, err := model.SimulateGraph(g, p, m, nil)
+	require.NoError(t, err)
+	assert.Equal(t, want, spans(g, timeline))
+	us, err := model.Repeated(g, p, m, nil, false)
+	require.NoError(t, err)
+	assert.InDelta(t, 21, us, 1e-9, "replays cannot overlap either")
+	m.Cores = 4
+	assert.Contains(t, simulated(t, g, p, m), " stream order early", "cores make copies in their streams")
+}
+
 func TestSimulateAnEngineGoesOnWithItsStream(t *testing.T) {
 	b := dag.New("copies")
 	n := int64(9000)

@@ -424,13 +424,13 @@ func (s *spillSearch) estimate(walked *stepping) float64 {
 	s.brought, s.saved = scratch.Zeroed(s.brought, len(walked.list)), scratch.Zeroed(s.saved, len(s.p.units))
 	s.clocks = scratch.Zeroed(s.clocks, g.UsedDevices())
 	done, brought, saved := s.done, s.brought, s.saved
-	end, submits := 0.0, 0.0 // submits: when the host goes on after a copy within its memory, for which it waits
+	end, waits := 0.0, 0.0 // waits: for copies within host memory, while the host submits nothing; when it makes them is up to the plan
 	run := func(device int32, e plan.Engine, ready, us, share float64) float64 {
 		free := &s.clocks[device][e]
-		begin := max(ready, *free, submits)
+		begin := max(ready, *free)
 		finish := begin + us
 		if e == plan.Compute {
-			finish = max(max(ready, submits)+us, begin+us*share)
+			finish = max(ready+us, begin+us*share)
 			*free = begin + us*share
 		} else {
 			*free = finish
@@ -476,8 +476,8 @@ func (s *spillSearch) estimate(walked *stepping) float64 {
 			e, us = plan.HostCopy, s.copyUS(float64(g.Nodes[i].Copy.Src.Bytes()), m.HostToHost)
 		}
 		done[k] = run(device, e, ready, us, s.shares[i])
-		if e == plan.HostCopy && g.Nodes[i].Copy != nil {
-			submits = done[k]
+		if e == plan.HostCopy && g.Nodes[i].Copy != nil && m.Cores == 0 {
+			waits += us
 		}
 		s.finish[i] = done[k] + m.GapUS
 		for j, t := range s.p.touches[i] {
@@ -488,7 +488,7 @@ func (s *spillSearch) estimate(walked *stepping) float64 {
 			}
 		}
 	}
-	return end
+	return end + waits
 }
 
 func (s *spillSearch) copyUS(bytes, rate float64) float64 {
