@@ -290,7 +290,7 @@ func (c *Comparison) WriteSpreads(w io.Writer) error {
 		return nil
 	}
 	out := bufio.NewWriter(w)
-	var notes []string
+	var refused, reasons []string // policies by why they have no plan
 	best := -1
 	for k := range c.Spreads {
 		if t := &c.Spreads[k]; t.Refused == "" && (best < 0 || t.MakespanUS < c.Spreads[best].MakespanUS) {
@@ -306,13 +306,17 @@ func (c *Comparison) WriteSpreads(w io.Writer) error {
 		}
 		if t.Refused != "" {
 			fmt.Fprintf(out, "%s %-12s %7s %12s %12s %12s\n", star, t.Policy, "-", "-", "-", "-")
-			notes = append(notes, "no plan of "+t.Policy+": "+t.Refused)
+			if k := slices.Index(reasons, t.Refused); k >= 0 {
+				refused[k] += ", " + t.Policy
+			} else {
+				refused, reasons = append(refused, t.Policy), append(reasons, t.Refused)
+			}
 			continue
 		}
 		fmt.Fprintf(out, "%s %-12s %7d %12s %12.2f %12s\n", star, t.Policy, t.Copies, words.Bytes(t.Bytes), t.MakespanUS, words.Bytes(t.PeakBytes))
 	}
-	for _, note := range notes {
-		out.WriteString(note + "\n")
+	for k, policies := range refused {
+		out.WriteString("no plan of " + policies + ": " + reasons[k] + "\n")
 	}
 	return out.Flush()
 }

@@ -59,6 +59,9 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 			options.MemoryCap, options.Offsets = o.MemoryCap, a.spread.Offsets
 		}
 	}()
+	if o.Devices <= 1 && g.Devices != dag.AllDevices && a.flags.devices == "" && o.Spread != "auto" {
+		return nil, fmt.Errorf("--spread %q chooses among devices, but the pipeline is for one; add --devices N", o.Spread)
+	}
 	if o.Devices <= 1 {
 		return a.spillOver(ctx, g, o)
 	}

@@ -234,7 +234,7 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 	if err != nil {
 		return err
 	}
-	if a.spread != nil {
+	if a.spread != nil && len(a.spread.At) > 0 {
 		options.Devices = a.spread.Devices
 		if comparison.Spreads, err = planner.CompareSpreads(ctx, a.declared, options); err != nil {
 			return err

@@ -111,12 +111,16 @@ func enough(o *opened, devices int, spread bool) (*opened, error) {
 	if devices <= have {
 		return o, nil
 	}
+	are := "are"
+	if have == 1 {
+		are = "is"
+	}
 	if spread {
-		err := fmt.Errorf("the pipeline is to be spread over %s, but there is only %s; --devices %d spreads it over what there is, --backend cpu:%d runs it on as many CPU devices",
-			counted(devices, "device"), counted(have, "device"), have, devices)
+		err := fmt.Errorf("the pipeline is to be spread over %s, but there %s only %s; --devices %d spreads it over what there is, --backend cpu:%d runs it on as many CPU devices",
+			counted(devices, "device"), are, counted(have, "device"), have, devices)
 		return nil, errors.Join(err, o.Close())
 	}
-	err := fmt.Errorf("the pipeline uses device %d, but there is only %s; --backend cpu:%d runs it on as many CPU devices", devices-1, counted(have, "device"), devices)
+	err := fmt.Errorf("the pipeline uses device %d, but there %s only %s; --backend cpu:%d runs it on as many CPU devices", devices-1, are, counted(have, "device"), devices)
 	return nil, errors.Join(err, o.Close())
 }
 
