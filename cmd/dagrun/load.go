@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/files"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -114,7 +115,11 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.
 func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*planner.Plan, error) {
 	if a.flags.plan != "" {
-		return decodeFile(ctx, a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
+		plan, err := decodeFile(ctx, a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
+		if err != nil {
+			return nil, err
+		}
+		return plan, a.withinCap(plan)
 	}
 	a.progress.report("plan", 0, 0)
 	plan, err := planner.New(ctx, g, o)
@@ -128,6 +133,25 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 		a.log.Info(plan.Note)
 	}
 	return plan, nil
+}
+
+// withinCap refuses a plan from a file that needs more memory of a device than --memory-cap allows.
+func (a *app) withinCap(plan *planner.Plan) error {
+	if a.flags.memoryCap == "" {
+		return nil
+	}
+	most, err := parseSize(a.flags.memoryCap)
+	if err != nil {
+		return fmt.Errorf("--memory-cap %q: %w", a.flags.memoryCap, err)
+	}
+	needs := int64(0)
+	for _, m := range plan.Memory {
+		needs = max(needs, m.Offset+m.Bytes)
+	}
+	if needs > most {
+		return fmt.Errorf("%s needs %s of a device, more than the %s that --memory-cap allows; without --plan, another plan is made", a.flags.plan, words.Bytes(needs), words.Bytes(most))
+	}
+	return nil
 }
 
 // planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened without --learn=auto.
