@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
@@ -109,7 +110,8 @@ func (p *Platform) Conditions() string {
 	for _, c := range []struct {
 		name string
 		set  bool
-	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"links simulated", o.Links != nil}, {"perturbed", o.Perturb != 0}, {fmt.Sprintf("sanitize %v", o.Sanitize), o.Sanitize != 0}} {
+	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"links simulated", o.Links != nil}, {"perturbed", o.Perturb != 0},
+		{"kernels checked (fast)", o.Sanitize == simt.CheckFast}, {"kernels checked (full)", o.Sanitize == simt.CheckFull}} {
 		if c.set {
 			text += ", " + c.name
 		}
