@@ -54,6 +54,7 @@ timeout is kept, except of loops and branches.`,
 	a.deviceRunFlags(c)
 	a.cacheFlag(c)
 	a.sanitizeFlag(c)
+	c.Flags().Lookup("machine").Hidden, c.Flags().Lookup("plan").Hidden = true, true // refused, with the reason
 	c.Flags().DurationVar(&long, "for", 10*time.Second, "how `long` to search, for all values of a sweep together")
 	return c
 }
