@@ -5,6 +5,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -61,7 +62,7 @@ func (o LearnOptions) orDefault(platform cudart.Platform) LearnOptions {
 
 // checkNumbers refuses numbers of replays and runs that cannot be, and ways without a plan.
 func (o *LearnOptions) checkNumbers() error {
-	const most = 1 << 40
+	const most = min(1<<40, math.MaxInt)
 	for _, n := range []struct {
 		name  string
 		value int

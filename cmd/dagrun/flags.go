@@ -151,6 +151,9 @@ func strategiesOf(c *cobra.Command) []string {
 	return planner.Strategies()
 }
 
+// mostReplays is how many replays a command may be asked for, which take weeks even if each does nothing.
+const mostReplays = min(1<<40, math.MaxInt)
+
 // checkFlags refuses values that no command accepts.
 func (a *app) checkFlags(c *cobra.Command) error {
 	f := a.flags
@@ -163,10 +166,10 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		return fmt.Errorf("--streams %d: want 1 to 1024", f.streams)
 	case has("max-edges") && (f.maxEdges < 1 || f.maxEdges >= math.MaxInt32):
 		return fmt.Errorf("--max-edges %d: want 1 to %d", f.maxEdges, math.MaxInt32-1)
-	case f.iterations < 0:
-		return fmt.Errorf("--iterations %d: want at least 0", f.iterations)
-	case f.warmup < 0:
-		return fmt.Errorf("--warmup %d: want at least 0", f.warmup)
+	case f.iterations < 0 || f.iterations > mostReplays:
+		return fmt.Errorf("--iterations %d: want 0 to %d", f.iterations, mostReplays)
+	case f.warmup < 0 || f.warmup > mostReplays:
+		return fmt.Errorf("--warmup %d: want 0 to %d", f.warmup, mostReplays)
 	case has("inflight") && (f.inflight < 1 || f.inflight > 1024):
 		return fmt.Errorf("--inflight %d: want 1 to 1024", f.inflight)
 	case has("threads") && (f.threads < 1 || f.threads > 256):
