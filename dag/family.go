@@ -77,7 +77,7 @@ func ParseFamilyContext(ctx context.Context, source []byte, options Options, ran
 			memory := newParserMemory()
 			for {
 				rank := int(next.Add(1)) - 1
-				if rank >= ranks || failed.Load() || ctx.Err() != nil { // ranks are handed out in order, so those below one that failed are being read
+				if rank >= ranks || failed.Load() || rank > 0 && ctx.Err() != nil { // ranks are handed out in order, so those below one that failed are being read
 					return
 				}
 				p, err := declaredOn(ctx, source, root, options, rank, memory)
@@ -92,8 +92,8 @@ func ParseFamilyContext(ctx context.Context, source []byte, options Options, ran
 		})
 	}
 	workers.Wait()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if ctx.Err() != nil && !failed.Load() {
+		return nil, context.Cause(ctx)
 	}
 	f := &Family{Ranks: int32(ranks), Class: make([]int32, ranks), Firsts: make([][]int32, ranks)}
 	classes := map[string]int32{}

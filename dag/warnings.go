@@ -2,14 +2,23 @@
 
 package dag
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // warn looks at a finished graph.
 func (p *parser) warn(g *Graph) {
-	orderedByAfter := g.orderedByAfter()
+	orderedByAfter, unmet, here := g.orderedByAfter(), g.unmet(), ""
+	if g.Ranks > 1 {
+		here = fmt.Sprintf(" on rank %d", g.Rank)
+	}
 	for _, i := range g.Unread() {
-		if !orderedByAfter[i] { // otherwise it is there for its place in the order, like a spin
-			p.warning(g.Nodes[i].Pos, "", "the result of node %q is never used", shorten(g.Nodes[i].Name))
+		forNobody := slices.ContainsFunc(g.Accesses(i), func(a Access) bool {
+			return a.Mode&Write != 0 && slices.ContainsFunc(unmet, func(t Transfer) bool { return !t.Receive && a.Overlaps(t.Range) })
+		})
+		if !orderedByAfter[i] && !forNobody { // otherwise it is there for its place in the order, like a spin, or would be sent by another rank
+			p.warning(g.Nodes[i].Pos, "", "the result of node %q is never used%s", shorten(g.Nodes[i].Name), here)
 		}
 	}
 	unwritten := g.Unwritten()
@@ -31,8 +40,25 @@ func (p *parser) warn(g *Graph) {
 	p.unfilled(g)
 	p.warnPartlySaved(g)
 	for _, k := range g.Unused() {
-		p.warning(g.Buffers[k].Pos, "", "buffer %q is never used", shorten(g.Buffers[k].Name))
+		if !slices.ContainsFunc(unmet, func(t Transfer) bool { return t.Range.Buffer == k }) {
+			p.warning(g.Buffers[k].Pos, "", "buffer %q is never used%s", shorten(g.Buffers[k].Name), here)
+		}
 	}
+}
+
+// unmet lists transfers with ranks that do not exist.
+func (g *Graph) unmet() []Transfer {
+	var list []Transfer
+	for i := range g.Nodes {
+		if c := g.Nodes[i].Communication; c != nil {
+			for _, t := range c.Transfers {
+				if !g.meets(t) {
+					list = append(list, t)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // orderedByAfter marks the nodes that after: orders and no data does.
