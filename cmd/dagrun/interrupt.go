@@ -19,6 +19,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/planner"
 )
 
 // grace is how long submitted work may take to finish after the command was asked to stop.
@@ -170,6 +171,9 @@ func (a *app) explain(c *cobra.Command, err error) error {
 		return withStatus(statusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s%s", a.flags.timeout, a.progress.where(), a.stillRunning()), err})
 	case errors.Is(err, context.Canceled):
 		return withStatus(statusInterrupted, &stopped{"interrupted, " + a.progress.where(), err})
+	}
+	if a.place.Ranks > 1 && a.flags.spill == spillAuto && errors.Is(err, planner.ErrMemoryCap) {
+		return fmt.Errorf("%w; pipelines with several ranks are not spilled to host memory", err)
 	}
 	var missing *missingFile
 	if errors.As(err, &missing) {
