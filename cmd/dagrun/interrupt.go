@@ -25,6 +25,9 @@ import (
 // grace is how long submitted work may take to finish after the command was asked to stop.
 const grace = 2 * time.Second
 
+// rankEnd is how long a rank may take to end after another one has failed.
+const rankEnd = 10 * time.Second
+
 // interrupted makes a context that Ctrl-C and SIGTERM cancel. A second signal of the same kind ends the process at once: a rank gets both
 // kinds where a terminal sends the one to all processes and its launcher passes it on as the other. After a first signal this holds until
 // the process ends: the default action for a signal would end it without the exit status of an interruption.
@@ -87,7 +90,7 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 	done := make(chan struct{})
 	patience := grace
 	if a.place.Ranks > 1 {
-		patience += world.TimeoutPatience // the ranks find out which of them the others wait for
+		patience += world.TimeoutPatience + rankEnd // the ranks find out which of them the others wait for, and end
 	}
 	last := time.AfterFunc(a.flags.timeout+patience, func() {
 		select {

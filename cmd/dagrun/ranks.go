@@ -240,9 +240,6 @@ func outlineOf(g *dag.Graph) []string {
 	return lines
 }
 
-// rankEnd is how long a rank may take to end after another one has failed.
-const rankEnd = 10 * time.Second
-
 // rankFailure gives the failure of another rank its exit status.
 func rankFailure(err error) error {
 	if of := (*world.RankError)(nil); errors.As(err, &of) && of.TimedOut {

@@ -309,7 +309,7 @@ func (w *World) Leave(err error) error {
 	}
 	cause := w.Cause()
 	var other *RankError
-	if err != nil && !errors.As(err, &other) || cause != nil && !errors.As(cause, &other) {
+	if !errors.As(cause, &other) && (err != nil && !errors.As(err, &other) || cause != nil) {
 		if err == nil {
 			err = cause
 		}
@@ -349,16 +349,23 @@ func wordsOf(err error) string {
 	return "failed: " + err.Error()
 }
 
-// linger keeps the store of rank 0 open until all ranks have heard why they end.
+// linger keeps the store of rank 0 open until all ranks have heard why they end. After a timeout some may never hear.
 func (w *World) linger() {
 	if w.server == nil {
 		return
 	}
+	limit := silence
+	if cause := (*RankError)(nil); errors.As(w.Cause(), &cause) && cause.TimedOut {
+		limit = lastWords
+	}
 	select {
 	case <-w.server.quiet:
-	case <-after(silence):
+	case <-after(limit):
 	}
 }
+
+// lastWords is how long rank 0 waits after a timeout for ranks that may not answer at all.
+const lastWords = 5 * time.Second
 
 func newStore(listener net.Listener, o *JoinOptions) *store {
 	n := o.Place.Ranks
