@@ -43,7 +43,7 @@ func (l *learner) overlapWay(ctx context.Context, plain LearnedWay) error {
 			break
 		}
 		for k := range forms {
-			if err := l.p.adopt(ctx, forms[k].way()); err != nil {
+			if err := l.adopt(ctx, &forms[k]); err != nil {
 				if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
 					return err
 				}
@@ -68,7 +68,7 @@ func (l *learner) overlapWay(ctx context.Context, plain LearnedWay) error {
 	}
 	for k := range l.learned.Ways {
 		if w := &l.learned.Ways[k]; w.way() == plain.way() {
-			w.Each = Summarize(samples[0])
+			w.Each, w.BuildUS = Summarize(samples[0]), forms[0].BuildUS
 		}
 	}
 	for k, us := range samples[1] {

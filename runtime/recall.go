@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -231,14 +232,20 @@ const (
 )
 
 // Best returns the way that takes the least time for so many replays, building its graph included; nil if none is known. Where there are many
-// replays, what a replay takes counts more than a graph that is built in a moment: how long that took also differs by more than replays do.
+// replays, what a replay takes counts more than a graph that is built in a moment.
 func (r *Recalled) Best(replays int) *LearnedWay {
 	if r == nil {
 		return nil
 	}
 	var best *LearnedWay
+	least := math.Inf(1) // of the graphs, which all have the same nodes: what one took longer, the driver was busy with other things
+	for k := range r.Ways {
+		if w := &r.Ways[k]; w.Mode != Streams {
+			least = min(least, w.BuildUS)
+		}
+	}
 	total := func(w *LearnedWay) float64 {
-		build := w.BuildUS
+		build := min(w.BuildUS, least)
 		if replays >= manyReplays {
 			build = max(0, build-shortBuild)
 		}
