@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -67,9 +66,6 @@ func (s *settings) answer(ctx context.Context, into any, args ...string) (wall t
 	defer cancel()
 	start := time.Now()
 	command := exec.CommandContext(ctx, s.dagrun, append(args, "--output", "json")...)
-	if s.gpu != "" {
-		command.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+s.gpu)
-	}
 	var errors strings.Builder
 	command.Stderr = &errors
 	out, err := command.Output()

@@ -47,12 +47,12 @@ func main() {
 	flag.StringVar(&s.only, "only", strings.Join(names, ","), "comma-separated `parts` to measure")
 	flag.StringVar(&s.names, "names", "", "comma-separated `pipelines` to measure (default all)")
 	flag.StringVar(&s.part, "part", "", "one `part` of the pipelines, such as 1/2")
-	flag.StringVar(&s.gpus, "gpus", "", "comma-separated `numbers` of GPUs that measure the plain command side by side, a pipeline each")
 	flag.DurationVar(&s.within, "within", 0, "begin no more pipelines of the plain command after this `time`")
 	flag.BoolVar(&s.each, "each", false, "print each prediction")
 	flag.BoolVar(&s.quick, "quick", false, "measure some of the pipelines, with fewer pairs")
 	flag.IntVar(&s.pairs, "pairs", 5, "`pairs` of each comparison")
 	flag.IntVar(&s.iterations, "iterations", 200, "`replays` of each run")
+	flag.IntVar(&s.find, "find", 0, "`replays` of each row of bench while the best is looked for, which is measured again then (default as many as of each run)")
 	flag.Int64Var(&s.seed, "seed", 1, "`seed` of the graphs that are made")
 	flag.Parse()
 	if s.quick {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 )
 
@@ -26,7 +24,7 @@ type compared struct {
 // quarter of the second run.
 func (c *compared) over() float64 { return (c.first - c.second) / max(150, c.second/4) }
 
-// measurePlain compares the pipelines, one at a time on each GPU that -gpus names, and prints each as soon as it is measured.
+// measurePlain compares one pipeline after the other, and prints each as soon as it is measured.
 func measurePlain(ctx context.Context, s *settings) error {
 	files, err := s.files("gemm", "heat", "microbatches", "taskbench-stencil", "inception", "saxpy")
 	if err != nil {
@@ -36,47 +34,31 @@ func measurePlain(ctx context.Context, s *settings) error {
 	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "ratio", "of pairs", "first ms", "second", "s", "way of the plain command")
 	var ratios, extra []float64
 	late, worst, latest, began := 0, "", "", time.Now()
-	var printing sync.Mutex
-	work, workers := make(chan string), sync.WaitGroup{}
-	for _, gpu := range strings.Split(s.gpus, ",") {
-		own := *s
-		own.gpu = gpu
-		workers.Go(func() {
-			for file := range work {
-				c := own.comparePlain(ctx, file)
-				printing.Lock()
-				if c.err != nil {
-					fmt.Printf("%-20s %v\n", baseName(file), c.err)
-				}
-				if len(c.pairs) > 0 {
-					ratio := median(c.pairs)
-					if ratios = append(ratios, ratio); ratio >= quantile(ratios, 1) {
-						worst = baseName(file)
-					}
-					if extra = append(extra, c.over()); c.over() > 1 {
-						late++
-					}
-					if c.over() >= quantile(extra, 1) {
-						latest = baseName(file)
-					}
-					fmt.Printf(line, baseName(file), fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)),
-						fmt.Sprintf("%.3f", ratio), spread(c.pairs), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.took.Seconds()), c.way)
-				}
-				printing.Unlock()
-			}
-		})
-	}
 	for k, file := range files {
 		if s.within > 0 && time.Since(began) > s.within {
-			printing.Lock()
 			fmt.Printf("no time was left for %d of %d pipelines\n", len(files)-k, len(files))
-			printing.Unlock()
 			break
 		}
-		work <- file
+		c := s.comparePlain(ctx, file)
+		if c.err != nil {
+			fmt.Printf("%-20s %v\n", baseName(file), c.err)
+		}
+		if len(c.pairs) == 0 {
+			continue
+		}
+		ratio := median(c.pairs)
+		if ratios = append(ratios, ratio); ratio >= quantile(ratios, 1) {
+			worst = baseName(file)
+		}
+		if extra = append(extra, c.over()); c.over() > 1 {
+			late++
+		}
+		if c.over() >= quantile(extra, 1) {
+			latest = baseName(file)
+		}
+		fmt.Printf(line, baseName(file), fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)),
+			fmt.Sprintf("%.3f", ratio), spread(c.pairs), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.took.Seconds()), c.way)
 	}
-	close(work)
-	workers.Wait()
 	if len(ratios) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
@@ -128,7 +110,11 @@ func (s *settings) comparePlain(ctx context.Context, file string) (c compared) {
 // bestRow returns the best row of bench that can be measured again: not what the plain command does.
 func (s *settings) bestRow(ctx context.Context, file string) (*row, error) {
 	var b benched
-	if _, err := s.answer(ctx, &b, "bench", file, "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", "off"); err != nil {
+	find := s.find
+	if find == 0 {
+		find = s.iterations
+	}
+	if _, err := s.answer(ctx, &b, "bench", file, "--iterations", strconv.Itoa(find), "--warmup", strconv.Itoa(find/10), "--cache-dir", "off"); err != nil {
 		return nil, err
 	}
 	var best *row

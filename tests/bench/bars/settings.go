@@ -21,13 +21,12 @@ type settings struct {
 	only       string
 	names      string // of pipelines, if not all are measured
 	part       string // of the pipelines, such as 1/2
-	gpus       string // that measure side by side, such as 0,1
-	gpu        string // that runs dagrun; "" for the one that it takes by itself
 	within     time.Duration
 	quick      bool
 	each       bool // print each prediction
 	pairs      int
 	iterations int
+	find       int // replays of each row of bench while the best is looked for; 0: as many as of each run
 	seed       int64
 	work       string // a folder of this run
 }
