@@ -18,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels"
 )
 
 // directVariable disables direct all-reduces, on all ranks, if it is "off" on one.
@@ -285,35 +286,22 @@ func (x *direct) add(l *submitter, memory *arena, owner int32, c *checked) error
 	return nil
 }
 
-// kernel loads the kernel for a type and an operation.
+// kernel returns the kernel for a type and an operation, which is loaded when it is first needed.
 func (x *direct) kernel(kind directKind) (uintptr, error) {
 	if f, ok := x.kernels[kind]; ok {
 		return f, nil
 	}
-	code := append([]byte(directCode(x.ranks, x.own, kind.dtype, kind.reduction)), 0)
-	s, err := x.p.sequence(x.d)
+	module, err := x.p.loadImage(x.d, "of direct all-reduces", kernels.PTX, []byte(directCode(x.ranks, x.own, kind.dtype, kind.reduction)))
 	if err != nil {
 		return 0, err
 	}
-	defer s.release()
-	s.callPointers(cuModuleLoadDataEx, s.out(0), unsafe.Pointer(&code[0]), 0, 0, 0)
-	if err := s.run(); err != nil {
-		return 0, fmt.Errorf("the kernel of direct all-reduces: %w", err)
-	}
-	module := uintptr(s.outs[0])
 	x.modules = append(x.modules, module)
-	name := append([]byte(directEntry), 0)
-	f, err := x.p.sequence(x.d)
+	function, err := x.p.findKernel(x.d, module, directEntry)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("the module of direct all-reduces: %w", err)
 	}
-	defer f.release()
-	f.callPointers(cuModuleGetFunction, f.out(0), module, unsafe.Pointer(&name[0]))
-	if err := f.run(); err != nil {
-		return 0, fmt.Errorf("the kernel of direct all-reduces: %w", err)
-	}
-	x.kernels[kind] = uintptr(f.outs[0])
-	return x.kernels[kind], nil
+	x.kernels[kind] = function
+	return function, nil
 }
 
 // end stops kernels that wait for other ranks.

@@ -34,8 +34,6 @@ type module struct {
 // Origin tells whether a module of CUDA C was compiled now or found in the cache; "" for other modules.
 func (m *module) Origin() string { return m.origin }
 
-const jitLogBytes = 16 << 10
-
 // Load loads a module on a device. Source is compiled for the device first. The driver may delay loading a kernel until its first use
 // (CUDA_MODULE_LOADING); Module.Kernel loads it, so that the first replay is not slower.
 func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module) (cudart.Module, error) {
@@ -75,27 +73,11 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if err := checkImage(image); err != nil {
 		return nil, fmt.Errorf("module %s: %w", code.Name, err)
 	}
-	// The driver reads PTX as a C string, and binaries according to the sizes in their headers.
-	terminated := append(append(make([]byte, 0, len(image)+1), image...), 0)
-	infoLog, errorLog := make([]byte, jitLogBytes), make([]byte, jitLogBytes)
-	// The addresses of the logs are passed as numbers. held keeps the logs on the heap and alive.
-	options := [4]uint32{jitInfoLog, jitInfoLogBytes, jitErrorLog, jitErrorLogBytes}
-	values := [4]uintptr{
-		uintptr(unsafe.Pointer(&infoLog[0])), uintptr(len(infoLog)),
-		uintptr(unsafe.Pointer(&errorLog[0])), uintptr(len(errorLog)),
-	}
-	s, err := p.sequence(d)
+	handle, err := p.loadImage(d, code.Name, kind, image)
 	if err != nil {
 		return nil, err
 	}
-	defer s.release()
-	s.held = append(s.held, unsafe.Pointer(&infoLog[0]), unsafe.Pointer(&errorLog[0]))
-	s.callPointers(cuModuleLoadDataEx, s.out(0), unsafe.Pointer(&terminated[0]), 4, unsafe.Pointer(&options[0]), unsafe.Pointer(&values[0]))
-	err = s.run()
-	if err != nil {
-		return nil, loadFailure(err, d, code, kind, image, cString(errorLog))
-	}
-	m := &module{p: p, d: d, name: code.Name, origin: origin, symbols: symbols, handle: uintptr(s.outs[0])}
+	m := &module{p: p, d: d, name: code.Name, origin: origin, symbols: symbols, handle: handle}
 	switch kind {
 	case kernels.PTX:
 		// If only the driver can read the PTX, the driver lists its entries.
@@ -117,40 +99,6 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	return m, nil
 }
 
-// loadFailure adds to the error of a failed load what to do about it.
-func loadFailure(err error, d *device, code *kernels.Module, kind kernels.Kind, image []byte, log string) error {
-	failure, ok := err.(*cudart.Error)
-	if !ok {
-		return err
-	}
-	have := fmt.Sprintf("sm_%d%d", d.info.Capability[0], d.info.Capability[1])
-	var lines []string
-	if log = strings.TrimSpace(log); log != "" {
-		lines = append(lines, log)
-	}
-	switch failure.Code {
-	case codeNoBinary:
-		switch target := ptxTarget(image); {
-		case kind == kernels.PTX && target != "":
-			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
-		case kind == kernels.Cubin:
-			lines = append(lines, fmt.Sprintf("a cubin runs only on the architecture it was built for, and the device is %s; build it with -arch=%s, or ship PTX", have, have))
-		default:
-			lines = append(lines, fmt.Sprintf("the file holds no code for %s; add it, or PTX for %s or older", have, have))
-		}
-	case codeUnsupportedPTX:
-		lines = append(lines, fmt.Sprintf("the PTX comes from a newer toolkit than the driver (CUDA %s) supports; update the driver or compile with an older toolkit", d.info.Driver))
-	case codeInvalidPTX:
-		if target := ptxTarget(image); targetNumber(target) > targetNumber(have) {
-			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
-		}
-	case codeInvalidImage:
-		lines = append(lines, "the file is incomplete, or is not PTX, a cubin or a fatbin that this driver can read")
-	}
-	failure.Detail = strings.Join(lines, "\n")
-	return fmt.Errorf("module %s: %w", code.Name, failure)
-}
-
 // Warnings returns what a user should know about the module.
 func (m *module) Warnings() []string { return m.warnings }
 
@@ -162,15 +110,7 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if symbol := m.symbols[entry]; symbol != "" {
 		entry = symbol
 	}
-	name := append([]byte(entry), 0)
-	s, err := m.p.sequence(m.d)
-	if err != nil {
-		return nil, err
-	}
-	s.callPointers(cuModuleGetFunction, s.out(0), m.handle, unsafe.Pointer(&name[0]))
-	err = s.run()
-	handle := uintptr(s.outs[0])
-	s.release()
+	handle, err := m.p.findKernel(m.d, m.handle, entry)
 	if err != nil {
 		if isCode(err, codeNotFound) {
 			return nil, fmt.Errorf("module %s: %w", m.name, m.missing(err.(*cudart.Error), entry))
@@ -277,9 +217,4 @@ func (m *module) Close() error {
 	}
 	m.p.live.modules.Add(-1)
 	return m.p.dispose(m.d, cuModuleUnload, m.handle)
-}
-
-func cString(buffer []byte) string {
-	text, _, _ := strings.Cut(string(buffer), "\x00")
-	return text
 }
