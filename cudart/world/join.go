@@ -152,7 +152,7 @@ func (w *World) reach(ctx context.Context, o JoinOptions, addresses []string, de
 
 // look tries one address until the store answers there, and tells of each failure.
 func (o *JoinOptions) look(ctx context.Context, address string, found chan<- *link, failures chan<- error) {
-	for {
+	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) { // ranks that are started together come within milliseconds
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			l := &link{conn: conn}
@@ -177,13 +177,13 @@ func (o *JoinOptions) look(ctx context.Context, address string, found chan<- *li
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(lookPause):
+		case <-time.After(pause):
 		}
 	}
 }
 
-// lookPause is how long a rank rests before it tries an address again.
-const lookPause = 100 * time.Millisecond
+// longestPause is how long a rank rests at most before it tries an address again.
+const longestPause = 100 * time.Millisecond
 
 // key is what the ranks prove to each other that they know: the secret, and the job if its ports may overlap with those of another one.
 func (o *JoinOptions) key() string {
