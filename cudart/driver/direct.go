@@ -1,5 +1,5 @@
-// Direct all-reduces: ranks of one machine whose GPUs reach each other's memory combine their elements with a kernel of dagrun, not of NCCL. It takes
-// fewer multiprocessors from the kernels beside it.
+// Direct all-reduces: ranks of one machine whose GPUs reach each other's memory combine their elements with a kernel of dagrun, not of NCCL. It has less
+// latency, and takes fewer multiprocessors from the kernels beside it.
 
 package driver
 
@@ -24,7 +24,7 @@ import (
 // directVariable disables direct all-reduces, on all ranks, if it is "off" on one.
 const directVariable = "DAGRUN_DIRECT"
 
-// directLeast is how many bytes an all-reduce has at least that is direct.
+// directLeast is how many bytes a direct all-reduce has at least, unless it is a small one: of fewer, NCCL is as fast.
 const directLeast = 1 << 20
 
 // openDirect finds out whether all ranks reach each other's memory. All ranks call it.
@@ -54,20 +54,27 @@ func (c *communicators) openDirect(ctx context.Context) error {
 }
 
 func (x *direct) possible() bool {
-	return os.Getenv(directVariable) != "off" && runtime.GOOS == "linux" && x.ranks >= 2 && x.ranks <= directMost && x.d.info.Capability[0] >= 7
+	return os.Getenv(directVariable) != "off" && !peersOff() && runtime.GOOS == "linux" && x.ranks >= 2 && x.ranks <= directMost && x.d.info.Capability[0] >= 7
 }
 
-// prepare allocates this rank's control memory and what else its kernels need. Memory that is shared is of at least 2 MiB, so that the driver shares
-// nothing else with it.
+// peersOff reports whether the user keeps NCCL from reaching the memory of other GPUs, as on machines where that does not work.
+func peersOff() bool {
+	disable, level := os.Getenv("NCCL_P2P_DISABLE"), os.Getenv("NCCL_P2P_LEVEL")
+	return disable != "" && disable != "0" || level == "LOC" || level == "0"
+}
+
+// prepare allocates this rank's control memory, in which the slots of small all-reduces come last, and what else its kernels need. Memory that is shared
+// is of whole units of 2 MiB, so that the driver shares nothing else with it.
 func (x *direct) prepare() error {
-	const bytes = 2 << 20
+	const unit = 2 << 20
+	bytes := uintptr(directControl+smallSlots(x.ranks)+unit-1) / unit * unit
 	s, err := x.p.sequence(x.d)
 	if err != nil {
 		return err
 	}
 	defer s.release()
 	s.call(cuMemAlloc, s.out(0), bytes)
-	s.call(cuMemAlloc, s.out(1), 4*directBlocks)
+	s.call(cuMemAlloc, s.out(1), 4*(directBlocks+smallBlocks))
 	s.call(cuMemHostAlloc, s.out(2), 4, memHostPortable)
 	err = s.run()
 	x.control[x.own], x.rounds, x.stop = uintptr(s.outs[0]), uintptr(s.outs[1]), cudart.Ptr(s.outs[2])
@@ -81,7 +88,7 @@ func (x *direct) prepare() error {
 	}
 	defer z.release()
 	z.call(cuMemsetD8Async, x.control[x.own], 0, bytes, 0)
-	z.call(cuMemsetD8Async, x.rounds, 0, 4*directBlocks, 0)
+	z.call(cuMemsetD8Async, x.rounds, 0, 4*(directBlocks+smallBlocks), 0)
 	z.call(cuCtxSynchronize)
 	return z.run()
 }
@@ -247,43 +254,67 @@ func (x *direct) sharedWith(ptr cudart.Ptr, bytes int64) *sharedMemory {
 }
 
 // fits reports whether a communication is direct. All ranks come to the same answer: they share the same memory, and pipelines keep what
-// communicates in it.
+// communicates in it. NCCL does buckets: it overlaps what is in one of its groups.
 func (x *direct) fits(t *cudart.Communication) bool {
-	if x == nil || t.Verb != dag.AllReduce || directOperations[t.DType][t.Reduction] == "" || int(t.Group.Count) != x.ranks || len(t.More) > 0 || t.SrcBytes < directLeast {
+	if x == nil || t.Verb != dag.AllReduce || directOperations[t.DType][t.Reduction] == "" || int(t.Group.Count) != x.ranks || len(t.More) > 0 || t.SrcBytes == 0 {
 		return false
 	}
+	if x.small(t.SrcBytes) {
+		return true
+	}
 	m := x.sharedWith(t.Src, t.SrcBytes)
-	return m != nil && m == x.sharedWith(t.Dst, t.DstBytes)
+	return t.SrcBytes >= directLeast && m != nil && m == x.sharedWith(t.Dst, t.DstBytes)
 }
+
+// small reports whether a direct all-reduce is one in which each rank writes all of its elements to all others.
+func (x *direct) small(bytes int64) bool { return bytes*int64(x.ranks-1) <= directSmall }
 
 // add appends the row of a direct all-reduce.
 func (x *direct) add(l *submitter, memory *arena, owner int32, c *checked) error {
-	t := c.Communication
-	function, err := x.kernel(directKind{t.DType, t.Reduction})
+	kind, blocks, args := x.launch(c.Communication)
+	function, err := x.kernel(kind)
 	if err != nil {
 		return err
 	}
+	values := make([]cudart.Value, len(args))
+	for k, n := range args {
+		values[k].Bits = uint64(n)
+	}
+	params, _, err := packArgs(memory, values)
+	if err != nil {
+		return err
+	}
+	l.add(x.p, cuLaunchKernel, owner, function, blocks, 1, 1, directThreads, 1, 1, 0, c.stream.handle, params, 0)
+	return nil
+}
+
+// launch returns which kernel a direct all-reduce takes, its blocks, and its arguments.
+func (x *direct) launch(t *cudart.Communication) (directKind, uintptr, []int64) {
+	if x.small(t.SrcBytes) {
+		return directKind{t.DType, t.Reduction, true}, smallGrid(t.SrcBytes), x.slots(t)
+	}
+	return directKind{t.DType, t.Reduction, false}, directBlocks, x.large(t)
+}
+
+// large returns the arguments of the kernel in which each rank combines its part of the elements.
+func (x *direct) large(t *cudart.Communication) []int64 {
 	m := x.sharedWith(t.Src, t.SrcBytes)
 	size := t.DType.Size()
-	elements := t.SrcBytes / size
-	// Parts begin at whole vectors of 16 bytes.
-	part := (elements/int64(x.ranks) + 15) / 16 * 16
-	first := min(elements, part*int64(x.own))
-	number := func(n int64) cudart.Value { return cudart.Value{Bits: uint64(n)} }
-	args := []cudart.Value{number(int64(t.Src - m.start)), number(int64(t.Dst - m.start)), number(first * size), number(min(elements, first+part) - first), number(int64(x.rounds)),
-		number(int64(x.stop))}
-	if x.own == x.ranks-1 {
-		args[3] = number(elements - first)
-	}
+	first, count := directPart(t.SrcBytes/size, x.ranks, x.own)
+	args := []int64{int64(t.Src - m.start), int64(t.Dst - m.start), first * size, count, int64(x.rounds), int64(x.stop)}
 	for r := range x.ranks {
-		args = append(args, number(int64(m.of[r])), number(int64(x.control[r])))
+		args = append(args, int64(m.of[r]), int64(x.control[r]))
 	}
-	params, _, err := packArgs(memory, args)
-	if err != nil {
-		return err
+	return args
+}
+
+// slots returns the arguments of the kernel of small all-reduces.
+func (x *direct) slots(t *cudart.Communication) []int64 {
+	args := []int64{int64(t.Src), int64(t.Dst), t.SrcBytes / t.DType.Size(), int64(x.rounds) + 4*directBlocks, int64(x.stop)}
+	for r := range x.ranks {
+		args = append(args, int64(x.control[r])+directControl)
 	}
-	l.add(x.p, cuLaunchKernel, owner, function, directBlocks, 1, 1, directThreads, 1, 1, 0, c.stream.handle, params, 0)
-	return nil
+	return args
 }
 
 // kernel returns the kernel for a type and an operation, which is loaded when it is first needed.
@@ -291,7 +322,7 @@ func (x *direct) kernel(kind directKind) (uintptr, error) {
 	if f, ok := x.kernels[kind]; ok {
 		return f, nil
 	}
-	module, err := x.p.loadImage(x.d, "of direct all-reduces", kernels.PTX, []byte(directCode(x.ranks, x.own, kind.dtype, kind.reduction)))
+	module, err := x.p.loadImage(x.d, "of direct all-reduces", kernels.PTX, []byte(x.code(kind)))
 	if err != nil {
 		return 0, err
 	}
@@ -302,6 +333,14 @@ func (x *direct) kernel(kind directKind) (uintptr, error) {
 	}
 	x.kernels[kind] = function
 	return function, nil
+}
+
+// code returns the kernel's PTX.
+func (x *direct) code(kind directKind) string {
+	if kind.small {
+		return smallCode(x.ranks, x.own, kind.dtype, kind.reduction)
+	}
+	return directCode(x.ranks, x.own, kind.dtype, kind.reduction)
 }
 
 // end stops kernels that wait for other ranks.

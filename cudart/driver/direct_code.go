@@ -36,11 +36,7 @@ var directOperations = map[dag.DType]map[dag.Reduction]string{
 // reads and writes, from the beginning of its shared memory; where in that its part starts, in bytes; how many elements the part has; its
 // counts of rounds, one for each block; a word that becomes 1 when communication ends early; and the shared and the control memory of each rank.
 func directCode(ranks, own int, t dag.DType, op dag.Reduction) string {
-	w := &directWriter{ranks: ranks, own: own, size: int(t.Size()), operation: directOperations[t][op]}
-	if op == dag.Avg {
-		w.mean = fmt.Sprintf("div.rn.f%d", 8*w.size)
-	}
-	return w.text()
+	return newDirectWriter(ranks, own, t, op).text()
 }
 
 type directWriter struct {
@@ -52,17 +48,42 @@ type directWriter struct {
 	labels     int
 }
 
+// directPart returns the part of the elements that a rank combines: the first, and how many. Parts begin at whole vectors of 16 bytes.
+func directPart(elements int64, ranks, own int) (first, count int64) {
+	part := (elements/int64(ranks) + 15) / 16 * 16
+	first = min(elements, part*int64(own))
+	if own == ranks-1 {
+		return first, elements - first
+	}
+	return first, min(elements, first+part) - first
+}
+
+func newDirectWriter(ranks, own int, t dag.DType, op dag.Reduction) *directWriter {
+	w := &directWriter{ranks: ranks, own: own, size: int(t.Size()), operation: directOperations[t][op]}
+	if op == dag.Avg {
+		w.mean = fmt.Sprintf("div.rn.f%d", 8*w.size)
+	}
+	return w
+}
+
 func (w *directWriter) line(format string, values ...any) {
 	fmt.Fprintf(w, "\t"+format+";\n", values...)
 }
 
-func (w *directWriter) text() string {
+// open begins the kernel: after where it reads and writes come some parameters, and after them some of each rank.
+func (w *directWriter) open(parameters []string, ofRanks ...string) {
 	w.WriteString(".version 6.0\n.target sm_70\n.address_size 64\n\n.visible .entry " + directEntry + "(\n")
-	w.WriteString("\t.param .u64 from, .param .u64 to, .param .u64 start, .param .u64 count, .param .u64 rounds, .param .u64 stop")
+	w.WriteString("\t.param .u64 from, .param .u64 to, .param .u64 " + strings.Join(parameters, ", .param .u64 "))
 	for r := range w.ranks {
-		fmt.Fprintf(w, ",\n\t.param .u64 memory%d, .param .u64 control%d", r, r)
+		for k, name := range ofRanks {
+			fmt.Fprintf(w, "%s.param .u64 %s%d", []string{",\n\t", ", "}[min(k, 1)], name, r)
+		}
 	}
 	w.WriteString("\n)\n{\n")
+}
+
+func (w *directWriter) text() string {
+	w.open([]string{"start", "count", "rounds", "stop"}, "memory", "control")
 	w.line(".reg .pred %%p, %%q")
 	w.line(".reg .b32 %%thread, %%threads, %%block, %%blocks, %%round, %%seen, %%polls, %%t, %%e<%d>", 4*w.unroll()*(w.ranks+1))
 	w.line(".reg .b64 %%from, %%to, %%start, %%count, %%rounds, %%stop, %%here, %%there, %%x, %%y, %%vectors, %%i, %%step, %%at, %%source<%d>, %%target<%d>, %%d<%d>", w.ranks, w.ranks,

@@ -69,52 +69,53 @@ func TestDirectAllReducesAreLaunched(t *testing.T) {
 	}
 	const count = 262145 // elements: not a whole number for each of four ranks
 	n.calls()
-	encode := func(of *cudart.Communication) []fakeCall {
+	type launch struct{ shape, arguments []uintptr }
+	encode := func(of *cudart.Communication) []launch {
 		t.Helper()
 		list, err := x.p.Encode([]cudart.Command{communicate(x, "sum", of)}, cudart.ListOptions{Origin: x.stream})
 		require.NoError(t, err)
 		before := d.mark()
 		require.NoError(t, list.Submit())
-		var launches []fakeCall
 		d.mu.Lock()
-		for _, c := range d.log[before:] {
-			if c.f == cuLaunchKernel {
-				launches = append(launches, c)
-			}
-		}
+		calls := d.log[before:]
 		d.mu.Unlock()
+		var launches []launch
+		for _, c := range calls {
+			if c.f != cuLaunchKernel {
+				continue
+			}
+			one := launch{shape: c.args[1:9]}
+			for k := range uintptr(9) { // as many as the kernel with the fewest has
+				one.arguments = append(one.arguments, peek[uintptr](peek[uintptr](c.args[9]+8*k)))
+			}
+			launches = append(launches, one)
+		}
 		require.NoError(t, list.Close())
 		return launches
 	}
-	list, err := x.p.Encode([]cudart.Command{communicate(x, "sum", of(memory+1024, memory+2<<20, 4*count, dag.Sum))}, cudart.ListOptions{Origin: x.stream})
-	require.NoError(t, err)
-	before := d.mark()
-	require.NoError(t, list.Submit())
-	d.mu.Lock()
-	calls := d.log[before:]
-	d.mu.Unlock()
-	var arguments []uint64
-	for _, c := range calls {
-		if c.f == cuLaunchKernel {
-			require.Equal(t, []uintptr{directBlocks, 1, 1, directThreads, 1, 1, 0, x.stream.Handle()}, c.args[1:9])
-			for k := range uintptr(14) {
-				arguments = append(arguments, peek[uint64](peek[uintptr](c.args[9]+8*k)))
-			}
-		}
+	own := x.p.comms.direct
+	large := encode(of(memory+1024, memory+2<<20, 4*count, dag.Sum))
+	require.Len(t, large, 1)
+	require.Equal(t, []uintptr{directBlocks, 1, 1, directThreads, 1, 1, 0, x.stream.Handle()}, large[0].shape)
+	require.Equal(t, []uintptr{1024, 2 << 20, 0, 65536, own.rounds, uintptr(own.stop), uintptr(memory), own.control[0], own.shared[0].of[1]}, large[0].arguments,
+		"rank 0 combines the first part, of whole vectors; the last rank has what is left")
+	require.Empty(t, n.calls())
+
+	// Small ones need no memory that ranks share.
+	const most = directSmall / 3 / 4 * 4
+	for bytes, blocks := range map[int64]uintptr{4: 1, 4096: 1, 4100: 2, 4096 * 20: 20, most: smallBlocks} {
+		small := encode(of(other+4, memory+8, bytes, dag.Avg))
+		require.Len(t, small, 1)
+		require.Equal(t, []uintptr{blocks, 1, 1, directThreads, 1, 1, 0, x.stream.Handle()}, small[0].shape)
+		c := own.control
+		require.Equal(t, []uintptr{uintptr(other) + 4, uintptr(memory) + 8, uintptr(bytes / 4), own.rounds + 4*directBlocks, uintptr(own.stop),
+			c[0] + directControl, c[1] + directControl, c[2] + directControl, c[3] + directControl}, small[0].arguments)
 	}
-	require.Len(t, arguments, 14)
-	require.Equal(t, []uint64{1024, 2 << 20, 0, 65536}, arguments[:4], "rank 0 combines the first part, of whole vectors; the last rank has what is left")
-	require.Equal(t, uint64(memory), arguments[6])
-	shared := x.p.comms.direct.shared[0].of
-	for r := range 4 {
-		require.Equal(t, uint64(shared[r]), arguments[6+2*r])
-		require.Equal(t, uint64(x.p.comms.direct.control[r]), arguments[7+2*r])
-	}
-	require.NoError(t, list.Close())
 	require.Empty(t, n.calls())
 
 	// What NCCL does.
 	small := of(memory, memory, directLeast-4, dag.Sum)
+	nothing := of(memory, memory, 0, dag.Sum)
 	elsewhere, half := of(other, other, bytes, dag.Sum), of(memory, other, bytes, dag.Sum)
 	beyond := of(memory+bytes-directLeast, memory+bytes-directLeast, directLeast+4, dag.Sum)
 	largest := of(memory, memory, bytes, dag.Max)
@@ -124,7 +125,7 @@ func TestDirectAllReducesAreLaunched(t *testing.T) {
 	bucket.More = []cudart.Pair{{Src: other, Dst: other, Bytes: 8}}
 	broadcast := of(memory, memory, bytes, dag.NoReduction)
 	broadcast.Verb = dag.Broadcast
-	for k, c := range []*cudart.Communication{small, elsewhere, half, beyond, largest, some, bucket, broadcast} {
+	for k, c := range []*cudart.Communication{small, nothing, elsewhere, half, beyond, largest, some, bucket, broadcast} {
 		require.Empty(t, encode(c), "%d", k)
 		require.NotEmpty(t, n.calls(), "%d", k)
 	}
@@ -151,7 +152,7 @@ func TestRanksThatDoNotReachEachOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   offers
 		fail function
-		off  bool
+		set  [2]string
 	}{
 		"one has no such memory": {of: offers{func(rank int) directOffer {
 			if rank == 3 {
@@ -169,11 +170,13 @@ func TestRanksThatDoNotReachEachOther(t *testing.T) {
 		"this one cannot":            {of: offers{willing, "true"}, fail: cuIpcOpenMemHandle},
 		"this one cannot offer":      {of: offers{willing, "false"}, fail: cuIpcGetMemHandle},
 		"no memory for it":           {of: offers{willing, "false"}, fail: cuMemsetD8Async},
-		"the user does not want it":  {of: offers{willing, "false"}, off: true},
+		"the user does not want it":  {of: offers{willing, "false"}, set: [2]string{directVariable, "off"}},
+		"NCCL may not":               {of: offers{willing, "false"}, set: [2]string{"NCCL_P2P_DISABLE", "1"}},
+		"NCCL may not by distance":   {of: offers{willing, "false"}, set: [2]string{"NCCL_P2P_LEVEL", "LOC"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.off {
-				t.Setenv(directVariable, "off")
+			if c.set[0] != "" {
+				t.Setenv(c.set[0], c.set[1])
 			}
 			n := newFakeNCCL()
 			x := connectedPair(t, n, nil)

@@ -411,7 +411,7 @@ type direct struct {
 	ranks   int
 	own     int
 	control [directMost]uintptr // the control memory of each rank
-	rounds  uintptr             // how many rounds each block has made
+	rounds  uintptr             // how many rounds each block has made, of large all-reduces and of small ones
 	stop    cudart.Ptr          // a word on the host: 1 when communication ends early
 	shared  []sharedMemory
 	kernels map[directKind]uintptr
@@ -428,4 +428,5 @@ type sharedMemory struct {
 type directKind struct {
 	dtype     dag.DType
 	reduction dag.Reduction
+	small     bool
 }
