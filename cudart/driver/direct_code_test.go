@@ -367,7 +367,7 @@ func TestDirectAllReducesOnOneGPU(t *testing.T) {
 	for _, ranks := range []int{2, 3, 4, 5, 8} {
 		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
 			testRanks(t, openGPU(t), ranks, 50_021, 5, func(dtype dag.DType, op dag.Reduction) bool {
-				return ranks <= 3 || op == dag.Avg || dtype == dag.U64 && op == dag.Min
+				return ranks == 2 || op == dag.Avg || dtype == dag.U64 && op == dag.Min
 			})
 		})
 	}

@@ -1,7 +1,7 @@
 // All-reduces between the GPUs of this machine, in a captured graph, with NCCL from C++: what pipelines with ranks are compared with.
 //   g++ -O2 -o allreduce allreduce.cpp -I$CUDA/include -L$CUDA/lib64 -lcudart $NCCL/libnccl.so.2
-//   ./allreduce RANKS ELEMENTS ITERATIONS      one process for each rank; prints what rank 0 measured
-// Prints how long the ranks took until they could communicate, and how long a replay of the graph takes.
+//   ./allreduce RANKS ELEMENTS ITERATIONS      one process for each rank
+// Rank 0 prints "ready" when the graph can be replayed, as `dagrun launch -v` does, and then how long a replay takes.
 #include <cuda_runtime.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ static double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-static void rankMain(int rank, int ranks, size_t n, int iterations, const ncclUniqueId &id, double began) {
+static void rankMain(int rank, int ranks, size_t n, int iterations, const ncclUniqueId &id) {
     CHECK(cudaSetDevice(rank));
     float *x;
     CHECK(cudaMalloc((void **)&x, n * sizeof(float)));
@@ -46,7 +46,6 @@ static void rankMain(int rank, int ranks, size_t n, int iterations, const ncclUn
     CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
     ncclComm_t comm;
     CHECK(ncclCommInitRank(&comm, ranks, id, rank));
-    double ready = now() - began;
     CHECK(cudaMemsetAsync(x, 0, n * sizeof(float), stream));
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -54,13 +53,19 @@ static void rankMain(int rank, int ranks, size_t n, int iterations, const ncclUn
     CHECK(ncclAllReduce(x, x, n, f32, sum, comm, stream));
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphUpload(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    if (rank == 0) {
+        puts("ready");
+        fflush(stdout);
+    }
     for (int i = 0; i < 100; i++) CHECK(cudaGraphLaunch(exec, stream));
     CHECK(cudaStreamSynchronize(stream));
     double start = now();
     for (int i = 0; i < iterations; i++) CHECK(cudaGraphLaunch(exec, stream));
     CHECK(cudaStreamSynchronize(stream));
     double us = (now() - start) / iterations * 1e6;
-    if (rank == 0) printf("ready_s %.3f each_us %.3f\n", ready, us);
+    if (rank == 0) printf("each_us %.3f\n", us);
     CHECK(cudaGraphExecDestroy(exec));
     CHECK(cudaGraphDestroy(graph));
     CHECK(ncclCommDestroy(comm));
@@ -73,7 +78,6 @@ int main(int argc, char **argv) {
     }
     int ranks = atoi(argv[1]), iterations = atoi(argv[3]);
     size_t n = strtoull(argv[2], nullptr, 10);
-    double began = now();
     // Processes are forked before CUDA starts. Rank 0 makes the id and writes it to the others.
     std::vector<int> pipes(2 * ranks);
     for (int r = 1; r < ranks; r++) CHECK(pipe(&pipes[2 * r]));
@@ -83,7 +87,7 @@ int main(int argc, char **argv) {
         if (child == 0) {
             ncclUniqueId id;
             if (read(pipes[2 * r], &id, sizeof id) != sizeof id) return 1;
-            rankMain(r, ranks, n, iterations, id, began);
+            rankMain(r, ranks, n, iterations, id);
             return 0;
         }
         children.push_back(child);
@@ -92,7 +96,7 @@ int main(int argc, char **argv) {
     CHECK(ncclGetUniqueId(&id));
     for (int r = 1; r < ranks; r++)
         if (write(pipes[2 * r + 1], &id, sizeof id) != sizeof id) return 1;
-    rankMain(0, ranks, n, iterations, id, began);
+    rankMain(0, ranks, n, iterations, id);
     int worst = 0;
     for (pid_t child : children) {
         int status;
