@@ -73,7 +73,7 @@ func (m *interpreter) kernel(t *testing.T, code string) *simt.Kernel {
 }
 
 func (m *interpreter) run(t *testing.T, codes []string, blocks uintptr, args [][]int64, rounds int) {
-	blocks = min(blocks, 2)
+	blocks = min(blocks, uintptr(8/len(codes))) // each takes a worker, and most wait for others
 	var ranks errgroup.Group
 	for rank, code := range codes {
 		k := m.kernel(t, code)
