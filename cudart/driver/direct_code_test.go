@@ -292,6 +292,19 @@ func (a *players) empty(t *testing.T) {
 	}
 }
 
+// stops checks that the kernel of a rank ends although no other rank comes, if communication ends early. The ranks cannot be used afterwards.
+func (a *players) stops(t *testing.T, kind directKind) {
+	x := a.ranks[0]
+	a.on.write(t, x.stop, []byte{1, 0, 0, 0})
+	start := x.shared[0].start
+	of := &cudart.Communication{Verb: dag.AllReduce, DType: kind.dtype, Reduction: kind.reduction, Src: start, Dst: start, SrcBytes: 4096, DstBytes: 4096}
+	numbers, blocks := x.large(of), uintptr(directBlocks)
+	if kind.small {
+		numbers, blocks = x.slots(of), smallGrid(of.SrcBytes)
+	}
+	a.on.run(t, []string{x.code(kind)}, blocks, [][]int64{numbers}, 1)
+}
+
 func put(at []byte, size int, v uint64) {
 	if size == 4 {
 		binary.LittleEndian.PutUint32(at, uint32(v))
@@ -350,6 +363,8 @@ func testRanks(t *testing.T, on stage, ranks, most, cases int, tested func(dag.D
 		}
 	}
 	a.empty(t)
+	a.stops(t, directKind{dag.F32, dag.Avg, true})
+	a.stops(t, directKind{dag.F32, dag.Avg, false})
 }
 
 func TestDirectAllReducesOnTheCPU(t *testing.T) {
