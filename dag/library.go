@@ -75,6 +75,12 @@ type TileKernel interface {
 	OnTiles() LaunchKernel
 }
 
+// ShapedKernel is implemented by kernels that have other forms for launches of some shapes, so that a device loads only code that is used.
+type ShapedKernel interface {
+	// Form returns the form for a launch with these arguments: the kernel itself or another with the same parameters. It does not check them.
+	Form(args []Arg) LaunchKernel
+}
+
 // Measure says what of a buffer's slice a parameter is.
 type Measure uint8
 

@@ -400,8 +400,11 @@ func (r *resolution) number(k int, a *argSpec) {
 	r.args[k] = Arg{DType: t, Bits: bits}
 }
 
-// describe asks the kernel what the launch touches.
+// describe chooses the form of the kernel and asks it what the launch touches.
 func (r *resolution) describe() {
+	if k, ok := r.kernel.(ShapedKernel); ok {
+		r.kernel = k.Form(r.args)
+	}
 	info, err := r.kernel.Describe(r.args)
 	if err != nil {
 		r.libraryError(err)

@@ -30,8 +30,8 @@ func tableParams(t *testing.T) map[string][]dag.KernelParam {
 				}
 			}
 			params[v.Entry] = list
-			if tiles := k.(dag.TileKernel).OnTiles(); tiles != nil {
-				params[tiles.Entry()] = tiles.Params()
+			for _, f := range v.Forms[1:] {
+				params[f.Entry()] = f.Params()
 			}
 		}
 	}

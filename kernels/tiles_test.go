@@ -34,12 +34,12 @@ func TestTilesGetTheirRowLength(t *testing.T) {
 	})
 	require.NoError(t, err)
 	tiles, rows := g.Nodes[0].Launch, g.Nodes[1].Launch
-	require.Equal(t, "dagrun_gemm_ld_f32", tiles.Kernel.Entry())
+	require.Equal(t, "dagrun_gemm_ld_thin12_f32", tiles.Kernel.Entry())
 	require.Len(t, tiles.Args, 13)
 	for i, ld := range []uint64{12, 12, 0} {
 		require.Equal(t, dag.Arg{DType: dag.I64, Bits: ld}, tiles.Args[10+i])
 	}
-	require.Equal(t, "dagrun_gemm_f32", rows.Kernel.Entry(), "whole rows are no tiles")
+	require.Equal(t, "dagrun_gemm_thin12_f32", rows.Kernel.Entry(), "whole rows are no tiles")
 	require.Len(t, rows.Args, 10)
 	// The accesses are the tiles themselves, so the second node is about other bytes than the first.
 	for i, want := range []dag.Range{{Buffer: 0, Lo: 16, Hi: 3*48 + 32, Pitch: 48}, {Buffer: 0, Lo: 9*48 + 16, Hi: 11*48 + 32, Pitch: 48}} {

@@ -3,7 +3,6 @@
 package library
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,13 +13,11 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
-// withTiles adds the kernels for launches on tiles.
-func withTiles(versions []*libraryKernel) []*libraryKernel {
-	all := slices.Clone(versions)
+// inAllForms adds the kernels' forms, and those for launches on tiles.
+func inAllForms(versions []*libraryKernel) []*libraryKernel {
+	var all []*libraryKernel
 	for _, k := range versions {
-		if k.tiles != nil {
-			all = append(all, k.tiles)
-		}
+		all = append(all, k.inAllForms()...)
 	}
 	return all
 }
@@ -30,7 +27,7 @@ func TestPTXTouchesWhatTheTableSays(t *testing.T) {
 	require.NoError(t, err)
 	seen := map[string]bool{}
 	for _, name := range kernelTable().names {
-		for _, k := range withTiles(kernelTable().byName[name]) {
+		for _, k := range inAllForms(kernelTable().byName[name]) {
 			if seen[k.entry] {
 				continue
 			}
@@ -69,7 +66,7 @@ func TestRangesHoldWhatTheTableSays(t *testing.T) {
 	require.NoError(t, err)
 	launches, known, inside := 0, 0, 0
 	for _, name := range kernelTable().names {
-		for _, k := range withTiles(kernelTable().byName[name]) {
+		for _, k := range inAllForms(kernelTable().byName[name]) {
 			const size = 1000
 			args, launch := make([]dag.Arg, len(k.params)), access.Launch{Scalars: map[int]uint64{}}
 			for i, p := range k.params {

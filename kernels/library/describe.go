@@ -12,15 +12,14 @@ import (
 // Describe implements [dag.LaunchKernel].
 func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-	v := scalars{k, make([]int64, len(args), len(args)+len(sizeNames)), args}
 	if err := launch.CheckKinds(k.params, args); err != nil {
 		return info, err
 	}
+	v := k.scalarsOf(args)
 	for i, p := range k.parameters {
 		if p.mode != 0 {
 			continue
 		}
-		v.v[i] = launch.IntegerValue(args[i])
 		if k.params[i].DType.Float() {
 			continue
 		}

@@ -34,7 +34,8 @@ type ParamDoc struct {
 // Variant is the kernel for one choice of element types.
 type Variant struct {
 	Entry string
-	Elems []dag.DType // by argument, as [dag.Library] takes them: InvalidDType for a number
+	Elems []dag.DType        // by argument, as [dag.Library] takes them: InvalidDType for a number
+	Forms []dag.LaunchKernel // the kernel itself, and its forms for launches of some shapes and on tiles
 }
 
 // Docs describes all kernels, by family.
@@ -64,6 +65,9 @@ func Docs() []Doc {
 		}
 		for _, k := range versions {
 			v := Variant{Entry: k.entry}
+			for _, f := range k.inAllForms() {
+				v.Forms = append(v.Forms, f)
+			}
 			for _, p := range k.given {
 				if p.Buffer {
 					v.Elems = append(v.Elems, p.DType)

@@ -18,18 +18,6 @@ func packed(param string) geometry {
 	}
 }
 
-// Products whose result has few columns are computed row by row: up to thinnest columns always, up to thinColumns if there are enough rows to
-// occupy a large GPU and the matrices are no tiles of larger ones. Blocks have thinThreads threads, and there are at most two of them for each multiprocessor of a large GPU.
-const thinnest, thinColumns, tallRows, thinThreads, mostThin = 16, 64, 32768, 128, 132 * 2
-
-// thin reports whether a product of rows x cols is computed row by row.
-func (k *libraryKernel) thin(v scalars, rows, cols string) bool {
-	if k.row.name == "syrk" || computedIn(k.types.T) != dag.F32 || k.index("ta") >= 0 && v.of("ta") != 0 {
-		return false
-	}
-	return v.of(cols) <= thinnest || v.of(cols) <= thinColumns && v.of(rows) >= tallRows && k.index("lda") < 0
-}
-
 // squares covers a matrix with square tiles, one per block, up to a number of blocks.
 func squares(info *dag.LaunchInfo, rows, cols, tile, most int64) {
 	high, wide := (rows+tile-1)/tile, (cols+tile-1)/tile

@@ -25,10 +25,9 @@ func Module(entries ...string) *launch.Module {
 var references = sync.OnceValue(func() map[string]launch.Reference {
 	all := map[string]launch.Reference{}
 	for _, versions := range kernelTable().byName {
-		for _, k := range versions {
-			all[k.entry] = k.reference
-			if k.tiles != nil {
-				all[k.tiles.entry] = k.tiles.reference
+		for _, version := range versions {
+			for _, k := range version.inAllForms() {
+				all[k.entry] = k.reference
 			}
 		}
 	}

@@ -28,7 +28,18 @@ type row struct {
 	us        func(v scalars) float64 // how long it takes, by its arguments, if that does not follow from its work; nil for most
 	steps     steps                   // how many of its longest thread wait for each other; nil for a few
 	matrices  []matrix                // the buffers that may be tiles, in the order of the signature
+	forms     []form                  // the first that suits a launch is used, otherwise the kernel itself
 	versions  []version
+}
+
+// form is another way to compute what a row computes, in f32.
+type form struct {
+	name   string                // in the name of the entry
+	tiles  bool                  // there is one for tiles too
+	suits  func(v scalars) bool  // for which launches it is the best
+	check  func(v scalars) error // for which it is correct, as in row
+	launch geometry
+	steps  steps
 }
 
 // version is a row for one binding of its type letters.
@@ -50,6 +61,16 @@ type scalars struct {
 	args []dag.Arg
 }
 
+func (k *libraryKernel) scalarsOf(args []dag.Arg) scalars {
+	v := scalars{k, make([]int64, len(args), len(args)+len(sizeNames)), args}
+	for i, p := range k.parameters {
+		if p.mode == 0 {
+			v.v[i] = launch.IntegerValue(args[i])
+		}
+	}
+	return v
+}
+
 // of returns an integer by name, float returns a float by name.
 func (v scalars) of(name string) int64      { return v.v[v.at(name)] }
 func (v scalars) float(name string) float64 { return launch.FloatValue(v.args[v.at(name)]) }
@@ -67,6 +88,7 @@ func (v scalars) at(name string) int {
 type libraryKernel struct {
 	row        *row
 	types      bind
+	onTile     bool // its matrices may be tiles
 	entry      string
 	parameters []parameter
 	params     []dag.KernelParam
@@ -74,6 +96,13 @@ type libraryKernel struct {
 	flops      *formula
 	reference  launch.Reference
 	tiles      *libraryKernel // the kernel for launches on tiles, nil if there is none
+	forms      []shapedKernel
+}
+
+// shapedKernel is the kernel of a form, and for which launches it is the best.
+type shapedKernel struct {
+	suits  func(v scalars) bool
+	kernel *libraryKernel
 }
 
 // Entry implements [dag.LaunchKernel].

@@ -21,15 +21,9 @@ func (k *libraryKernel) in64(n float64) float64 {
 	return n
 }
 
-// productSteps runs along the inner dimension of a matrix product, tile by tile, or number by number if the result has few columns.
+// productSteps runs along the inner dimension of a matrix product, tile by tile.
 func productSteps(inner string) steps {
-	return func(k *libraryKernel, v scalars) float64 {
-		n := float64(v.of(inner))
-		if k.index("m") >= 0 && k.thin(v, "m", "n") {
-			return 0.9 * n
-		}
-		return k.in64(18 + 0.6*n)
-	}
+	return func(k *libraryKernel, v scalars) float64 { return k.in64(18 + 0.6*float64(v.of(inner))) }
 }
 
 // solveSteps runs along the columns of a triangular matrix.

@@ -57,7 +57,8 @@ func newTable(rows []row) (*table, error) {
 		}
 		var versions []*libraryKernel
 		for _, v := range r.versions {
-			k := &libraryKernel{row: r, types: v.types, entry: "dagrun_" + r.name + v.types.suffix(), parameters: params, flops: flops}
+			k := &libraryKernel{row: r, types: v.types, parameters: params, flops: flops}
+			k.entry = k.entryOf("")
 			for _, p := range params {
 				dtype, err := v.types.resolve(p.typeName)
 				if err != nil {
@@ -73,6 +74,7 @@ func newTable(rows []row) (*table, error) {
 				}
 			}
 			k.reference = v.run(k)
+			k.forms = k.inForms()
 			if r.matrices != nil {
 				k.tiles = k.onTiles(v.run)
 			}

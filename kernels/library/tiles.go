@@ -26,7 +26,8 @@ func stored(param, transposed, rows, cols string) matrix {
 // onTiles makes the kernel that takes tiles: its parameters are those of the kernel, then the row length of each matrix.
 func (k *libraryKernel) onTiles(run func(*libraryKernel) launch.Reference) *libraryKernel {
 	t := *k
-	t.entry = "dagrun_" + k.row.name + "_ld" + k.types.suffix()
+	t.onTile = true
+	t.entry = t.entryOf("")
 	t.parameters, t.params = append([]parameter{}, k.parameters...), append([]dag.KernelParam{}, k.params...)
 	for _, m := range k.row.matrices {
 		at := k.index(m.param)
@@ -35,6 +36,7 @@ func (k *libraryKernel) onTiles(run func(*libraryKernel) launch.Reference) *libr
 		t.params = append(t.params, dag.KernelParam{Name: "ld" + m.param, DType: dag.I64, Size: 8, LengthOf: int32(at + 1)})
 	}
 	t.reference = run(&t)
+	t.forms = t.inForms()
 	return &t
 }
 

@@ -58,10 +58,10 @@ func BenchmarkKernelsFromPTX(b *testing.B) {
 		b.Run(v.Entry, func(b *testing.B) {
 			var lists [2]cudart.List
 			for i, side := range both {
-				loaded := must[cudart.Module](b)(side.p.Load(context.Background(), 0, fromPTX(v.Entry)))
-				defer func() { require.NoError(b, loaded.Close()) }()
-				side.run(b, l, must[cudart.Kernel](b)(loaded.Kernel(v.Entry)), 1) // the buffers are filled, and the kernel is compiled
-				_, command := side.place(b, l, must[cudart.Kernel](b)(loaded.Kernel(v.Entry)))
+				loaded := forms{p: side.p, module: fromPTX}
+				defer loaded.close(b)
+				side.run(b, l, loaded.kernel(b, l), 1) // the buffers are filled, and the kernel is compiled
+				_, command := side.place(b, l, loaded.kernel(b, l))
 				lists[i] = must[cudart.List](b)(side.p.Encode([]cudart.Command{command}, cudart.ListOptions{Origin: side.stream}))
 				defer func() { require.NoError(b, lists[i].Close()) }()
 			}

@@ -127,7 +127,8 @@ type memory struct {
 
 // launch is one kernel with its arguments, ready to run anywhere.
 type launch struct {
-	kernel  dag.LaunchKernel
+	whole   dag.LaunchKernel // as it is found by name
+	kernel  dag.LaunchKernel // its form for this launch
 	module  *kernels.Module
 	params  []dag.KernelParam
 	args    []dag.Arg
@@ -149,7 +150,7 @@ func bitsOf(t dag.DType, v float64) uint64 {
 func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limit int64, random *rand.Rand) *launch {
 	k, err := kernels.Library().Kernel(d.Name, v.Elems)
 	require.NoError(t, err)
-	l := &launch{kernel: k, module: kernels.LibraryModule(v.Entry), params: k.Params()}
+	l := &launch{whole: k, params: k.Params()}
 	for i, p := range l.params {
 		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType}
 		if p.Buffer {
@@ -166,9 +167,16 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limi
 	return l.describe(t, d.Name, s, skew, limit, random)
 }
 
+// inForm chooses the form of the kernel.
+func (l *launch) inForm() {
+	l.kernel = l.whole.(dag.ShapedKernel).Form(l.args)
+	l.module = kernels.LibraryModule(l.kernel.Entry())
+}
+
 // describe gives a launch its shape and its buffers.
 func (l *launch) describe(t testing.TB, name string, s sizes, skew, limit int64, random *rand.Rand) *launch {
 	var err error
+	l.inForm()
 	l.info, err = l.kernel.Describe(l.args)
 	require.NoError(t, err, "%s %v", l.kernel.Entry(), s)
 	switch {
@@ -504,31 +512,55 @@ func checkKernels(t *testing.T, p cudart.Platform, limit int64, module func(entr
 				if slices.ContainsFunc(d.Variants[:i], func(other kernels.Variant) bool { return other.Entry == v.Entry }) {
 					continue // the same code for another type
 				}
-				loaded := must[cudart.Module](t)(p.Load(context.Background(), 0, module(v.Entry)))
-				k := must[cudart.Kernel](t)(loaded.Kernel(v.Entry))
-				require.NoError(t, launchable(k, p))
+				loaded := forms{p: p, module: module}
 				for n, s := range trialsOf(d) {
 					for _, skew := range []int64{0, 1, 3} {
 						l := prepare(t, d, v, s, skew, limit, rand.New(rand.NewPCG(uint64(n), uint64(skew))))
 						if l == nil {
 							continue
 						}
-						b.check(t, l, k, fmt.Sprintf("%s %v, slices %d elements off", v.Entry, s, skew))
+						b.check(t, l, loaded.kernel(t, l), fmt.Sprintf("%s %v, slices %d elements off", l.kernel.Entry(), s, skew))
 					}
 				}
-				require.NoError(t, loaded.Close())
+				loaded.close(t)
 			}
 		})
 	}
 }
 
+// forms loads the forms of a kernel that launches need.
+type forms struct {
+	p       cudart.Platform
+	module  func(entry string) *kernels.Module
+	modules map[string]cudart.Module // by entry
+}
+
+func (f *forms) kernel(t testing.TB, l *launch) cudart.Kernel {
+	entry := l.kernel.Entry()
+	if f.modules == nil {
+		f.modules = map[string]cudart.Module{}
+	}
+	if f.modules[entry] == nil {
+		f.modules[entry] = must[cudart.Module](t)(f.p.Load(context.Background(), 0, f.module(entry)))
+	}
+	k := must[cudart.Kernel](t)(f.modules[entry].Kernel(entry))
+	require.NoError(t, launchable(k, f.p, l.info.Block[0]))
+	return k
+}
+
+func (f *forms) close(t testing.TB) {
+	for _, m := range f.modules {
+		require.NoError(t, m.Close())
+	}
+}
+
 // launchable refuses a kernel whose description no device of this kind can run.
-func launchable(k cudart.Kernel, p cudart.Platform) error {
+func launchable(k cudart.Kernel, p cudart.Platform, threads uint32) error {
 	a := k.Attributes()
 	if limit := p.Devices()[0].SharedPerBlock; a.SharedStatic > limit {
 		return fmt.Errorf("%d bytes of static shared memory, at most %d", a.SharedStatic, limit)
 	}
-	if a.MaxThreads < 256 {
+	if a.MaxThreads < int(threads) {
 		return fmt.Errorf("at most %d threads a block (%d registers)", a.MaxThreads, a.Registers)
 	}
 	return nil
@@ -605,12 +637,12 @@ func BenchmarkKernels(b *testing.B) {
 
 func benchmarkKernel(b *testing.B, p *driver.Platform, d kernels.Doc, v kernels.Variant, s sizes) {
 	const launches = 20
-	module := must[cudart.Module](b)(p.Load(context.Background(), 0, kernels.LibraryModule(v.Entry)))
-	defer module.Close()
-	k := must[cudart.Kernel](b)(module.Kernel(v.Entry))
 	stream := must[cudart.Stream](b)(p.NewStream(0, dag.Normal))
 	defer stream.Close()
 	l := prepare(b, d, v, s, 0, 0, rand.New(rand.NewPCG(1, 2))) // only its shape and arguments
+	loaded := forms{p: p, module: fromPTX}
+	defer loaded.close(b)
+	k := loaded.kernel(b, l)
 	command := cudart.Command{Kind: cudart.LaunchKernel, Stream: stream, Label: v.Entry, Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
 	for i, param := range l.params {
 		if !param.Buffer {
@@ -689,17 +721,16 @@ func TestKernelsAbove2GiB(t *testing.T) {
 				if !strings.HasSuffix(v.Entry, "_f32") {
 					continue
 				}
-				module := must[cudart.Module](t)(p.Load(context.Background(), 0, kernels.LibraryModule(v.Entry)))
-				k := must[cudart.Kernel](t)(module.Kernel(v.Entry))
+				loaded := forms{p: p, module: fromPTX}
 				l := prepare(t, d, v, s, 1, 1<<60, rand.New(rand.NewPCG(1, 2)))
 				want := l.reference(t)
-				got := b.run(t, l, k, 1)[0]
+				got := b.run(t, l, loaded.kernel(t, l), 1)[0]
 				for i, m := range l.buffers {
 					if m != nil && !l.params[i].Scratch {
 						require.Empty(t, m.differ(got[i], want[i]), "%s %s", v.Entry, m.name)
 					}
 				}
-				require.NoError(t, module.Close())
+				loaded.close(t)
 			}
 		})
 	}
@@ -752,13 +783,15 @@ func TestWholeLibraryLoads(t *testing.T) {
 	t.Logf("the whole library loads in %v", time.Since(start))
 	for _, d := range kernels.Docs() {
 		for _, v := range d.Variants {
-			a := must[cudart.Kernel](t)(module.Kernel(v.Entry)).Attributes()
-			spills := ""
-			if a.Local > 0 {
-				spills = "  SPILLS"
+			for _, f := range v.Forms {
+				k := must[cudart.Kernel](t)(module.Kernel(f.Entry()))
+				a, spills := k.Attributes(), ""
+				if a.Local > 0 {
+					spills = "  SPILLS"
+				}
+				t.Logf("%-44s %3d registers %6d shared %5d local %4d threads%s", f.Entry(), a.Registers, a.SharedStatic, a.Local, a.MaxThreads, spills)
+				require.NoError(t, launchable(k, p, 128))
 			}
-			t.Logf("%-36s %3d registers %6d shared %5d local %4d threads%s", v.Entry, a.Registers, a.SharedStatic, a.Local, a.MaxThreads, spills)
-			require.NoError(t, launchable(must[cudart.Kernel](t)(module.Kernel(v.Entry)), p))
 		}
 	}
 }

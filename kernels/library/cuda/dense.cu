@@ -2,27 +2,25 @@
 #include "product.cuh"
 
 // Kernels whose names have _ld take tiles: the elements from one row to the next come last.
-template <class S, class T, class LA, class LB, class LC> DEVICE void gemm(bool ta, bool tb, i64 m, i64 n, i64 k, S alpha, const T *a, LA lda, const T *b, LB ldb, S beta, T *c, LC ldc) {
-  multiply<S>(ta, tb, m, n, k, a, lda, b, ldb, AsItIs(), false, Scaled<S, T, LC>{{c, ldc, n}, alpha, beta});
+#define GEMM(name, way, t, s) KERNEL_BY(way, name##_##t)(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
+  multiply<s>(way(), ta, tb, m, n, k, a, Dense(), b, Dense(), AsItIs(), false, Scaled<s, t, Dense>{{c, Dense(), n}, alpha, beta}); \
 }
-#define GEMM(t, s) extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_gemm_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c) { \
-  gemm<s>(ta, tb, m, n, k, alpha, a, Dense(), b, Dense(), beta, c, Dense()); \
-} \
-extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_gemm_ld_##t(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c, i64 lda, i64 ldb, i64 ldc) { \
-  gemm<s>(ta, tb, m, n, k, alpha, a, Apart{lda}, b, Apart{ldb}, beta, c, Apart{ldc}); \
+#define GEMM_LD(name, way, t, s) KERNEL_BY(way, name##_##t)(i32 ta, i32 tb, i64 m, i64 n, i64 k, s alpha, const t *a, const t *b, s beta, t *c, i64 lda, i64 ldb, i64 ldc) { \
+  multiply<s>(way(), ta, tb, m, n, k, a, Apart{lda}, b, Apart{ldb}, AsItIs(), false, Scaled<s, t, Apart>{{c, Apart{ldc}, n}, alpha, beta}); \
 }
-GEMM(f16, f32) GEMM(bf16, f32) GEMM(f32, f32) GEMM(f64, f64)
+ALL_WAYS(GEMM, gemm, f16, f32) SOME_WAYS(GEMM_LD, gemm_ld, f16, f32)
+ALL_WAYS(GEMM, gemm, bf16, f32) SOME_WAYS(GEMM_LD, gemm_ld, bf16, f32)
+ALL_WAYS(GEMM, gemm, f32, f32) SOME_WAYS(GEMM_LD, gemm_ld, f32, f32)
+GEMM(gemm, Small, f64, f64) GEMM_LD(gemm_ld, Small, f64, f64)
 
-template <class T, class LA, class LC> DEVICE void syrk(i64 n, i64 k, T alpha, const T *a, LA lda, T beta, T *c, LC ldc) {
-  multiply<T>(false, true, n, n, k, a, lda, a, lda, AsItIs(), true, Scaled<T, T, LC>{{c, ldc, n}, alpha, beta});
+#define SYRK(name, way, t) KERNEL_BY(way, name##_##t)(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
+  multiply<t>(way(), false, true, n, n, k, a, Dense(), a, Dense(), AsItIs(), true, Scaled<t, t, Dense>{{c, Dense(), n}, alpha, beta}); \
 }
-#define SYRK(t) extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_syrk_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c) { \
-  syrk<t>(n, k, alpha, a, Dense(), beta, c, Dense()); \
-} \
-extern "C" __global__ void __launch_bounds__(threads, 1) dagrun_syrk_ld_##t(i64 n, i64 k, t alpha, const t *a, t beta, t *c, i64 lda, i64 ldc) { \
-  syrk<t>(n, k, alpha, a, Apart{lda}, beta, c, Apart{ldc}); \
+#define SYRK_LD(name, way, t) KERNEL_BY(way, name##_##t)(i64 n, i64 k, t alpha, const t *a, t beta, t *c, i64 lda, i64 ldc) { \
+  multiply<t>(way(), false, true, n, n, k, a, Apart{lda}, a, Apart{lda}, AsItIs(), true, Scaled<t, t, Apart>{{c, Apart{ldc}, n}, alpha, beta}); \
 }
-SYRK(f32) SYRK(f64)
+SYRK(syrk, Small, f32) SYRK(syrk_large, Large, f32) SYRK_LD(syrk_ld, Small, f32) SYRK_LD(syrk_ld_large, Large, f32)
+SYRK(syrk, Small, f64) SYRK_LD(syrk_ld, Small, f64)
 
 // A warp computes two rows at once; element j of each is added to accumulator j % 128, of which each lane has four.
 template <class T> DEVICE void gemv(i64 m, i64 n, T alpha, const T *a, const T *x, T beta, T *y) {

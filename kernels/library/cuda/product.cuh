@@ -78,20 +78,20 @@ template <class S, class T, class L> struct Scaled : Plain<S, T, L> {
 };
 
 // A block's tile has side x side threads with own x own results each; depth columns of a and rows of b are processed at a time.
-const int threads = 256, depth = 16;
+const int tile_threads = 256, depth = 16;
 
 // Every result sums its products in the order of k, with one rounding each, so the shape of the tile does not change the result. as and bs
 // hold two steps each: while the products of one are computed, the loads of the next are in flight.
 template <int own, class C, class TA, class LA, class TB, class LB, class S, class F>
 DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
-  const int tile = 16 * own, loads = tile * depth / 4 / threads;
+  const int tile = 16 * own, loads = tile * depth / 4 / tile_threads;
   i64 columns = (n + tile - 1) / tile, tiles = (m + tile - 1) / tile * columns;
   // A warp computes 8 x 4 threads' results, which takes the fewest reads of shared memory.
   u32 lane = thread_x() & 31, warp = thread_x() >> 5;
   int ty = warp / 4 * 8 + lane / 4, tx = warp % 4 * 4 + lane % 4;
   // A thread loads four elements along a stored row, at these places of a step.
   int far = thread_x() / (tile / 4), near = thread_x() % (tile / 4) * 4, down = thread_x() / (depth / 4), along = thread_x() % (depth / 4) * 4;
-  const int fars = threads / (tile / 4), downs = threads / (depth / 4);
+  const int fars = tile_threads / (tile / 4), downs = tile_threads / (depth / 4);
   i64 row_a = lda(ta ? m : k), row_b = ldb(tb ? k : n), apart_a = (ta ? fars : downs) * row_a, apart_b = (tb ? downs : fars) * row_b;
   bool whole_a = aligned_rows(a, row_a), whole_b = aligned_rows(b, row_b);
   for (i64 t = block_x(); t < tiles; t += blocks_x()) {
@@ -183,7 +183,7 @@ template <class T> DEVICE four<T> stream(const T *p) {
 // next step while the products of this one are computed. As much of b as fits is in shared memory too.
 const int thin_threads = 128, thin_warps = thin_threads / 32, thin_bytes = 49152;
 template <int own_, int own_columns_, int across_, int deep_> struct Thin {
-  static const int own = own_, own_columns = own_columns_, across = across_, deep = deep_; // deep columns of a are one step
+  static const int threads = thin_threads, own = own_, own_columns = own_columns_, across = across_, deep = deep_; // deep columns of a are one step
   static const int wide = own_columns * across, lanes_down = 32 / across, high = lanes_down * own;
   static const int units = deep / 4, step = high * deep, loads = step / 128, apart = 32 / units; // a unit is 4 elements, and one load of a lane
   static const int most = (thin_bytes / 4 - thin_warps * step) / wide / deep * deep;             // rows of b in shared memory
@@ -348,35 +348,31 @@ DEVICE void thin_rows(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const T
   }
 }
 
-template <class Way, class C, class TA, class LA, class TB, class LB, class S, class F>
-DEVICE void thin_product(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C *memory, F finish) {
+// The ways to compute a product. Each has kernels of its own, because a driver compiles what a program launches, and productForms in
+// table_dense.go chooses.
+template <int own_> struct Tiles { static const int own = own_, threads = tile_threads; };
+typedef Tiles<4> Small;
+typedef Tiles<8> Large; // for results in f32
+typedef Thin<2, 12, 1, 32> Thin12;
+typedef Thin<4, 8, 2, 32> Thin16;
+typedef Thin<8, 8, 4, 16> Thin32;
+typedef Thin<8, 8, 8, 32> Thin64;
+
+template <class C, int own, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void multiply(Tiles<own>, bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, F finish) {
+  alignas(16) static __shared__ C as[2 * depth][16 * own + 4], bs[2 * depth][16 * own + 4];
+  tiled<own>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, bs, finish);
+}
+
+template <class C, int own, int own_columns, int across, int deep, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void multiply(Thin<own, own_columns, across, deep>, bool, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool, F finish) {
+  typedef Thin<own, own_columns, across, deep> Way;
+  alignas(16) static __shared__ C memory[thin_bytes / sizeof(C)];
   if (aligned_rows(a, lda(k)) && k % 4 == 0) thin_rows<true, Way>(tb, m, n, k, a, lda, b, ldb, see, memory, finish);
   else thin_rows<false, Way>(tb, m, n, k, a, lda, b, ldb, see, memory, finish);
 }
 
-// Chooses a way by the same rule as multiplied() in table_dense.go.
-const int tall_rows = 32768;
-template <class L> struct is_dense { static const bool value = false; };
-template <> struct is_dense<Dense> { static const bool value = true; };
-
-template <class C, class TA, class LA, class TB, class LB, class S, class F>
-DEVICE void multiply(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, F finish) {
-  const int large = sizeof(C) == 4 ? 8 : 4;
-  alignas(16) static __shared__ char memory[sizeof(C) == 4 ? thin_bytes : 4 * depth * (16 * large + 4) * sizeof(C)];
-  if constexpr (sizeof(C) == 4) {
-    bool thin = !lower && !ta;
-    if (thin && n <= 12) return thin_product<Thin<2, 12, 1, 32>>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
-    if (thin && n <= 16) return thin_product<Thin<4, 8, 2, 32>>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
-    if constexpr (is_dense<LA>::value) {
-      if (thin && n <= 32 && m >= tall_rows) return thin_product<Thin<8, 8, 4, 16>>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
-      if (thin && n <= 64 && m >= tall_rows) return thin_product<Thin<8, 8, 8, 32>>(tb, m, n, k, a, lda, b, ldb, see, (C *)memory, finish);
-    }
-  }
-  if (sizeof(C) == 4 && m > 64 && n > 64 && ((m + 127) / 128) * ((n + 127) / 128) >= 132) {
-    C(*as)[16 * large + 4] = (C(*)[16 * large + 4])memory;
-    tiled<large>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + 2 * depth, finish);
-    return;
-  }
-  C(*as)[68] = (C(*)[68])memory;
-  tiled<4>(ta, tb, m, n, k, a, lda, b, ldb, see, lower, as, as + 2 * depth, finish);
-}
+// A kernel for each way, with the way's name in its own. For tiles of larger matrices there are some.
+#define KERNEL_BY(way, name) extern "C" __global__ void __launch_bounds__(way::threads, 1) dagrun_##name
+#define SOME_WAYS(M, name, ...) M(name, Small, __VA_ARGS__) M(name##_large, Large, __VA_ARGS__) M(name##_thin12, Thin12, __VA_ARGS__) M(name##_thin16, Thin16, __VA_ARGS__)
+#define ALL_WAYS(M, name, ...) SOME_WAYS(M, name, __VA_ARGS__) M(name##_thin32, Thin32, __VA_ARGS__) M(name##_thin64, Thin64, __VA_ARGS__)

@@ -103,6 +103,9 @@ func describe(text string) (*launch, error) {
 	if len(numbers) > 0 {
 		return nil, fmt.Errorf("has no number %s", slices.Sorted(maps.Keys(numbers))[0])
 	}
+	if shaped, ok := kernel.(dag.ShapedKernel); ok {
+		kernel = shaped.Form(args)
+	}
 	info, err := kernel.Describe(args)
 	if err != nil {
 		return nil, err
