@@ -77,7 +77,8 @@ type TileKernel interface {
 
 // ShapedKernel is implemented by kernels that have other forms for launches of some shapes, so that a device loads only code that is used.
 type ShapedKernel interface {
-	// Form returns the form for a launch with these arguments: the kernel itself or another with the same parameters. It does not check them.
+	// Form returns the form for a launch with these arguments, which may be the kernel itself. Its first parameters are those of the kernel, and
+	// others are scratch. It does not check the arguments.
 	Form(args []Arg) LaunchKernel
 }
 

@@ -219,7 +219,7 @@ func (r *resolution) arguments() bool {
 	next := 0
 	for k := range r.params {
 		if r.params[k].Scratch {
-			r.args[k] = Arg{IsBuffer: true, Mode: Write, DType: U8, Range: Range{Buffer: -1}}
+			r.args[k] = scratchArg()
 			continue
 		}
 		if r.params[k].Status {
@@ -403,7 +403,7 @@ func (r *resolution) number(k int, a *argSpec) {
 // describe chooses the form of the kernel and asks it what the launch touches.
 func (r *resolution) describe() {
 	if k, ok := r.kernel.(ShapedKernel); ok {
-		r.kernel = k.Form(r.args)
+		r.inForm(k.Form(r.args))
 	}
 	info, err := r.kernel.Describe(r.args)
 	if err != nil {
@@ -431,6 +431,15 @@ func (r *resolution) describe() {
 	r.clustered()
 	if !info.HasHint && !r.gridGiven() {
 		r.problem(launchGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
+	}
+}
+
+// inForm takes a form of the kernel, which may need scratch that the kernel does not.
+func (r *resolution) inForm(form LaunchKernel) {
+	r.kernel, r.params = form, form.Params()
+	for k := len(r.args); k < len(r.params); k++ {
+		r.args = append(r.args, scratchArg())
+		r.origin, r.declared = append(r.origin, -1), append(r.declared, 0)
 	}
 }
 
@@ -522,6 +531,8 @@ func (r *resolution) accesses() []Access {
 	}
 	return r.symbols(accesses)
 }
+
+func scratchArg() Arg { return Arg{IsBuffer: true, Mode: Write, DType: U8, Range: Range{Buffer: -1}} }
 
 // scratch declares the hidden buffer of parameter k.
 func (r *resolution) scratch(k int) Range {

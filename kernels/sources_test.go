@@ -30,8 +30,10 @@ func tableParams(t *testing.T) map[string][]dag.KernelParam {
 				}
 			}
 			params[v.Entry] = list
-			for _, f := range v.Forms[1:] {
-				params[f.Entry()] = f.Params()
+			for _, f := range v.Forms {
+				if f.Entry() != v.Entry {
+					params[f.Entry()] = f.Params()
+				}
 			}
 		}
 	}

@@ -9,8 +9,11 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
-// Describe implements [dag.LaunchKernel].
+// Describe implements [dag.LaunchKernel]. Of a kernel that has forms, it describes a launch of the form for these arguments.
 func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
+	if f := k.form(args); f != k {
+		return f.Describe(f.withScratch(args))
+	}
 	info := dag.LaunchInfo{HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	if err := launch.CheckKinds(k.params, args); err != nil {
 		return info, err

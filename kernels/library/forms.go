@@ -1,4 +1,4 @@
-// Forms of a kernel: entries of its own for launches of some shapes. A driver compiles what is launched, so a program waits only for code of the
+// Forms of a kernel: entries of its own for launches of some shapes. A driver compiles what is launched, so a program waits only for the code of the
 // shapes that it has.
 
 package library
@@ -17,26 +17,37 @@ func (k *libraryKernel) entryOf(form string) string {
 	return entry + k.types.suffix()
 }
 
-// inForms makes the kernels of the row's forms.
-func (k *libraryKernel) inForms() []shapedKernel {
-	if computedIn(k.types.T) != dag.F32 {
-		return nil
-	}
-	var all []shapedKernel
-	for _, form := range k.row.forms {
-		if k.onTile && !form.tiles {
+// addForms makes the kernels of the row's forms. Then the kernel itself stands for all of them, and the last form is what it was.
+func (k *libraryKernel) addForms() error {
+	for i := range k.row.forms {
+		form := &k.row.forms[i]
+		if k.onTile && !form.tiles || form.f32 && computedIn(k.types.T) != dag.F32 {
 			continue
 		}
 		r, f := *k.row, *k
-		r.forms, r.check, r.launch, r.steps = nil, form.check, form.launch, form.steps
-		f.row, f.tiles, f.entry = &r, nil, k.entryOf(form.name)
-		all = append(all, shapedKernel{form.suits, &f})
+		r.check, r.launch, r.steps = form.check, form.launch, form.steps
+		f.row, f.tiles, f.forms, f.entry = &r, nil, nil, k.entryOf(form.name)
+		if form.scratch != "" {
+			var err error
+			if f.parameters, err = parseSignature(r.signature + ", " + form.scratch); err != nil {
+				return err
+			}
+			f.params = append(f.params[:len(f.params):len(f.params)], dag.KernelParam{Name: "scratch", DType: dag.U8, Buffer: true, Scratch: true, Mode: dag.Write, Size: 8})
+		}
+		k.forms = append(k.forms, shapedKernel{form.suits, &f})
 	}
-	return all
+	if len(k.forms) > 0 {
+		general := *k
+		general.forms, general.tiles = nil, nil
+		k.forms = append(k.forms, shapedKernel{func(scalars) bool { return true }, &general})
+	}
+	return nil
 }
 
 // Form implements [dag.ShapedKernel].
-func (k *libraryKernel) Form(args []dag.Arg) dag.LaunchKernel {
+func (k *libraryKernel) Form(args []dag.Arg) dag.LaunchKernel { return k.form(args) }
+
+func (k *libraryKernel) form(args []dag.Arg) *libraryKernel {
 	if len(k.forms) == 0 || len(args) != len(k.params) {
 		return k
 	}
@@ -49,11 +60,22 @@ func (k *libraryKernel) Form(args []dag.Arg) dag.LaunchKernel {
 	return k
 }
 
-// inAllForms returns the kernel with its forms, and those for tiles.
+// withScratch adds an empty argument for scratch that only a form has.
+func (k *libraryKernel) withScratch(args []dag.Arg) []dag.Arg {
+	if len(args) < len(k.params) {
+		args = append(args[:len(args):len(args)], dag.Arg{IsBuffer: true, Mode: dag.Write, DType: dag.U8, Range: dag.Range{Buffer: -1}})
+	}
+	return args
+}
+
+// inAllForms returns the kernels of all forms, and those for tiles.
 func (k *libraryKernel) inAllForms() []*libraryKernel {
 	all := []*libraryKernel{k}
-	for _, f := range k.forms {
-		all = append(all, f.kernel)
+	if len(k.forms) > 0 {
+		all = all[:0]
+		for _, f := range k.forms {
+			all = append(all, f.kernel)
+		}
 	}
 	if k.tiles != nil {
 		all = append(all, k.tiles.inAllForms()...)

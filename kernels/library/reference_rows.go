@@ -1,5 +1,5 @@
 // References of the kernels on rows. As in the kernels, short rows are reduced in column order, longer ones in the lanes of a warp or a
-// block, and a tree.
+// block, and a tree. Sums and largest elements of very long rows are made of those of their parts.
 
 package library
 
@@ -28,11 +28,16 @@ func foldIn[A any](shortRow, warpRow, cols int64, start A, join func(a, b A) A, 
 		}
 		return a
 	}
-	var lanes [launch.BlockSize]A
-	wide := lanes[:32]
-	if cols > warpRow {
-		wide = lanes[:]
+	if cols <= warpRow {
+		return foldLanes(32, cols, start, join, at)
 	}
+	return foldLanes(launch.BlockSize, cols, start, join, at)
+}
+
+// foldLanes reduces elements in the lanes of a warp or a block, and a tree.
+func foldLanes[A any](count int, cols int64, start A, join func(a, b A) A, at func(j int64) A) A {
+	var lanes [launch.BlockSize]A
+	wide := lanes[:count]
 	for l := range wide {
 		wide[l] = start
 	}
@@ -52,6 +57,22 @@ func foldIn[A any](shortRow, warpRow, cols int64, start A, join func(a, b A) A, 
 		}
 	}
 	return wide[0]
+}
+
+// Rows of more than longRow columns are reduced in parts of rowPart.
+const longRow, rowPart = 65536, 32768
+
+// foldElements is fold for the elements as they are, and for long rows.
+func foldElements[C numbers.Element](r []C, start C, join func(a, b C) C) C {
+	cols := int64(len(r))
+	if cols <= longRow {
+		return fold(cols, start, join, func(j int64) C { return r[j] })
+	}
+	var parts []C
+	for ; len(r) > 0; r = r[min(len(r), rowPart):] {
+		parts = append(parts, foldLanes(launch.BlockSize, int64(min(len(r), rowPart)), start, join, func(j int64) C { return r[j] }))
+	}
+	return foldLanes(launch.BlockSize, int64(len(parts)), start, join, func(j int64) C { return parts[j] })
 }
 
 // rowSpan is the number of rows that have about 64 Ki elements.
@@ -82,7 +103,7 @@ func most[C numbers.Element](a, b C) C {
 func total[C numbers.Element](a, b C) C { return a + b }
 
 func rowMost[C numbers.Element](r []C) C {
-	return fold(int64(len(r)), C(constant[C](math.Inf(-1))), most[C], func(j int64) C { return r[j] })
+	return foldElements(r, C(constant[C](math.Inf(-1))), most[C])
 }
 
 func rowMax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
@@ -95,8 +116,7 @@ func rowMax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
 func rowSum[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
 	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows)
 	for i := from; i < to; i++ {
-		r := x[i*cols : (i+1)*cols]
-		y[i] = fold(cols, 0, total[C], func(j int64) C { return r[j] })
+		y[i] = foldElements(x[i*cols:(i+1)*cols], 0, total[C])
 	}
 }
 

@@ -32,14 +32,16 @@ type row struct {
 	versions  []version
 }
 
-// form is another way to compute what a row computes, in f32.
+// form is another way to compute what a row computes.
 type form struct {
-	name   string                // in the name of the entry
-	tiles  bool                  // there is one for tiles too
-	suits  func(v scalars) bool  // for which launches it is the best
-	check  func(v scalars) error // for which it is correct, as in row
-	launch geometry
-	steps  steps
+	name    string                // in the name of the entry
+	f32     bool                  // only what is computed in f32 has it
+	tiles   bool                  // there is one for tiles too
+	scratch string                // a parameter besides those of the row, as in a signature; "" for none
+	suits   func(v scalars) bool  // for which launches it is the best
+	check   func(v scalars) error // for which it is correct, as in row
+	launch  geometry
+	steps   steps
 }
 
 // version is a row for one binding of its type letters.
@@ -96,7 +98,7 @@ type libraryKernel struct {
 	flops      *formula
 	reference  launch.Reference
 	tiles      *libraryKernel // the kernel for launches on tiles, nil if there is none
-	forms      []shapedKernel
+	forms      []shapedKernel // nil: there is one
 }
 
 // shapedKernel is the kernel of a form, and for which launches it is the best.

@@ -74,9 +74,13 @@ func newTable(rows []row) (*table, error) {
 				}
 			}
 			k.reference = v.run(k)
-			k.forms = k.inForms()
 			if r.matrices != nil {
-				k.tiles = k.onTiles(v.run)
+				if k.tiles, err = k.onTiles(v.run); err != nil {
+					return nil, err
+				}
+			}
+			if err := k.addForms(); err != nil {
+				return nil, err
 			}
 			versions = append(versions, k)
 		}

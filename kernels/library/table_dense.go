@@ -72,7 +72,7 @@ func inTiles(rows, cols string, tile int64) geometry {
 
 // largeTiles computes products with so many results that tiles of 128 x 128 occupy a large GPU.
 func largeTiles(rows, cols string) form {
-	return form{name: "large", tiles: true, launch: inTiles(rows, cols, 128), steps: productSteps("k"), suits: func(v scalars) bool {
+	return form{name: "large", f32: true, tiles: true, launch: inTiles(rows, cols, 128), steps: productSteps("k"), suits: func(v scalars) bool {
 		m, n := v.of(rows), v.of(cols)
 		return m > 64 && n > 64 && (m+127)/128*((n+127)/128) >= 132
 	}}
@@ -87,7 +87,7 @@ func productForms() []form {
 // thin computes a product of up to most columns, if it has at least some rows, row by row: each warp has some rows at a time.
 func thin(name string, most, least, rows int64) form {
 	transposed := func(v scalars) bool { return v.k.index("ta") >= 0 && v.of("ta") != 0 }
-	return form{name: name, tiles: least == 0,
+	return form{name: name, f32: true, tiles: least == 0,
 		suits: func(v scalars) bool { return v.of("n") <= most && v.of("m") >= least && !transposed(v) },
 		check: func(v scalars) error {
 			if v.of("n") > most {

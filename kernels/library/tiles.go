@@ -24,7 +24,7 @@ func stored(param, transposed, rows, cols string) matrix {
 }
 
 // onTiles makes the kernel that takes tiles: its parameters are those of the kernel, then the row length of each matrix.
-func (k *libraryKernel) onTiles(run func(*libraryKernel) launch.Reference) *libraryKernel {
+func (k *libraryKernel) onTiles(run func(*libraryKernel) launch.Reference) (*libraryKernel, error) {
 	t := *k
 	t.onTile = true
 	t.entry = t.entryOf("")
@@ -36,8 +36,7 @@ func (k *libraryKernel) onTiles(run func(*libraryKernel) launch.Reference) *libr
 		t.params = append(t.params, dag.KernelParam{Name: "ld" + m.param, DType: dag.I64, Size: 8, LengthOf: int32(at + 1)})
 	}
 	t.reference = run(&t)
-	t.forms = t.inForms()
-	return &t
+	return &t, t.addForms()
 }
 
 // OnTiles implements [dag.TileKernel].

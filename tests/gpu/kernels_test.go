@@ -40,6 +40,9 @@ var vector = []sizes{{"n": 0}, {"n": 1}, {"n": 7}, {"n": 1023}, {"n": 4096}, {"n
 var matrix = []sizes{{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1}, {"rows": 7, "cols": 10}, {"rows": 777, "cols": 16}, {"rows": 300, "cols": 17}, {"rows": 600_001, "cols": 3}, {"rows": 257, "cols": 31}, {"rows": 300, "cols": 33}, {"rows": 5, "cols": 5000}, {"rows": 3, "cols": 9001}, {"rows": 2000, "cols": 200}, {"rows": 3001, "cols": 300}, {"rows": 333, "cols": 100}, {"rows": 40, "cols": 700}, {"rows": 50, "cols": 1500}, {"rows": 20, "cols": 2500},
 	{"rows": 2503, "cols": 10}, {"rows": 1201, "cols": 7}, {"rows": 91, "cols": 258}, {"rows": 19, "cols": 602}, {"rows": 23, "cols": 601}}
 
+// withLongRows adds rows that are computed in parts.
+var withLongRows = append(slices.Clone(matrix), sizes{"rows": 2, "cols": 65_537}, sizes{"rows": 1, "cols": 98_304}, sizes{"rows": 70, "cols": 131_075}, sizes{"rows": 3, "cols": 9_000_001})
+
 var multiplied = []sizes{
 	{"m": 0, "n": 3, "k": 3}, {"m": 3, "n": 2, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 17, "k": 19}, {"m": 64, "n": 64, "k": 64},
 	{"m": 200, "n": 131, "k": 77}, {"m": 1000, "n": 10, "k": 200}, {"m": 70_001, "n": 3, "k": 65}, {"m": 5000, "n": 13, "k": 200, "tb": 1}, {"m": 517, "n": 16, "k": 33}, {"m": 1537, "n": 1530, "k": 40},
@@ -51,6 +54,7 @@ var multiplied = []sizes{
 var trials = map[string][]sizes{
 	"noop": {{}}, "spin": {{"us": 50}},
 	"gemm": multiplied, "matmul": multiplied,
+	"row_max": withLongRows, "row_sum": withLongRows,
 	"matmul_standardised": {{"m": 0, "n": 3, "k": 3}, {"m": 3, "n": 2, "k": 0}, {"m": 1, "n": 1, "k": 1}, {"m": 5003, "n": 10, "k": 200, "tb": 1}, {"m": 517, "n": 16, "k": 33}, {"m": 130, "n": 70, "k": 50}, {"m": 32_780, "n": 18, "k": 20}, {"m": 32_769, "n": 33, "k": 5},
 		{"m": 32_801, "n": 20, "k": 19}, {"m": 32_769, "n": 61, "k": 33, "tb": 1}},
 	"column_moments": {{"parts": 1, "rows": 1, "cols": 2}, {"parts": 3, "rows": 100, "cols": 0}, {"parts": 5, "rows": 1000, "cols": 300}},
@@ -170,7 +174,10 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limi
 // inForm chooses the form of the kernel.
 func (l *launch) inForm() {
 	l.kernel = l.whole.(dag.ShapedKernel).Form(l.args)
-	l.module = kernels.LibraryModule(l.kernel.Entry())
+	l.module, l.params = kernels.LibraryModule(l.kernel.Entry()), l.kernel.Params()
+	for _, p := range l.params[len(l.args):] { // scratch that only this form has
+		l.args = append(l.args, dag.Arg{IsBuffer: true, Mode: p.Mode, DType: p.DType, Range: dag.Range{Hi: 1 << 50}})
+	}
 }
 
 // describe gives a launch its shape and its buffers.

@@ -1,7 +1,9 @@
 // Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, of up to 2,048 a warp, and each longer one a block; in softmax, the
-// limits are 16 and 512. The order of operations depends only on the number of columns. Rows of up to 16 elements go through shared memory,
+// limits are 16 and 512. The sums and the largest elements of rows of more than 65,536 are made of those of their parts, which have a block each. The
+// order of operations depends only on the number of columns. Kernels whose names have _few are for up to 16 columns: rows go through shared memory,
 // because a warp whose threads each read their own row would not load contiguous words.
 #include "math.cuh"
+#include "reduce.cuh"
 #include "warp.cuh"
 
 const int short_row = 32, warp_row = 2048, softmax_warp_row = 512, row_threads = 256;
@@ -167,8 +169,6 @@ template <class F> DEVICE void each_row(i64 rows, i64 cols, F f) {
 
 const int staged_columns = 16, staged_rows = 256;
 
-DEVICE bool stages(i64 cols) { return cols > 0 && cols <= staged_columns; }
-
 template <class T> DEVICE T *row_memory() {
   static __shared__ T memory[staged_rows * (staged_columns + 1)];
   return memory;
@@ -220,9 +220,9 @@ template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64
 
 // each_value computes one value of each row: the states of its elements, state(load(index in the matrix), column, row), joined, and
 // finish(the result, row) of that.
-template <int in_flight, int in_block, class Op, class T, class A, class R, class L, class E, class F>
+template <bool few, int in_flight, int in_block, class Op, class T, class A, class R, class L, class E, class F>
 DEVICE void each_value(i64 rows, i64 cols, A start, R *y, L load, E state, F finish) {
-  if (stages(cols)) {
+  if constexpr (few) {
     staged<false>(rows, cols, load, (T *)0, [=](const T *r, i64 row) {
       A a = start;
       for (u32 j = 0; j < (u32)cols; j++) Op::follow(a, state(r[j], j, row));
@@ -234,63 +234,83 @@ DEVICE void each_value(i64 rows, i64 cols, A start, R *y, L load, E state, F fin
 }
 
 // fold_elements is each_value for a reduction of the elements as they are.
-template <class Op, class T> DEVICE void fold_elements(i64 rows, i64 cols, T start, const T *x, T *y) {
-  each_value<8, 16, Op, T>(rows, cols, start, y, [=](i64 i) -> T { return x[i]; }, [](T v, i64, i64) -> T { return v; }, [](T a, i64) -> T { return a; });
+template <bool few, class Op, class T> DEVICE void fold_elements(i64 rows, i64 cols, T start, const T *x, T *y) {
+  each_value<few, 8, 16, Op, T>(rows, cols, start, y, [=](i64 i) -> T { return x[i]; }, [](T v, i64, i64) -> T { return v; }, [](T a, i64) -> T { return a; });
 }
 
-#define ROW_MAX(t) ROWS_OF(t, 6, 4, row_max)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<Most<t>>(rows, cols, -infinity(t()), x, y); }
-ROW_MAX(f32) ROW_MAX(f64)
+// fold_parts is fold_elements for long rows. Each block folds parts of rows, and the last one to finish a part of a row folds the results of these.
+const int row_part = 32768;
+template <class Op, class T> DEVICE void fold_parts(i64 rows, i64 cols, T start, const T *x, T *y, void *scratch) {
+  u64 *counters = (u64 *)scratch;
+  T *results = (T *)(counters + rows);
+  u32 parts = (u32)((cols + row_part - 1) / row_part);
+  for (i64 task = block_x(); task < rows * parts; task += blocks_x()) {
+    i64 row = task / parts, from = (task - row * parts) * row_part;
+    const T *r = x + row * cols + from;
+    T a = fold_block<16, Op>(smaller(cols - from, (i64)row_part), start, [=](i64 j) -> T { return r[j]; });
+    if (thread_x() == 0) results[task] = a;
+    if (!last_of(parts, counters + row)) continue;
+    const T *of_row = results + row * parts;
+    a = fold_block<4, Op>(parts, start, [=](i64 j) -> T { return of_row[j]; });
+    if (thread_x() == 0) y[row] = a;
+  }
+}
 
-#define ROW_SUM(t) ROWS_OF(t, 6, 4, row_sum)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<Total<t>>(rows, cols, (t)0, x, y); }
-ROW_SUM(f32) ROW_SUM(f64)
+#define FOLD(name, t, Op, start) ROWS_OF(t, 6, 4, name)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<false, Op<t>>(rows, cols, start, x, y); } \
+ROWS_OF(t, 6, 4, name##_few)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<true, Op<t>>(rows, cols, start, x, y); } \
+ROWS_OF(t, 6, 4, name##_long)(i64 rows, i64 cols, const t *x, t *y, void *scratch) { fold_parts<Op<t>>(rows, cols, start, x, y, scratch); }
+FOLD(row_max, f32, Most, -infinity(f32())) FOLD(row_max, f64, Most, -infinity(f64()))
+FOLD(row_sum, f32, Total, (f32)0) FOLD(row_sum, f64, Total, (f64)0)
 
-#define ROW_LOG_SUM_EXP(t) ROWS_OF(t, 8, 6, row_log_sum_exp)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
-  each_value<4, 4, Total<t>, t>(rows, cols, (t)0, y, [=](i64 i) -> t { return x[i]; }, [=](t v, i64, i64 row) -> t { return near_exponential(v - most[row]); }, \
+#define ROW_LOG_SUM_EXP(name, few, t) ROWS_OF(t, 8, 6, name)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
+  each_value<few, 4, 4, Total<t>, t>(rows, cols, (t)0, y, [=](i64 i) -> t { return x[i]; }, [=](t v, i64, i64 row) -> t { return near_exponential(v - most[row]); }, \
                           [=](t sum, i64 row) -> t { return logarithm(sum) + most[row]; }); \
 }
-ROW_LOG_SUM_EXP(f32) ROW_LOG_SUM_EXP(f64)
+// A kernel and its form for few columns.
+#define BOTH_WAYS(M, name, t) M(name, false, t) M(name##_few, true, t)
+BOTH_WAYS(ROW_LOG_SUM_EXP, row_log_sum_exp, f32) BOTH_WAYS(ROW_LOG_SUM_EXP, row_log_sum_exp, f64)
 
 // place_of_most finds the column of each row's first largest element.
-template <int in_flight, class T, class L> DEVICE void place_of_most(i64 rows, i64 cols, i32 *y, L load) {
+template <bool few, int in_flight, class T, class L> DEVICE void place_of_most(i64 rows, i64 cols, i32 *y, L load) {
   Where<T> none = {(T)0, -1};
   auto state = [](T v, i64 j, i64) -> Where<T> { return {v, v == v ? (i32)j : -1}; };
-  each_value<in_flight, in_flight, Best<T>, T>(rows, cols, none, y, load, state, [](const Where<T> &a, i64) { return a.index; });
+  each_value<few, in_flight, in_flight, Best<T>, T>(rows, cols, none, y, load, state, [](const Where<T> &a, i64) { return a.index; });
 }
 
-#define ROW_ARGMAX(t) ROWS_OF(t, 8, 4, row_argmax)(i64 rows, i64 cols, const t *x, i32 *y) { \
-  place_of_most<sizeof(t) == 4 ? 4 : 8, t>(rows, cols, y, [=](i64 i) -> t { return x[i]; }); \
+#define ROW_ARGMAX(name, few, t) ROWS_OF(t, 8, 4, name)(i64 rows, i64 cols, const t *x, i32 *y) { \
+  place_of_most<few, sizeof(t) == 4 ? 4 : 8, t>(rows, cols, y, [=](i64 i) -> t { return x[i]; }); \
 }
-ROW_ARGMAX(f32) ROW_ARGMAX(f64)
+BOTH_WAYS(ROW_ARGMAX, row_argmax, f32) BOTH_WAYS(ROW_ARGMAX, row_argmax, f64)
 
-#define ROW_ARGMAX_SUM(t) ROWS_OF(t, 5, 4, row_argmax_sum)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { \
-  place_of_most<8, t>(rows, cols, y, [=](i64 i) -> t { return a[i] + b[i]; }); \
+#define ROW_ARGMAX_SUM(name, few, t) ROWS_OF(t, 5, 4, name)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { \
+  place_of_most<few, 8, t>(rows, cols, y, [=](i64 i) -> t { return a[i] + b[i]; }); \
 }
-ROW_ARGMAX_SUM(f32) ROW_ARGMAX_SUM(f64)
+BOTH_WAYS(ROW_ARGMAX_SUM, row_argmax_sum, f32) BOTH_WAYS(ROW_ARGMAX_SUM, row_argmax_sum, f64)
 
 // each_changed replaces the elements of every row: change(elements, first column, step over columns, row) changes them in place, in
 // shared memory or in x.
-template <class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F change) {
-  if (stages(cols)) {
+template <bool few, class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F change) {
+  if constexpr (few) {
     staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, x, [=](T *r, i64 row) { change(r, 0, 1, row); });
     return;
   }
   each_row(rows, cols, [=](i64 row, i64 first, i64 step) { change(x + row * cols, first, step, row); });
 }
 
-#define ROW_NORMALISE(t) ROWS_OF(t, 4, 4, row_normalise)(i64 rows, i64 cols, const t *l, t *x) { \
-  each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64 row) { \
+#define ROW_NORMALISE(name, few, t) ROWS_OF(t, 4, 4, name)(i64 rows, i64 cols, const t *l, t *x) { \
+  each_changed<few>(rows, cols, x, [=](t *r, i64 first, i64 step, i64 row) { \
     t m = l[row]; \
     for (i64 j = first; j < cols; j += step) r[j] = exponential(r[j] - m); \
   }); \
 }
-ROW_NORMALISE(f32) ROW_NORMALISE(f64)
+BOTH_WAYS(ROW_NORMALISE, row_normalise, f32) BOTH_WAYS(ROW_NORMALISE, row_normalise, f64)
 
-#define ADD_BIAS(t) ROWS_OF(t, 4, 4, add_bias)(i64 rows, i64 cols, const t *bias, t *x) { \
-  each_changed(rows, cols, x, [=](t *r, i64 first, i64 step, i64) { \
+#define ADD_BIAS(name, few, t) ROWS_OF(t, 4, 4, name)(i64 rows, i64 cols, const t *bias, t *x) { \
+  each_changed<few>(rows, cols, x, [=](t *r, i64 first, i64 step, i64) { \
     for (i64 j = first; j < cols; j += step) r[j] = r[j] + bias[j]; \
   }); \
 }
-ADD_BIAS(f32) ADD_BIAS(f64)
+BOTH_WAYS(ADD_BIAS, add_bias, f32) BOTH_WAYS(ADD_BIAS, add_bias, f64)
 
 // softmax_kept computes rows that registers hold, of up to most elements for each thread, high rows at a time: each element is read once, and
 // each exponential is computed once.
@@ -370,9 +390,9 @@ template <class T> DEVICE void softmax_stored(i64 rows, u32 cols, const T *x, T 
   }
 }
 
-template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
+template <bool few, class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
   u32 wide = (u32)smaller(cols, (i64)row_threads * 16 + 1);
-  if (stages(cols)) {
+  if constexpr (few) {
     staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, y, [=](T *r, i64) {
       T m = -infinity(T()), s = (T)0;
       for (u32 j = 0; j < wide; j++) Most<T>::join(m, r[j]);
@@ -412,8 +432,8 @@ template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
     }
   }
 }
-#define SOFTMAX(t) ROWS_OF(t, 6, 5, softmax)(i64 rows, i64 cols, const t *x, t *y) { softmax(rows, cols, x, y); }
-SOFTMAX(f32) SOFTMAX(f64)
+#define SOFTMAX(name, few, t) ROWS_OF(t, 6, 5, name)(i64 rows, i64 cols, const t *x, t *y) { softmax<few>(rows, cols, x, y); }
+BOTH_WAYS(SOFTMAX, softmax, f32) BOTH_WAYS(SOFTMAX, softmax, f64)
 
 // Joins rows of two matrices side by side.
 #define CONCAT(t) ROWS_OF(t, 4, 4, concat)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \

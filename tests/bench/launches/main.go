@@ -106,6 +106,9 @@ func describe(text string) (*launch, error) {
 	if shaped, ok := kernel.(dag.ShapedKernel); ok {
 		kernel = shaped.Form(args)
 	}
+	if params = kernel.Params(); len(args) < len(params) { // scratch that only this form has
+		args = append(args, dag.Arg{IsBuffer: true, Mode: dag.Write, DType: dag.U8, Range: dag.Range{Buffer: dag.BufferID(len(args)), Hi: 1 << 50}})
+	}
 	info, err := kernel.Describe(args)
 	if err != nil {
 		return nil, err
