@@ -9,17 +9,21 @@ import (
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
 )
 
-// columnStrips says how the kernels on columns divide a matrix: into strips, whose width is one column for each lane, or 2 or 4 if the number of
-// columns is divisible by that, and in each strip into high tiles of at most each rows, such that a tile has least elements or more.
-func columnStrips(rows, cols, least int64) (strip, wide, each, high int64) {
-	own := int64(1)
+// columnsOf returns how many neighbouring columns a thread has: 4 or 2 if their number is divisible by that.
+func columnsOf(cols int64) int64 {
 	switch {
 	case cols%4 == 0:
-		own = 4
+		return 4
 	case cols%2 == 0:
-		own = 2
+		return 2
 	}
-	strip = reduceLanes * own
+	return 1
+}
+
+// columnStrips says how the kernels on columns divide a matrix: into strips, whose width is what the lanes of a block have, and in each strip into
+// high tiles of at most each rows, such that a tile has least elements or more.
+func columnStrips(rows, cols, least int64) (strip, wide, each, high int64) {
+	strip = reduceLanes * columnsOf(cols)
 	wide = (cols + strip - 1) / strip
 	across, most := max(min(cols, strip), 1), max(columnTiles/max(wide, 1), 1)
 	each = max((rows+most-1)/most, (least+across-1)/across)

@@ -86,15 +86,20 @@ func productForms() []form {
 
 // thin computes a product of up to most columns, if it has at least some rows, row by row: each warp has some rows at a time.
 func thin(name string, most, least, rows int64) form {
+	const apart = 1 << 24 // rows of a are nearer than so many elements
 	transposed := func(v scalars) bool { return v.k.index("ta") >= 0 && v.of("ta") != 0 }
+	long := func(v scalars) bool { return v.of("k") >= apart || v.k.index("lda") >= 0 && v.of("lda") >= apart }
 	return form{name: name, f32: true, tiles: least == 0,
-		suits: func(v scalars) bool { return v.of("n") <= most && v.of("m") >= least && !transposed(v) },
+		suits: func(v scalars) bool { return v.of("n") <= most && v.of("m") >= least && !transposed(v) && !long(v) },
 		check: func(v scalars) error {
 			if v.of("n") > most {
 				return launch.Wrong("n", "is %d, but this form of the kernel computes at most %d columns", v.of("n"), most)
 			}
 			if transposed(v) {
 				return launch.Wrong("ta", "is %d, but this form of the kernel computes only with 0", v.of("ta"))
+			}
+			if long(v) {
+				return launch.Wrong("k", "is %d, but this form of the kernel computes with rows of less than %d elements", v.of("k"), apart)
 			}
 			return nil
 		},

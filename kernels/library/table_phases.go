@@ -3,6 +3,8 @@
 package library
 
 import (
+	"fmt"
+
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
@@ -11,7 +13,7 @@ func phaseRows() []row {
 	return []row{
 		{name: "column_standardise", doc: "z = (x - mean) / standard deviation of each column; constant columns become 0",
 			signature: "rows i64, cols i64, x in X[rows*cols], z out T[rows*cols], scratch bytes[64 + 16*cols + 512*ceil(cols, 256) + 16*cols*min(264, ceil(rows*cols, 8192))]", flops: "6*rows*cols", steps: fixed(110),
-			launch: perColumnTile(0, applyElements),
+			launch: perColumnTile(0, applyElements), check: ownColumns(1), forms: byColumns(perColumnTile(0, applyElements), fixed(110)),
 			versions: []version{
 				{bind{T: dag.F32, X: dag.F32}, columnStandardise[float32, float32]},
 				{bind{T: dag.F32, X: dag.I32}, columnStandardise[int32, float32]},
@@ -19,7 +21,7 @@ func phaseRows() []row {
 			}},
 		{name: "column_sums", doc: "sums = the sum of x - pivot for each column, then the sum of its squares; column_moments combines those of several parts of a matrix",
 			signature: "rows i64, cols i64, pivot in T[cols], x in T[rows*cols], sums out f64[2*cols], scratch bytes[512*ceil(cols, 256) + 16*cols*min(264, ceil(rows*cols, 8192))]", flops: "4*rows*cols", steps: fixed(30),
-			launch:   perColumnTile(1, sumElements),
+			launch: perColumnTile(1, sumElements), check: ownColumns(1), forms: byColumns(perColumnTile(1, sumElements), fixed(30)),
 			versions: []version{{bind{T: dag.F32}, columnSums[float32]}, {bind{T: dag.F64}, columnSums[float64]}, {bind{T: dag.I32}, columnSums[int32]}}},
 		{name: "column_moments", doc: "mean and inverse = each column's mean and 1 / standard deviation, from what column_sums made of the parts of the matrix; inverse is 1 for a constant column",
 			signature: "parts i64 1.., rows i64 1.., cols i64, pivot in X[cols], sums in f64[2*parts*cols], mean out T[cols], inverse out T[cols]", flops: "2*parts*cols", steps: fixed(12),
@@ -60,6 +62,25 @@ func perColumnTile(empty, elements int64) geometry {
 		info.Grid = [3]uint32{uint32(max(min(empty, wide), min(blocks, columnTiles))), 1, 1}
 		info.Block = [3]uint32{reduceLanes, 1, 1}
 		info.Fixed = true
+	}
+}
+
+// byColumns are the forms for numbers of columns that are divisible by 4, and that are even. The kernel itself takes odd ones.
+func byColumns(launch geometry, steps steps) []form {
+	var forms []form
+	for _, own := range []int64{4, 2} {
+		forms = append(forms, form{name: fmt.Sprintf("by%d", own), launch: launch, steps: steps, check: ownColumns(own), suits: func(v scalars) bool { return v.of("cols")%own == 0 }})
+	}
+	return forms
+}
+
+// ownColumns refuses launches in which a thread does not have so many columns.
+func ownColumns(own int64) func(scalars) error {
+	return func(v scalars) error {
+		if cols := v.of("cols"); columnsOf(cols) != own {
+			return launch.Wrong("cols", "is %d, for which the kernel has another form", cols)
+		}
+		return nil
 	}
 }
 

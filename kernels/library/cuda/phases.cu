@@ -171,13 +171,9 @@ DEVICE void join_parts(i64 count, i64 step, i64 cols, const f64 *parts, f64 &s, 
 
 // sum_and_join sums a tile. The last block of each 32 tiles of a strip adds up their parts, and the last block of the strip adds up these sums
 // and calls result(column, sum, sum of squares). It returns whether this block was the strip's last.
-template <class X, class F>
+template <int own, class X, class F>
 DEVICE bool sum_and_join(const Strips &strips, u32 tile, const X *x, const X *pivots, u64 *words, f64 *parts, F result) {
-  switch (own_columns(strips.cols)) {
-  case 4: sum_tile<4>(strips, tile, x, pivots, parts); break;
-  case 2: sum_tile<2>(strips, tile, x, pivots, parts); break;
-  default: sum_tile<1>(strips, tile, x, pivots, parts);
-  }
+  sum_tile<own>(strips, tile, x, pivots, parts);
   u32 strip = tile % strips.wide, group = tile / strips.wide / group_tiles, groups = strips.groups();
   words += strip * strip_words;
   i64 step = 2 * strips.cols, from = strip * strips.strip, to = smaller(strips.cols, from + strips.strip);
@@ -231,7 +227,7 @@ template <int own, class X, class T> DEVICE void apply_tile(const Strips &strips
 }
 
 // z = (x - mean) / deviation of each column.
-template <class X, class T>
+template <int own, class X, class T>
 DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scratch) {
   Phases *phases = (Phases *)scratch;
   Strips strips(rows, cols, sum_elements, false);
@@ -240,7 +236,7 @@ DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scrat
   f64 *parts = (f64 *)(words + strips.wide * strip_words);
   auto keep = [&](i64 c, f64 s, f64 q) { moments(rows, s, q, x[c], mean[c], deviation[c]); };
   for (u32 tile; (tile = shared_ticket(&phases->tickets)) < strips.tiles();)
-    if (sum_and_join(strips, tile, x, x, words, parts, keep) && (strips.wide == 1 || last_of(strips.wide, &phases->finished))) {
+    if (sum_and_join<own>(strips, tile, x, x, words, parts, keep) && (strips.wide == 1 || last_of(strips.wide, &phases->finished))) {
       fence();
       barrier();
       if (thread_x() == 0) *(volatile u64 *)&phases->ready = ready_mark;
@@ -251,21 +247,22 @@ DEVICE void column_standardise(i64 rows, i64 cols, const X *x, T *z, void *scrat
   fence();
   Strips pieces(rows, cols, apply_elements, true);
   for (u32 tile = block_x(); tile < pieces.tiles(); tile += blocks_x()) {
-    switch (pieces.own) {
-    case 4: apply_tile<4>(pieces, tile, x, mean, deviation, z); break;
-    case 2: apply_tile<2>(pieces, tile, x, mean, deviation, z); break;
-    default: apply_tile<1>(pieces, tile, x, mean, deviation, z);
-    }
+    if (own == 4 || pieces.own == 4) apply_tile<4>(pieces, tile, x, mean, deviation, z);
+    else apply_tile<own>(pieces, tile, x, mean, deviation, z);
   }
   leave_phases(phases);
 }
-#define COLUMN_STANDARDISE(name, x_, t) KERNEL_OF(2, column_standardise_##name)(i64 rows, i64 cols, const x_ *x, t *z, void *scratch) { \
-  column_standardise(rows, cols, x, z, scratch); \
+#define COLUMN_STANDARDISE(own, name, x_, t) KERNEL_OF(2, name)(i64 rows, i64 cols, const x_ *x, t *z, void *scratch) { \
+  column_standardise<own>(rows, cols, x, z, scratch); \
 }
-COLUMN_STANDARDISE(f32_f32, f32, f32) COLUMN_STANDARDISE(i32_f32, i32, f32) COLUMN_STANDARDISE(f64_f64, f64, f64)
+// A kernel for numbers of columns that are odd, that are even, and that are divisible by 4.
+#define ALL_COLUMNS(M, name, types, ...) M(1, name##_##types, __VA_ARGS__) M(2, name##_by2_##types, __VA_ARGS__) M(4, name##_by4_##types, __VA_ARGS__)
+ALL_COLUMNS(COLUMN_STANDARDISE, column_standardise, f32_f32, f32, f32)
+ALL_COLUMNS(COLUMN_STANDARDISE, column_standardise, i32_f32, i32, f32)
+ALL_COLUMNS(COLUMN_STANDARDISE, column_standardise, f64_f64, f64, f64)
 
 // The same in two kernels: the sums for some rows of a larger matrix, and the moments from the sums of all rows.
-template <class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, const X *x, f64 *sums, void *scratch) {
+template <int own, class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, const X *x, f64 *sums, void *scratch) {
   Strips strips(rows, cols, sum_elements, false);
   u64 *words = (u64 *)scratch;
   f64 *parts = (f64 *)(words + strips.wide * strip_words);
@@ -273,14 +270,14 @@ template <class X> DEVICE void column_sums(i64 rows, i64 cols, const X *pivots, 
     sums[c] = s;
     sums[cols + c] = q;
   };
-  for (u32 tile = block_x(); tile < strips.tiles(); tile += blocks_x()) sum_and_join(strips, tile, x, pivots, words, parts, keep);
+  for (u32 tile = block_x(); tile < strips.tiles(); tile += blocks_x()) sum_and_join<own>(strips, tile, x, pivots, words, parts, keep);
   if (rows == 0)
     for (i64 c = first_index(); c < cols; c += index_step()) keep(c, 0, 0);
 }
-#define COLUMN_SUMS(x_) KERNEL_OF(2, column_sums_##x_)(i64 rows, i64 cols, const x_ *pivot, const x_ *x, f64 *sums, void *scratch) { \
-  column_sums(rows, cols, pivot, x, sums, scratch); \
+#define COLUMN_SUMS(own, name, x_) KERNEL_OF(2, name)(i64 rows, i64 cols, const x_ *pivot, const x_ *x, f64 *sums, void *scratch) { \
+  column_sums<own>(rows, cols, pivot, x, sums, scratch); \
 }
-COLUMN_SUMS(f32) COLUMN_SUMS(f64) COLUMN_SUMS(i32)
+ALL_COLUMNS(COLUMN_SUMS, column_sums, f32, f32) ALL_COLUMNS(COLUMN_SUMS, column_sums, f64, f64) ALL_COLUMNS(COLUMN_SUMS, column_sums, i32, i32)
 
 #define COLUMN_MOMENTS(name, x_, t) KERNEL(column_moments_##name)(i64 parts, i64 rows, i64 cols, const x_ *pivot, const f64 *sums, t *mean, t *inverse) { \
   for (i64 c = first_index(); c < cols; c += index_step()) { \

@@ -178,6 +178,20 @@ template <class T> DEVICE four<T> stream(const T *p) {
   return *(four<T> *)w;
 }
 
+template <class T> DEVICE T single(const T *p) {
+  T r;
+  if constexpr (sizeof(T) == 4) {
+    u32 w;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(w) : "l"(p));
+    r = *(T *)&w;
+  } else {
+    u16 w;
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(w) : "l"(p));
+    r = *(T *)&w;
+  }
+  return r;
+}
+
 // Results of few columns: a warp computes whole rows of them, high of them at a time, and a lane own x own_columns of its results. Lanes that
 // lie across have the same rows. Each warp moves its rows of a through shared memory of its own, so that it waits for no other, and loads the
 // next step while the products of this one are computed. As much of b as fits is in shared memory too.
@@ -213,12 +227,13 @@ DEVICE void thin_rows(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const T
   auto load = [&](i64 row, i64 from) {
     row += of_warp;
     if (!whole) {
-      row += single_row;
+      // The results of rows below the last are not stored. Rows are less than 2^24 elements apart, and offsets of 32 bits take fewer instructions.
+      row = smaller(row + single_row, m - 1);
       const TA *at = a + row * lda(k) + from + single_col;
-      int last = (int)smaller(m - 1 - row, (i64)high); // the results of rows below the last are not stored
+      i32 on = rows_on * (i32)lda(k), last = (i32)smaller(m - 1 - row, (i64)high) * (i32)lda(k);
       if (from + single_col < k)
 #pragma unroll
-        for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = widen(at[smaller(i * rows_on, last) * lda(k)]);
+        for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = widen(single(at + smaller(i * on, last)));
       else
 #pragma unroll
         for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = (V)0;
