@@ -208,8 +208,8 @@ template <int own_, int own_columns_, int across_, int deep_> struct Thin {
 };
 
 // A lane loads four elements along a row at a time if rows are whole, that is aligned. Otherwise it loads single ones, and a warp's are neighbours.
-template <bool whole, class Way, class C, class TA, class LA, class TB, class LB, class S, class F>
-DEVICE void thin_rows(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C *memory, F finish) {
+template <class Way, class C, class TA, class LA, class TB, class LB, class S, class F>
+DEVICE void thin_rows(bool whole, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, C *memory, F finish) {
   typedef typename computed<TA>::type V;
   const int own = Way::own, own_columns = Way::own_columns, across = Way::across, wide = Way::wide, deep = Way::deep, high = Way::high;
   const int lanes_down = Way::lanes_down, loads = Way::loads;
@@ -222,39 +222,27 @@ DEVICE void thin_rows(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const T
   bool few = m <= step;
   i64 first = (i64)block_x() * (few ? high : thin_warps * high), of_warp = (i64)warp * (few ? blocks_x() * high : high);
   V v[loads][4];
-  int single_row = lane / deep, single_col = lane % deep;
   const int rows_on = 32 / deep;
+  // The first element that a lane loads, and how many rows on its next is.
+  int load_row = whole ? down : lane / deep, load_col = whole ? along : lane % deep, load_on = whole ? Way::apart : rows_on;
   auto load = [&](i64 row, i64 from) {
-    row += of_warp;
-    if (!whole) {
-      // The results of rows below the last are not stored. Rows are less than 2^24 elements apart, and offsets of 32 bits take fewer instructions.
-      row = smaller(row + single_row, m - 1);
-      const TA *at = a + row * lda(k) + from + single_col;
-      i32 on = rows_on * (i32)lda(k), last = (i32)smaller(m - 1 - row, (i64)high) * (i32)lda(k);
-      if (from + single_col < k)
+    // The results of rows below the last are not stored. Rows are less than 2^24 elements apart, and offsets of 32 bits take fewer instructions.
+    row = smaller(row + of_warp + load_row, m - 1);
+    const TA *at = a + row * lda(k) + from + load_col;
+    i32 on = load_on * (i32)lda(k), last = (i32)smaller(m - 1 - row, (i64)high) * (i32)lda(k);
+    if (from + load_col >= k) {
 #pragma unroll
-        for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = widen(single(at + smaller(i * on, last)));
-      else
-#pragma unroll
-        for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = (V)0;
-      return;
-    }
-    const TA *at = a + (row + down) * lda(k) + from + along;
-    if (row + high <= m && from + deep <= k) {
+      for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = (V)0;
+    } else if (whole) {
 #pragma unroll
       for (int u = 0; u < loads; u++) {
-        four<TA> q = stream(at + u * (Way::apart * lda(k)));
+        four<TA> q = stream(at + smaller(u * on, last));
 #pragma unroll
         for (int e = 0; e < 4; e++) v[u][e] = widen(q.v[e]);
       }
-      return;
-    }
+    } else {
 #pragma unroll
-    for (int u = 0; u < loads; u++) {
-      four<TA> q = {};
-      if (row + down + u * Way::apart < m && from + along < k) q = stream(at + u * (Way::apart * lda(k)));
-#pragma unroll
-      for (int e = 0; e < 4; e++) v[u][e] = widen(q.v[e]);
+      for (int i = 0; i < loads * 4; i++) v[i / 4][i % 4] = widen(single(at + smaller(i * on, last)));
     }
   };
   // factors moves rows of b to shared memory. Below its last row are as many of -0 as the last step takes: 0 * -0 is -0, which changes no sum.
@@ -293,19 +281,20 @@ DEVICE void thin_rows(bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const T
         barrier();
         due += Way::most;
       }
-      see.columns(from + (whole ? along : single_col), k);
+      see.columns(from + load_col, k);
       warp_barrier();
+      if (whole) {
 #pragma unroll
-      for (int u = 0; u < loads; u++)
-        if (whole) {
+        for (int u = 0; u < loads; u++) {
           four<C> q;
 #pragma unroll
           for (int e = 0; e < 4; e++) q.v[e] = see((C)v[u][e], e);
-          *(four<C> *)(as + Way::place(down + u * Way::apart, along / 4)) = q;
-        } else {
-#pragma unroll
-          for (int e = 0; e < 4; e++) as[Way::place(single_row + (u * 4 + e) * rows_on, single_col / 4) + single_col % 4] = see((C)v[u][e], 0);
+          *(four<C> *)(as + Way::place(load_row + u * Way::apart, load_col / 4)) = q;
         }
+      } else {
+#pragma unroll
+        for (int i = 0; i < loads * 4; i++) as[Way::place(load_row + i * rows_on, load_col / 4) + load_col % 4] = see((C)v[i / 4][i % 4], 0);
+      }
       warp_barrier();
       bool more = from + deep < k;
       if (more || base + step < m) load(more ? base : base + step, more ? from + deep : 0);
@@ -383,8 +372,7 @@ template <class C, int own, int own_columns, int across, int deep, class TA, cla
 DEVICE void multiply(Thin<own, own_columns, across, deep>, bool, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool, F finish) {
   typedef Thin<own, own_columns, across, deep> Way;
   alignas(16) static __shared__ C memory[thin_bytes / sizeof(C)];
-  if (aligned_rows(a, lda(k)) && k % 4 == 0) thin_rows<true, Way>(tb, m, n, k, a, lda, b, ldb, see, memory, finish);
-  else thin_rows<false, Way>(tb, m, n, k, a, lda, b, ldb, see, memory, finish);
+  thin_rows<Way>(aligned_rows(a, lda(k)) && k % 4 == 0, tb, m, n, k, a, lda, b, ldb, see, memory, finish);
 }
 
 // A kernel for each way, with the way's name in its own. For tiles of larger matrices there are some.
