@@ -74,7 +74,7 @@ func byColumns(launch geometry, steps steps) []form {
 	return forms
 }
 
-// ownColumns refuses launches in which a thread does not have so many columns.
+// ownColumns refuses launches in which a thread does not have so many neighbouring columns.
 func ownColumns(own int64) func(scalars) error {
 	return func(v scalars) error {
 		if cols := v.of("cols"); columnsOf(cols) != own {

@@ -38,7 +38,8 @@ type sizes map[string]float64
 var vector = []sizes{{"n": 0}, {"n": 1}, {"n": 7}, {"n": 1023}, {"n": 4096}, {"n": 100_003}, {"n": 1_500_001}}
 
 var matrix = []sizes{{"rows": 0, "cols": 5}, {"rows": 1, "cols": 1}, {"rows": 7, "cols": 10}, {"rows": 777, "cols": 16}, {"rows": 300, "cols": 17}, {"rows": 600_001, "cols": 3}, {"rows": 257, "cols": 31}, {"rows": 300, "cols": 33}, {"rows": 5, "cols": 5000}, {"rows": 3, "cols": 9001}, {"rows": 2000, "cols": 200}, {"rows": 3001, "cols": 300}, {"rows": 333, "cols": 100}, {"rows": 40, "cols": 700}, {"rows": 50, "cols": 1500}, {"rows": 20, "cols": 2500},
-	{"rows": 2503, "cols": 10}, {"rows": 1201, "cols": 7}, {"rows": 91, "cols": 258}, {"rows": 19, "cols": 602}, {"rows": 23, "cols": 601}}
+	{"rows": 2503, "cols": 10}, {"rows": 1201, "cols": 7}, {"rows": 91, "cols": 258}, {"rows": 19, "cols": 602}, {"rows": 23, "cols": 601},
+	{"rows": 17_001, "cols": 40}, {"rows": 17_003, "cols": 127}, {"rows": 16_901, "cols": 202}}
 
 // withLongRows adds rows that are computed in parts.
 var withLongRows = append(slices.Clone(matrix), sizes{"rows": 2, "cols": 65_537}, sizes{"rows": 1, "cols": 98_304}, sizes{"rows": 70, "cols": 131_075}, sizes{"rows": 3, "cols": 9_000_001})

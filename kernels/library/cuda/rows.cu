@@ -1,12 +1,11 @@
 // Kernels on the rows of a matrix. Each row of up to 32 elements has a thread, of up to 2,048 a warp, and each longer one a block; in softmax, the
 // limits are 16 and 512. The sums and the largest elements of rows of more than 65,536 are made of those of their parts, which have a block each. The
-// order of operations depends only on the number of columns. Kernels whose names have _few are for up to 16 columns: rows go through shared memory,
-// because a warp whose threads each read their own row would not load contiguous words.
+// order of operations depends only on the number of columns.
 #include "math.cuh"
 #include "reduce.cuh"
 #include "warp.cuh"
 
-const int short_row = 32, warp_row = 2048, softmax_warp_row = 512, row_threads = 256;
+const int short_row = 32, warp_row = 2048, row_threads = 256;
 
 // How many blocks of a kernel run at once on a multiprocessor at least: as many as the registers of its type of elements allow.
 #define ROWS_OF(t, in32, in64, name) extern "C" __global__ void __launch_bounds__(row_threads, sizeof(t) == 4 ? in32 : in64) dagrun_##name##_##t
@@ -129,23 +128,34 @@ template <int high, int deep, class Op, class A, class E, class W> DEVICE void f
   }
 }
 
+// The ways to compute rows by their columns. Each has kernels of its own, because a driver compiles what a program launches, and rowForms in
+// table_rows.go chooses. A warp takes several rows at a time if there are more rows than warps.
+enum Way {
+  few,   // up to 16 columns: rows go through shared memory, because a warp whose threads each read their own row would not load contiguous words
+  some,  // up to 32: a thread each
+  to64,  // a warp for four rows
+  to128, // a warp for four rows
+  to256, // a warp for two rows, or one
+  warp,  // up to 2,048: a warp each
+  block, // a block each
+};
+
 // fold_rows, with in_flight elements of a thread in flight in long rows of a warp and in_block in rows of a block, joins element(row, column)
-// of each row's columns and calls write(row, state) in one thread. A warp takes several short rows at a time if there are more rows than warps.
-template <int in_flight, int in_block, class Op, class A, class E, class W> DEVICE void fold_rows(i64 rows, i64 cols, A start, E element, W write) {
-  bool several = rows > index_step() >> 5;
-  if (cols <= short_row) {
+// of each row's columns and calls write(row, state) in one thread.
+template <Way way, int in_flight, int in_block, class Op, class A, class E, class W> DEVICE void fold_rows(i64 rows, i64 cols, A start, E element, W write) {
+  if constexpr (way == some) {
     for (i64 row = first_index(); row < rows; row += index_step()) {
       A a = start;
       for (i64 j = 0; j < cols; j++) Op::follow(a, element(row, j));
       write(row, a);
     }
-  } else if (several && cols <= 64) {
+  } else if constexpr (way == to64) {
     fold_warps<4, 2, Op>(rows, (u32)cols, start, element, write);
-  } else if (several && cols <= 128) {
+  } else if constexpr (way == to128) {
     fold_warps<4, 4, Op>(rows, (u32)cols, start, element, write);
-  } else if (several && cols <= 256) {
+  } else if constexpr (way == to256) {
     fold_warps<sizeof(A) == 4 ? 2 : 1, 8, Op>(rows, (u32)cols, start, element, write);
-  } else if (cols <= warp_row) {
+  } else if constexpr (way == warp) {
     fold_warps<1, in_flight, Op>(rows, (u32)cols, start, element, write);
   } else {
     for (i64 row = block_x(); row < rows; row += blocks_x()) {
@@ -220,9 +230,9 @@ template <bool back, class T, class E, class F> DEVICE void staged(i64 rows, i64
 
 // each_value computes one value of each row: the states of its elements, state(load(index in the matrix), column, row), joined, and
 // finish(the result, row) of that.
-template <bool few, int in_flight, int in_block, class Op, class T, class A, class R, class L, class E, class F>
+template <Way way, int in_flight, int in_block, class Op, class T, class A, class R, class L, class E, class F>
 DEVICE void each_value(i64 rows, i64 cols, A start, R *y, L load, E state, F finish) {
-  if constexpr (few) {
+  if constexpr (way == few) {
     staged<false>(rows, cols, load, (T *)0, [=](const T *r, i64 row) {
       A a = start;
       for (u32 j = 0; j < (u32)cols; j++) Op::follow(a, state(r[j], j, row));
@@ -230,12 +240,12 @@ DEVICE void each_value(i64 rows, i64 cols, A start, R *y, L load, E state, F fin
     });
     return;
   }
-  fold_rows<in_flight, in_block, Op>(rows, cols, start, [=](i64 row, i64 j) -> A { return state(load(row * cols + j), j, row); }, [=](i64 row, const A &a) { y[row] = finish(a, row); });
+  fold_rows<way, in_flight, in_block, Op>(rows, cols, start, [=](i64 row, i64 j) -> A { return state(load(row * cols + j), j, row); }, [=](i64 row, const A &a) { y[row] = finish(a, row); });
 }
 
 // fold_elements is each_value for a reduction of the elements as they are.
-template <bool few, class Op, class T> DEVICE void fold_elements(i64 rows, i64 cols, T start, const T *x, T *y) {
-  each_value<few, 8, 16, Op, T>(rows, cols, start, y, [=](i64 i) -> T { return x[i]; }, [](T v, i64, i64) -> T { return v; }, [](T a, i64) -> T { return a; });
+template <Way way, class Op, class T> DEVICE void fold_elements(i64 rows, i64 cols, T start, const T *x, T *y) {
+  each_value<way, 8, 16, Op, T>(rows, cols, start, y, [=](i64 i) -> T { return x[i]; }, [](T v, i64, i64) -> T { return v; }, [](T a, i64) -> T { return a; });
 }
 
 // fold_parts is fold_elements for long rows. Each block folds parts of rows, and the last one to finish a part of a row folds the results of these.
@@ -256,57 +266,62 @@ template <class Op, class T> DEVICE void fold_parts(i64 rows, i64 cols, T start,
   }
 }
 
-#define FOLD(name, t, Op, start) ROWS_OF(t, 6, 4, name)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<false, Op<t>>(rows, cols, start, x, y); } \
-ROWS_OF(t, 6, 4, name##_few)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<true, Op<t>>(rows, cols, start, x, y); } \
-ROWS_OF(t, 6, 4, name##_long)(i64 rows, i64 cols, const t *x, t *y, void *scratch) { fold_parts<Op<t>>(rows, cols, start, x, y, scratch); }
-FOLD(row_max, f32, Most, -infinity(f32())) FOLD(row_max, f64, Most, -infinity(f64()))
-FOLD(row_sum, f32, Total, (f32)0) FOLD(row_sum, f64, Total, (f64)0)
+// A kernel for each way. The way's name is in its own, but for rows of a block.
+#define ALL_WAYS(M, name, t, ...) M(name, block, t, __VA_ARGS__) M(name##_few, few, t, __VA_ARGS__) M(name##_some, some, t, __VA_ARGS__) M(name##_to64, to64, t, __VA_ARGS__) \
+  M(name##_to128, to128, t, __VA_ARGS__) M(name##_to256, to256, t, __VA_ARGS__) M(name##_warp, warp, t, __VA_ARGS__)
 
-#define ROW_LOG_SUM_EXP(name, few, t) ROWS_OF(t, 8, 6, name)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
-  each_value<few, 4, 4, Total<t>, t>(rows, cols, (t)0, y, [=](i64 i) -> t { return x[i]; }, [=](t v, i64, i64 row) -> t { return near_exponential(v - most[row]); }, \
+#define FOLD(name, way, t, Op, start) ROWS_OF(t, 6, 4, name)(i64 rows, i64 cols, const t *x, t *y) { fold_elements<way, Op<t>>(rows, cols, start, x, y); }
+#define FOLD_LONG(name, t, Op, start) ROWS_OF(t, 6, 4, name##_long)(i64 rows, i64 cols, const t *x, t *y, void *scratch) { fold_parts<Op<t>>(rows, cols, start, x, y, scratch); }
+ALL_WAYS(FOLD, row_max, f32, Most, -infinity(f32())) ALL_WAYS(FOLD, row_max, f64, Most, -infinity(f64()))
+ALL_WAYS(FOLD, row_sum, f32, Total, (f32)0) ALL_WAYS(FOLD, row_sum, f64, Total, (f64)0)
+FOLD_LONG(row_max, f32, Most, -infinity(f32())) FOLD_LONG(row_max, f64, Most, -infinity(f64())) FOLD_LONG(row_sum, f32, Total, (f32)0) FOLD_LONG(row_sum, f64, Total, (f64)0)
+
+#define ROW_LOG_SUM_EXP(name, way, t, ...) ROWS_OF(t, 8, 6, name)(i64 rows, i64 cols, const t *x, const t *most, t *y) { \
+  each_value<way, 4, 4, Total<t>, t>(rows, cols, (t)0, y, [=](i64 i) -> t { return x[i]; }, [=](t v, i64, i64 row) -> t { return near_exponential(v - most[row]); }, \
                           [=](t sum, i64 row) -> t { return logarithm(sum) + most[row]; }); \
 }
-// A kernel and its form for few columns.
-#define BOTH_WAYS(M, name, t) M(name, false, t) M(name##_few, true, t)
-BOTH_WAYS(ROW_LOG_SUM_EXP, row_log_sum_exp, f32) BOTH_WAYS(ROW_LOG_SUM_EXP, row_log_sum_exp, f64)
+ALL_WAYS(ROW_LOG_SUM_EXP, row_log_sum_exp, f32) ALL_WAYS(ROW_LOG_SUM_EXP, row_log_sum_exp, f64)
 
 // place_of_most finds the column of each row's first largest element.
-template <bool few, int in_flight, class T, class L> DEVICE void place_of_most(i64 rows, i64 cols, i32 *y, L load) {
+template <Way way, int in_flight, class T, class L> DEVICE void place_of_most(i64 rows, i64 cols, i32 *y, L load) {
   Where<T> none = {(T)0, -1};
   auto state = [](T v, i64 j, i64) -> Where<T> { return {v, v == v ? (i32)j : -1}; };
-  each_value<few, in_flight, in_flight, Best<T>, T>(rows, cols, none, y, load, state, [](const Where<T> &a, i64) { return a.index; });
+  each_value<way, in_flight, in_flight, Best<T>, T>(rows, cols, none, y, load, state, [](const Where<T> &a, i64) { return a.index; });
 }
 
-#define ROW_ARGMAX(name, few, t) ROWS_OF(t, 8, 4, name)(i64 rows, i64 cols, const t *x, i32 *y) { \
-  place_of_most<few, sizeof(t) == 4 ? 4 : 8, t>(rows, cols, y, [=](i64 i) -> t { return x[i]; }); \
+#define ROW_ARGMAX(name, way, t, ...) ROWS_OF(t, 8, 4, name)(i64 rows, i64 cols, const t *x, i32 *y) { \
+  place_of_most<way, sizeof(t) == 4 ? 4 : 8, t>(rows, cols, y, [=](i64 i) -> t { return x[i]; }); \
 }
-BOTH_WAYS(ROW_ARGMAX, row_argmax, f32) BOTH_WAYS(ROW_ARGMAX, row_argmax, f64)
+ALL_WAYS(ROW_ARGMAX, row_argmax, f32) ALL_WAYS(ROW_ARGMAX, row_argmax, f64)
 
-#define ROW_ARGMAX_SUM(name, few, t) ROWS_OF(t, 5, 4, name)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { \
-  place_of_most<few, 8, t>(rows, cols, y, [=](i64 i) -> t { return a[i] + b[i]; }); \
+#define ROW_ARGMAX_SUM(name, way, t, ...) ROWS_OF(t, 5, 4, name)(i64 rows, i64 cols, const t *a, const t *b, i32 *y) { \
+  place_of_most<way, 8, t>(rows, cols, y, [=](i64 i) -> t { return a[i] + b[i]; }); \
 }
-BOTH_WAYS(ROW_ARGMAX_SUM, row_argmax_sum, f32) BOTH_WAYS(ROW_ARGMAX_SUM, row_argmax_sum, f64)
+ALL_WAYS(ROW_ARGMAX_SUM, row_argmax_sum, f32) ALL_WAYS(ROW_ARGMAX_SUM, row_argmax_sum, f64)
 
 // each_changed replaces the elements of every row: change(elements, first column, step over columns, row) changes them in place, in
 // shared memory or in x.
-template <bool few, class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F change) {
-  if constexpr (few) {
+template <Way way, class T, class F> DEVICE void each_changed(i64 rows, i64 cols, T *x, F change) {
+  if constexpr (way == few) {
     staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, x, [=](T *r, i64 row) { change(r, 0, 1, row); });
     return;
   }
   each_row(rows, cols, [=](i64 row, i64 first, i64 step) { change(x + row * cols, first, step, row); });
 }
 
-#define ROW_NORMALISE(name, few, t) ROWS_OF(t, 4, 4, name)(i64 rows, i64 cols, const t *l, t *x) { \
-  each_changed<few>(rows, cols, x, [=](t *r, i64 first, i64 step, i64 row) { \
+// A kernel for few columns, and one for others.
+#define BOTH_WAYS(M, name, t) M(name, block, t) M(name##_few, few, t)
+
+#define ROW_NORMALISE(name, way, t) ROWS_OF(t, 4, 4, name)(i64 rows, i64 cols, const t *l, t *x) { \
+  each_changed<way>(rows, cols, x, [=](t *r, i64 first, i64 step, i64 row) { \
     t m = l[row]; \
     for (i64 j = first; j < cols; j += step) r[j] = exponential(r[j] - m); \
   }); \
 }
 BOTH_WAYS(ROW_NORMALISE, row_normalise, f32) BOTH_WAYS(ROW_NORMALISE, row_normalise, f64)
 
-#define ADD_BIAS(name, few, t) ROWS_OF(t, 4, 4, name)(i64 rows, i64 cols, const t *bias, t *x) { \
-  each_changed<few>(rows, cols, x, [=](t *r, i64 first, i64 step, i64) { \
+#define ADD_BIAS(name, way, t) ROWS_OF(t, 4, 4, name)(i64 rows, i64 cols, const t *bias, t *x) { \
+  each_changed<way>(rows, cols, x, [=](t *r, i64 first, i64 step, i64) { \
     for (i64 j = first; j < cols; j += step) r[j] = r[j] + bias[j]; \
   }); \
 }
@@ -390,50 +405,35 @@ template <class T> DEVICE void softmax_stored(i64 rows, u32 cols, const T *x, T 
   }
 }
 
-template <bool few, class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
-  u32 wide = (u32)smaller(cols, (i64)row_threads * 16 + 1);
-  if constexpr (few) {
-    staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, y, [=](T *r, i64) {
-      T m = -infinity(T()), s = (T)0;
-      for (u32 j = 0; j < wide; j++) Most<T>::join(m, r[j]);
-      for (u32 j = 0; j < wide; j++) {
-        r[j] = near_exponential(r[j] - m);
-        s = s + r[j];
-      }
-      for (u32 j = 0; j < wide; j++) r[j] = r[j] / s;
-    });
-  } else if (wide <= 32) {
-    softmax_kept<true, 4, 1>(rows, wide, x, y);
-  } else if (wide <= 64) {
-    softmax_kept<true, 4, 2>(rows, wide, x, y);
-  } else if (wide <= 128) {
-    softmax_kept<true, 2, 4>(rows, wide, x, y);
-  } else if (wide <= 256) {
-    softmax_kept<true, 1, 8>(rows, wide, x, y);
-  } else if (wide <= softmax_warp_row) {
-    softmax_kept<true, 1, 16>(rows, wide, x, y);
-  } else if (wide <= row_threads * 3) {
-    softmax_kept<false, 1, 3>(rows, wide, x, y);
-  } else if (wide <= row_threads * 4) {
-    softmax_kept<false, 1, 4>(rows, wide, x, y);
-  } else if (wide <= row_threads * 6) {
-    softmax_kept<false, 1, 6>(rows, wide, x, y);
-  } else if (wide <= row_threads * 8) {
-    softmax_kept<false, 1, 8>(rows, wide, x, y);
-  } else if (wide <= row_threads * 16) {
-    if (sizeof(T) == 4) softmax_kept<false, 1, 16>(rows, wide, x, y);
-    else softmax_stored(rows, wide, x, y);
-  } else {
-    for (i64 row = block_x(); row < rows; row += blocks_x()) {
-      const T *r = x + row * cols;
-      T *w = y + row * cols, m = fold_block<8, Most<T>>(cols, -infinity(T()), [=](i64 j) -> T { return r[j]; });
-      T s = fold_block<4, Total<T>>(cols, (T)0, [=](i64 j) -> T { return near_exponential(r[j] - m); });
-      for (i64 j = thread_x(); j < cols; j += row_threads) w[j] = near_exponential(r[j] - m) / s;
+template <class T> DEVICE void softmax_few(i64 rows, i64 cols, const T *x, T *y) {
+  staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, y, [=](T *r, i64) {
+    T m = -infinity(T()), s = (T)0;
+    for (u32 j = 0; j < (u32)cols; j++) Most<T>::join(m, r[j]);
+    for (u32 j = 0; j < (u32)cols; j++) {
+      r[j] = near_exponential(r[j] - m);
+      s = s + r[j];
     }
+    for (u32 j = 0; j < (u32)cols; j++) r[j] = r[j] / s;
+  });
+}
+
+template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
+  for (i64 row = block_x(); row < rows; row += blocks_x()) {
+    const T *r = x + row * cols;
+    T *w = y + row * cols, m = fold_block<8, Most<T>>(cols, -infinity(T()), [=](i64 j) -> T { return r[j]; });
+    T s = fold_block<4, Total<T>>(cols, (T)0, [=](i64 j) -> T { return near_exponential(r[j] - m); });
+    for (i64 j = thread_x(); j < cols; j += row_threads) w[j] = near_exponential(r[j] - m) / s;
   }
 }
-#define SOFTMAX(name, few, t) ROWS_OF(t, 6, 5, name)(i64 rows, i64 cols, const t *x, t *y) { softmax<few>(rows, cols, x, y); }
-BOTH_WAYS(SOFTMAX, softmax, f32) BOTH_WAYS(SOFTMAX, softmax, f64)
+
+// Kernels by the most columns that they take, of which softmaxForms in table_rows.go chooses one.
+#define SOFTMAX(name, t, body) ROWS_OF(t, 6, 5, name)(i64 rows, i64 cols, const t *x, t *y) { body; }
+#define SOFTMAX_KEPT(t, columns, ...) SOFTMAX(softmax_to##columns, t, (softmax_kept<__VA_ARGS__>(rows, (u32)cols, x, y)))
+#define SOFTMAXES(t) SOFTMAX(softmax, t, softmax(rows, cols, x, y)) SOFTMAX(softmax_few, t, softmax_few(rows, cols, x, y)) \
+  SOFTMAX_KEPT(t, 32, true, 4, 1) SOFTMAX_KEPT(t, 64, true, 4, 2) SOFTMAX_KEPT(t, 128, true, 2, 4) SOFTMAX_KEPT(t, 256, true, 1, 8) SOFTMAX_KEPT(t, 512, true, 1, 16) \
+  SOFTMAX_KEPT(t, 768, false, 1, 3) SOFTMAX_KEPT(t, 1024, false, 1, 4) SOFTMAX_KEPT(t, 1536, false, 1, 6) SOFTMAX_KEPT(t, 2048, false, 1, 8)
+SOFTMAXES(f32) SOFTMAX_KEPT(f32, 4096, false, 1, 16)
+SOFTMAXES(f64) SOFTMAX(softmax_to4096, f64, softmax_stored(rows, (u32)cols, x, y))
 
 // Joins rows of two matrices side by side.
 #define CONCAT(t) ROWS_OF(t, 4, 4, concat)(i64 rows, i64 m, i64 n, const t *x, const t *y, t *z) { \
