@@ -91,7 +91,8 @@ template <int own> struct Share {
       batch<back, 128 / sizeof(some<X, own>)>(x, i, k, f);
       if (back) batch<back, 2>(x, i, k, f);
     }
-#pragma unroll 4
+    const int deep = back ? 1 : 4; // divisions take long to compile
+#pragma unroll deep
     for (; k < count; k++) {
       some<X, own> v;
 #pragma unroll

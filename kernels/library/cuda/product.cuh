@@ -85,7 +85,8 @@ const int tile_threads = 256, depth = 16;
 template <int own, class C, class TA, class LA, class TB, class LB, class S, class F>
 DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, const TB *b, LB ldb, S see, bool lower, C (*as)[16 * own + 4], C (*bs)[16 * own + 4], F finish) {
   const int tile = 16 * own, loads = tile * depth / 4 / tile_threads;
-  i64 columns = (n + tile - 1) / tile, tiles = (m + tile - 1) / tile * columns;
+  // No memory holds the results of 2^31 tiles. Divisions of 64 bits are slow, and their code takes long to compile.
+  u32 columns = (u32)((n + tile - 1) / tile), tiles = (u32)((m + tile - 1) / tile) * columns;
   // A warp computes 8 x 4 threads' results, which takes the fewest reads of shared memory.
   u32 lane = thread_x() & 31, warp = thread_x() >> 5;
   int ty = warp / 4 * 8 + lane / 4, tx = warp % 4 * 4 + lane % 4;
@@ -94,8 +95,9 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
   const int fars = tile_threads / (tile / 4), downs = tile_threads / (depth / 4);
   i64 row_a = lda(ta ? m : k), row_b = ldb(tb ? k : n), apart_a = (ta ? fars : downs) * row_a, apart_b = (tb ? downs : fars) * row_b;
   bool whole_a = aligned_rows(a, row_a), whole_b = aligned_rows(b, row_b);
-  for (i64 t = block_x(); t < tiles; t += blocks_x()) {
-    i64 row = t / columns * tile, col = t % columns * tile;
+  for (u32 t = block_x(); t < tiles; t += blocks_x()) {
+    u32 down_tiles = t / columns;
+    i64 row = (i64)down_tiles * tile, col = (i64)(t - down_tiles * columns) * tile;
     if (lower && col >= row + tile) continue;
     C next_a[loads][4], next_b[loads][4], acc[own][own];
 #pragma unroll
@@ -264,40 +266,51 @@ DEVICE void thin_rows(bool whole, bool tb, i64 m, i64 n, i64 k, const TA *a, LA 
         if (id + u * thin_threads < count) bs[id + u * thin_threads] = w[u];
     }
   };
-  bool at_once = k <= Way::most;
-  if (first < m) load(first, 0);
-  for (i64 base = first; base < m; base += step) {
-    C acc[own][own_columns];
+  auto store = [&](i64 from_row, const C(&acc)[own][own_columns]) {
+    if (quads) {
 #pragma unroll
-    for (int q = 0; q < own; q++)
+      for (int q = 0; q < own; q++)
 #pragma unroll
-      for (int j = 0; j < own_columns; j++) acc[q][j] = (C)0;
-    i64 held = 0, due = at_once && base > first ? k : 0; // the first row of b in shared memory, and the one from which others are moved there next
-#pragma unroll 1
-    for (i64 from = 0; from < k; from += deep) {
-      if (from == due) {
-        barrier();
-        factors(held = from);
-        barrier();
-        due += Way::most;
-      }
-      see.columns(from + load_col, k);
-      warp_barrier();
-      if (whole) {
+        for (int j = 0; j < own_columns; j += 4) {
+          i64 row = from_row + own_row + lanes_down * q, col = own_col + j * across;
+          four<C> r;
 #pragma unroll
-        for (int u = 0; u < loads; u++) {
-          four<C> q;
-#pragma unroll
-          for (int e = 0; e < 4; e++) q.v[e] = see((C)v[u][e], e);
-          *(four<C> *)(as + Way::place(load_row + u * Way::apart, load_col / 4)) = q;
+          for (int f = 0; f < 4; f++) r.v[f] = acc[q][j + f];
+          if (row < m && col < n) finish.quad(row, col, r);
         }
-      } else {
+      return;
+    }
+    // The results go through shared memory, so that stores are contiguous.
+    const int pitch = wide + 1, cols = (int)n, down_on = 32 / cols, cols_on = 32 - down_on * cols;
 #pragma unroll
-        for (int i = 0; i < loads * 4; i++) as[Way::place(load_row + i * rows_on, load_col / 4) + load_col % 4] = see((C)v[i / 4][i % 4], 0);
-      }
+    for (int q = 0; q < own; q++) {
+      i64 row = from_row + lanes_down * q;
       warp_barrier();
-      bool more = from + deep < k;
-      if (more || base + step < m) load(more ? base : base + step, more ? from + deep : 0);
+#pragma unroll
+      for (int j = 0; j < own_columns; j++) as[own_row * pitch + own_col + j / 4 * 4 * across + j % 4] = acc[q][j];
+      warp_barrier();
+      int count = (int)smaller(larger(m - row, (i64)0), (i64)lanes_down) * cols;
+      for (int id = lane, r = lane / cols, j = lane % cols; id < count; id += 32) {
+        finish(row + r, (i64)j, as[r * pitch + j]);
+        r += down_on;
+        j += cols_on;
+        if (j >= cols) {
+          j -= cols;
+          r++;
+        }
+      }
+    }
+  };
+  // The loads of the next step are under way while the products of this one are computed.
+  bool at_once = k <= Way::most;
+  C acc[own][own_columns];
+  i64 held = 0, due = 0; // the first row of b in shared memory, and the one from which others are moved there next
+  i64 row = first, from = 0, next_row = first, next_from = 0;
+#pragma unroll 1
+  for (bool begun = false;; begun = true) {
+    bool more = next_row < m;
+    if (more) load(next_row, next_from);
+    if (begun && k > 0) {
       const C *factor = bs + (from - held) * wide + own_col;
 #pragma unroll 2
       for (int p = 0; p < Way::units; p++) {
@@ -316,39 +329,39 @@ DEVICE void thin_rows(bool whole, bool tb, i64 m, i64 n, i64 k, const TA *a, LA 
           }
       }
     }
-    if (quads) {
+    if (begun && from + deep >= k) store(row + of_warp, acc);
+    if (!more) return;
+    row = next_row, from = next_from;
+    next_from += deep;
+    if (next_from >= k) next_from = 0, next_row += step;
+    if (from == 0) {
 #pragma unroll
       for (int q = 0; q < own; q++)
 #pragma unroll
-        for (int j = 0; j < own_columns; j += 4) {
-          i64 row = base + of_warp + own_row + lanes_down * q, col = own_col + j * across;
-          four<C> r;
-#pragma unroll
-          for (int f = 0; f < 4; f++) r.v[f] = acc[q][j + f];
-          if (row < m && col < n) finish.quad(row, col, r);
-        }
-      continue;
+        for (int j = 0; j < own_columns; j++) acc[q][j] = (C)0;
+      due = at_once && begun ? k : 0;
     }
-    // The results go through shared memory, so that stores are contiguous.
-    const int pitch = wide + 1, cols = (int)n, down_on = 32 / cols, cols_on = 32 - down_on * cols;
+    if (from == due) {
+      barrier();
+      factors(held = from);
+      barrier();
+      due += Way::most;
+    }
+    see.columns(from + load_col, k);
+    warp_barrier();
+    if (whole) {
 #pragma unroll
-    for (int q = 0; q < own; q++) {
-      i64 row = base + of_warp + lanes_down * q;
-      warp_barrier();
+      for (int u = 0; u < loads; u++) {
+        four<C> q;
 #pragma unroll
-      for (int j = 0; j < own_columns; j++) as[own_row * pitch + own_col + j / 4 * 4 * across + j % 4] = acc[q][j];
-      warp_barrier();
-      int count = (int)smaller(larger(m - row, (i64)0), (i64)lanes_down) * cols;
-      for (int id = lane, r = lane / cols, j = lane % cols; id < count; id += 32) {
-        finish(row + r, (i64)j, as[r * pitch + j]);
-        r += down_on;
-        j += cols_on;
-        if (j >= cols) {
-          j -= cols;
-          r++;
-        }
+        for (int e = 0; e < 4; e++) q.v[e] = see((C)v[u][e], e);
+        *(four<C> *)(as + Way::place(down + u * Way::apart, along / 4)) = q;
       }
+    } else {
+#pragma unroll
+      for (int i = 0; i < loads * 4; i++) as[Way::place(lane / deep + i * rows_on, lane % deep / 4) + lane % 4] = see((C)v[i / 4][i % 4], 0);
     }
+    warp_barrier();
   }
 }
 
