@@ -94,3 +94,22 @@ func TestUpdatesMayNotWidenWhatWasDeclared(t *testing.T) {
 	require.NoError(t, program.SetScalar("scale", 0, 50))
 	require.EqualError(t, program.SetScalar("scale", 0, 51), `update refused: node "scale" would touch 204 bytes of "d", but its declaration covers only 200`)
 }
+
+// The code of a form is loaded, so an update may not need another one.
+func TestUpdatesStayWithinTheFormOfAKernel(t *testing.T) {
+	ctx := context.Background()
+	b := dag.New("product")
+	b.Use(kernels.Library())
+	x, y, z := b.Device("x", dag.F32, 4, 4), b.Device("y", dag.F32, 4, 20), b.Device("z", dag.F32, 4, 20)
+	b.Kernel("mm", "matmul", dag.Args{0, 0, 4, 16, 4, b.Whole(x), b.Whole(y), b.Whole(z)})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	plan, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	program, err := runtime.New(ctx, g, plan, cpu(t), runtime.Options{})
+	require.NoError(t, err)
+	defer program.Close()
+	require.NoError(t, program.SetScalar("mm", 3, 5))
+	require.NoError(t, program.Run(ctx, 1))
+	require.EqualError(t, program.SetScalar("mm", 3, 17), `update refused: node "mm": argument n is 17, but this form of the kernel computes at most 16 columns`)
+}
