@@ -88,10 +88,10 @@ template <int own> struct Share {
     i64 i = back ? first + step * ((i64)count - 1) : first;
     u32 k = 0;
     if (whole && step < 1 << 26) {
-      batch<back, 128 / sizeof(some<X, own>)>(x, i, k, f);
+      batch<back, (back ? 64 : 128) / sizeof(some<X, own>)>(x, i, k, f); // divisions take long to compile
       if (back) batch<back, 2>(x, i, k, f);
     }
-    const int deep = back ? 1 : 4; // divisions take long to compile
+    const int deep = back ? 1 : 4;
 #pragma unroll deep
     for (; k < count; k++) {
       some<X, own> v;
