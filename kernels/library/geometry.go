@@ -10,11 +10,11 @@ import (
 // once is one block of one thread.
 func once(*libraryKernel, scalars, *dag.LaunchInfo) {}
 
-// packed spreads n elements in packs of 16 bytes.
+// packed divides n elements in packs of 16 bytes: two for each thread, or four, which the kernels read at once, if there are many.
 func packed(param string) geometry {
 	return func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 		width := 16 / k.types.T.Size()
-		launch.Spread(info, v.of(param), launch.BlockSize*width*2)
+		launch.Divide(info, v.of(param), launch.BlockSize*width*2, launch.BlockSize*width*4)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -156,7 +157,11 @@ func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	}
 	info.Work.Flops = n * k.program.flops
 	info.Work.Steps = 4 + float64(k.program.flops)/4
-	launch.Spread(&info, n, launch.BlockSize*mapUnroll)
+	many := int64(mapTurn)
+	if !slices.ContainsFunc(k.params, func(p dag.KernelParam) bool { return p.Buffer && p.DType.Size() > 1 }) {
+		many *= 4 // a turn of bytes is short
+	}
+	launch.Divide(&info, n, mapTurn, many)
 	info.Work.Blocks, info.Work.Threads = int64(info.Grid[0]), int32(info.Block[0])
 	return info, nil
 }

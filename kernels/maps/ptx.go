@@ -1,4 +1,4 @@
-// PTX of a map program: a grid-stride loop over four elements at a time, so that four loads of each input are in flight.
+// PTX of a map program: blocks go through the elements in turns, in each of which a thread has four, so that four loads of each input are in flight.
 
 package maps
 
@@ -8,9 +8,13 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
-const mapUnroll = 4
+const (
+	mapUnroll = 4
+	mapTurn   = mapUnroll * launch.BlockSize // elements of a block in a turn
+)
 
 // mapWriter writes one kernel. Registers %v<instruction>_<element> hold values, %c<instruction> constants and scalars.
 type mapWriter struct {
@@ -35,9 +39,9 @@ func (p *mapProgram) ptx(entry string) string {
 	for i := range p.scalars {
 		fmt.Fprintf(&head, ",\n\t.param .f64 p%d", 1+buffers+i)
 	}
-	head.WriteString("\n)\n{\n\t.reg .pred %more, %whole;\n\t.reg .b32 %block, %threads, %thread, %blocks;\n\t.reg .b64 %n, %i, %step, %step4, %last, %j;\n")
+	head.WriteString("\n)\n{\n\t.reg .pred %more, %whole;\n\t.reg .b32 %block, %thread, %blocks;\n\t.reg .b64 %n, %i, %step, %j;\n")
 	for i := range buffers {
-		fmt.Fprintf(&w.registers, "\t.reg .b64 %%base%d, %%at%d, %%stride%d;\n", i, i, i)
+		fmt.Fprintf(&w.registers, "\t.reg .b64 %%base%d, %%at%d;\n", i, i)
 	}
 	w.line("ld.param.u64 %%n, [p0]")
 	for i := range buffers {
@@ -68,30 +72,24 @@ func (p *mapProgram) ptx(entry string) string {
 		}
 	}
 	w.line("mov.u32 %%block, %%ctaid.x")
-	w.line("mov.u32 %%threads, %%ntid.x")
 	w.line("mov.u32 %%thread, %%tid.x")
 	w.line("mov.u32 %%blocks, %%nctaid.x")
-	w.line("mul.wide.u32 %%i, %%block, %%threads")
+	w.line("mul.wide.u32 %%i, %%block, %d", mapTurn)
 	w.line("cvt.u64.u32 %%j, %%thread")
 	w.line("add.s64 %%i, %%i, %%j")
-	w.line("mul.wide.u32 %%step, %%blocks, %%threads")
-	w.line("mul.lo.s64 %%step4, %%step, %d", mapUnroll)
-	w.line("mul.lo.s64 %%last, %%step, %d", mapUnroll-1)
-	for i := range buffers {
-		w.line("mul.lo.s64 %%stride%d, %%step, %d", i, w.buffer(i).Size())
-	}
+	w.line("mul.wide.u32 %%step, %%blocks, %d", mapTurn)
 	w.WriteString("whole_turn:\n")
-	w.line("add.s64 %%j, %%i, %%last")
+	w.line("add.s64 %%j, %%i, %d", mapTurn-launch.BlockSize)
 	w.line("setp.ge.s64 %%whole, %%j, %%n")
 	w.line("@%%whole bra one_turn")
 	w.turn(mapUnroll)
-	w.line("add.s64 %%i, %%i, %%step4")
+	w.line("add.s64 %%i, %%i, %%step")
 	w.line("bra whole_turn")
 	w.WriteString("one_turn:\n")
 	w.line("setp.ge.s64 %%more, %%i, %%n")
 	w.line("@%%more bra done")
 	w.turn(1)
-	w.line("add.s64 %%i, %%i, %%step")
+	w.line("add.s64 %%i, %%i, %d", launch.BlockSize)
 	w.line("bra one_turn")
 	w.WriteString("done:\n\tret;\n}\n")
 	return head.String() + w.registers.String() + w.String()
@@ -128,7 +126,7 @@ func (w *mapWriter) value(i int32, u int) string {
 	return fmt.Sprintf("%%v%d_%d", i, u)
 }
 
-// turn computes count elements that are a step apart: all loads, then all arithmetic, then all stores.
+// turn computes count elements, which are a block's threads apart: all loads, then all arithmetic, then all stores.
 func (w *mapWriter) turn(count int) {
 	for b := range 1 + len(w.in) {
 		if b > 0 && w.single[b-1] {
@@ -137,14 +135,9 @@ func (w *mapWriter) turn(count int) {
 		w.line("mad.lo.s64 %%at%d, %%i, %d, %%base%d", b, w.buffer(b).Size(), b)
 	}
 	for i, c := range w.code {
-		if c.op != mapInput {
-			continue
-		}
-		at := fmt.Sprintf("%%at%d", c.a+1)
-		for u := range count {
-			w.load(w.in[c.a], w.value(int32(i), u), at)
-			if u < count-1 {
-				w.line("add.s64 %s, %s, %%stride%d", at, at, c.a+1)
+		if c.op == mapInput {
+			for u := range count {
+				w.load(w.in[c.a], w.value(int32(i), u), w.place(int(c.a)+1, u))
 			}
 		}
 	}
@@ -156,11 +149,13 @@ func (w *mapWriter) turn(count int) {
 		}
 	}
 	for u := range count {
-		w.store(w.value(w.result, u))
-		if u < count-1 {
-			w.line("add.s64 %%at0, %%at0, %%stride0")
-		}
+		w.store(w.value(w.result, u), w.place(0, u))
 	}
+}
+
+// place is the address of a thread's element u of a turn.
+func (w *mapWriter) place(buffer, u int) string {
+	return fmt.Sprintf("%%at%d+%d", buffer, int64(u)*launch.BlockSize*w.buffer(buffer).Size())
 }
 
 // load reads an element and converts it to the type that is computed in.
@@ -215,9 +210,10 @@ func integerKind(t dag.DType) (kind, register string) {
 	return fmt.Sprintf("%s%d", kind, t.Size()*8), fmt.Sprintf("b%d", max(t.Size(), 2)*8)
 }
 
-func (w *mapWriter) store(from string) {
+// store converts a value to the type of the output and writes it.
+func (w *mapWriter) store(from, at string) {
 	if w.out.String() == w.float {
-		w.line("st.global.%s [%%at0], %s", w.float, from)
+		w.line("st.global.%s [%s], %s", w.float, at, from)
 		return
 	}
 	if w.out.Float() {
@@ -228,12 +224,12 @@ func (w *mapWriter) store(from string) {
 		}
 		switch w.out {
 		case dag.F32:
-			w.line("st.global.f32 [%%at0], %s", from)
+			w.line("st.global.f32 [%s], %s", at, from)
 			return
 		case dag.F16:
 			r := w.temp("b16")
 			w.line("cvt.rn.f16.f32 %s, %s", r, from)
-			w.line("st.global.b16 [%%at0], %s", r)
+			w.line("st.global.b16 [%s], %s", at, r)
 			return
 		}
 		b, even, r, quiet, nan, p := w.temp("b32"), w.temp("b32"), w.temp("b32"), w.temp("b32"), w.temp("b32"), w.temp("pred")
@@ -247,14 +243,14 @@ func (w *mapWriter) store(from string) {
 		w.line("and.b32 %s, %s, 2147483647", nan, b)
 		w.line("setp.gt.u32 %s, %s, 2139095040", p, nan)
 		w.line("selp.b32 %s, %s, %s, %s", r, quiet, r, p)
-		w.line("st.global.u16 [%%at0], %s", r)
+		w.line("st.global.u16 [%s], %s", at, r)
 		return
 	}
 	if w.out == dag.Bool {
 		p, r := w.temp("pred"), w.temp("b32")
 		w.line("setp.neu.%s %s, %s, %s", w.float, p, from, w.literal(0))
 		w.line("selp.u32 %s, 1, 0, %s", r, p)
-		w.line("st.global.u8 [%%at0], %s", r)
+		w.line("st.global.u8 [%s], %s", at, r)
 		return
 	}
 	// NaN becomes 0; values outside the type's range are clamped to it.
@@ -281,7 +277,7 @@ func (w *mapWriter) store(from string) {
 	w.line("selp.b64 %s, %d, %s, %s", r, int64(low), r, p)
 	w.line("setp.nan.f64 %s, %s, %s", p, d, d)
 	w.line("selp.b64 %s, 0, %s, %s", r, r, p)
-	w.line("st.global.%s [%%at0], %s", kind, r)
+	w.line("st.global.%s [%s], %s", kind, at, r)
 }
 
 func (w *mapWriter) instruction(c mapInstr, to string, u int) {

@@ -644,14 +644,17 @@ func BenchmarkKernels(b *testing.B) {
 }
 
 func benchmarkKernel(b *testing.B, p *driver.Platform, d kernels.Doc, v kernels.Variant, s sizes) {
+	benchmarkLaunch(b, p, d.Name, prepare(b, d, v, s, 0, 0, rand.New(rand.NewPCG(1, 2))), s) // only its shape and arguments
+}
+
+func benchmarkLaunch(b *testing.B, p *driver.Platform, name string, l *launch, s sizes) {
 	const launches = 20
+	module := must[cudart.Module](b)(p.Load(context.Background(), 0, l.module))
+	defer module.Close()
+	k := must[cudart.Kernel](b)(module.Kernel(l.kernel.Entry()))
 	stream := must[cudart.Stream](b)(p.NewStream(0, dag.Normal))
 	defer stream.Close()
-	l := prepare(b, d, v, s, 0, 0, rand.New(rand.NewPCG(1, 2))) // only its shape and arguments
-	loaded := forms{p: p, module: fromPTX}
-	defer loaded.close(b)
-	k := loaded.kernel(b, l)
-	command := cudart.Command{Kind: cudart.LaunchKernel, Stream: stream, Label: v.Entry, Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
+	command := cudart.Command{Kind: cudart.LaunchKernel, Stream: stream, Label: l.kernel.Entry(), Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
 	for i, param := range l.params {
 		if !param.Buffer {
 			command.Args = append(command.Args, cudart.Value{Bits: l.args[i].Bits, Size: uint8(param.Size)})
@@ -665,7 +668,7 @@ func benchmarkKernel(b *testing.B, p *driver.Platform, d kernels.Doc, v kernels.
 		require.NoError(b, clear.Submit())
 		require.NoError(b, stream.Synchronize(context.Background()))
 		require.NoError(b, clear.Close())
-		if d.Name == "spmv_csr" && (param.Name == "offsets" || param.Name == "columns") {
+		if name == "spmv_csr" && (param.Name == "offsets" || param.Name == "columns") {
 			host := must[cudart.Ptr](b)(p.AllocHost(size, false))
 			m := &memory{bytes: p.HostBytes(host, size), size: size, elem: param.DType, name: param.Name}
 			random := rand.New(rand.NewPCG(3, 4))

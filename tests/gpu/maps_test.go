@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
@@ -19,41 +20,53 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// mapChecker runs an elementwise expression between two element types. In it, a is a number and s a buffer of one element.
+// mapOf makes the kernel of an elementwise expression. In it, a is a number and s a buffer of one element.
+func mapOf(t testing.TB, text string, out, in dag.DType) dag.LaunchKernel {
+	target, e, err := expr.ParseMap(text)
+	require.NoError(t, err)
+	spec := &dag.MapSpec{Text: text, Expr: e, Out: target, OutType: out}
+	for _, name := range e.Variables() {
+		if name == "a" {
+			spec.Scalars = append(spec.Scalars, name)
+		} else {
+			spec.Inputs, spec.InTypes, spec.Single = append(spec.Inputs, name), append(spec.InTypes, in), append(spec.Single, name == "s")
+		}
+	}
+	k, err := kernels.Library().Map(spec)
+	require.NoError(t, err)
+	return k
+}
+
+// launchOf is a launch of a map on n elements, which has no shape and no buffers yet.
+func launchOf(k dag.LaunchKernel, n int64) *launch {
+	l := &launch{kernel: k, module: k.(interface{ Module() *kernels.Module }).Module(), params: k.Params()}
+	for i, param := range l.params {
+		a := dag.Arg{IsBuffer: param.Buffer, Mode: param.Mode, DType: param.DType}
+		switch {
+		case i == 0:
+			a.Bits = uint64(n)
+		case param.Buffer:
+			a.Range = dag.Range{Buffer: dag.BufferID(i), Hi: 1 << 50}
+		default:
+			a.Bits = math.Float64bits(1.7)
+		}
+		l.args = append(l.args, a)
+	}
+	return l
+}
+
+// mapChecker runs an elementwise expression between two element types.
 func mapChecker(t *testing.T, p cudart.Platform, counts ...int64) func(text string, out, in dag.DType) {
 	b := newBench(t, p, 16<<20)
 	return func(text string, out, in dag.DType) {
-		target, e, err := expr.ParseMap(text)
-		require.NoError(t, err)
-		spec := &dag.MapSpec{Text: text, Expr: e, Out: target, OutType: out}
-		for _, name := range e.Variables() {
-			if name == "a" {
-				spec.Scalars = append(spec.Scalars, name)
-			} else {
-				spec.Inputs, spec.InTypes, spec.Single = append(spec.Inputs, name), append(spec.InTypes, in), append(spec.Single, name == "s")
-			}
-		}
-		k, err := kernels.Library().Map(spec)
-		require.NoError(t, err)
+		k := mapOf(t, text, out, in)
 		module := k.(interface{ Module() *kernels.Module }).Module()
 		loaded, err := p.Load(context.Background(), 0, module)
 		require.NoError(t, err, "%s\n%s", text, module.Code)
 		kernel := must[cudart.Kernel](t)(loaded.Kernel(k.Entry()))
 		for _, n := range counts {
 			for _, skew := range []int64{0, 1} {
-				l := &launch{kernel: k, module: module, params: k.Params()}
-				for i, param := range l.params {
-					a := dag.Arg{IsBuffer: param.Buffer, Mode: param.Mode, DType: param.DType}
-					switch {
-					case i == 0:
-						a.Bits = uint64(n)
-					case param.Buffer:
-						a.Range = dag.Range{Buffer: dag.BufferID(i), Hi: 1 << 50}
-					default:
-						a.Bits = math.Float64bits(1.7)
-					}
-					l.args = append(l.args, a)
-				}
+				l := launchOf(k, n)
 				l.describe(t, "map", sizes{"n": float64(n)}, skew, 1<<60, rand.New(rand.NewPCG(uint64(n), uint64(skew))))
 				b.check(t, l, kernel, fmt.Sprintf("%s from %s to %s, n=%d, slices %d elements off", text, in, out, n, skew))
 			}
@@ -79,7 +92,11 @@ func checkMaps(t *testing.T, p cudart.Platform, count int64) {
 	}
 }
 
-func TestMaps(t *testing.T) { checkMaps(t, open(t), 300_001) }
+func TestMaps(t *testing.T) {
+	p := open(t)
+	checkMaps(t, p, 300_001)
+	mapChecker(t, p, 2_500_001)("z = 30*x + a", dag.U8, dag.U8) // blocks make more than one turn
+}
 
 func TestMapsOnCPU(t *testing.T) {
 	p := must[*host.Platform](t)(host.Open(host.Options{}))
@@ -89,10 +106,29 @@ func TestMapsOnCPU(t *testing.T) {
 
 // TestMapsInterpreted runs maps' PTX without a GPU.
 func TestMapsInterpreted(t *testing.T) {
-	try := mapChecker(t, interpreter(t, simt.CheckFull), 0, 1, 1023)
+	try := mapChecker(t, interpreter(t, simt.CheckFull), 0, 1, 1023, 2500)
 	for _, element := range []dag.DType{dag.F32, dag.F64, dag.F16, dag.BF16, dag.I32, dag.U8} {
 		try("z = a*x + y", element, element)
 		try("z = select(x > a, x, -y)", element, element)
 		try("z = select(x - s, s, x) * s", dag.F64, element)
+	}
+}
+
+// BenchmarkMaps measures maps at sizes from a few blocks to many, as BenchmarkKernels measures kernels.
+func BenchmarkMaps(b *testing.B) {
+	p, err := driver.Open(driver.Options{})
+	if err != nil {
+		b.Skipf("NO GPU: %v", err)
+	}
+	defer p.Close()
+	for _, element := range []dag.DType{dag.F32, dag.F64, dag.F16, dag.U8} {
+		for _, m := range [][2]string{{"axpy", "z = a*x + y"}, {"sines", "z = sin(0.9*cos(1.1*sin(x)))"}} {
+			for _, n := range []int64{1 << 22, 10_000_000, 1 << 24, 1 << 28} {
+				b.Run(fmt.Sprintf("%s_%s/%d", m[0], element, n), func(b *testing.B) {
+					l := launchOf(mapOf(b, m[1], element, element), n)
+					benchmarkLaunch(b, p, m[0], l.describe(b, m[0], nil, 0, 0, nil), nil)
+				})
+			}
+		}
 	}
 }
