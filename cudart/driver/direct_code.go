@@ -15,6 +15,7 @@ const (
 	directMost    = 8  // ranks
 	directBlocks  = 16 // of the kernel, at most
 	directThreads = 512
+	directLanes   = 32 // threads of a warp
 	directSlot    = 32 // bytes of a slot: a count at 0, and where its writer reads and writes at 8 and 16
 )
 
@@ -32,7 +33,7 @@ var directOperations = map[dag.DType]map[dag.Reduction]string{
 }
 
 // directCode writes PTX for one rank of several. Block b of a rank goes with block b of the others: it tells them that it has begun and where its
-// elements are, combines the elements that are its share in the order of the ranks, and tells them that it is done. The arguments are where this rank
+// elements are, combines elements in the order of the ranks, and tells them that it is done. The blocks of a rank share its part between them. The arguments are where this rank
 // reads and writes, from the beginning of its shared memory; where in that its part starts, in bytes; how many elements the part has; its
 // counts of rounds, one for each block; a word that becomes 1 when communication ends early; and the shared and the control memory of each rank.
 func directCode(ranks, own int, t dag.DType, op dag.Reduction) string {
@@ -44,7 +45,8 @@ type directWriter struct {
 	ranks, own int
 	size       int    // bytes of an element
 	operation  string // combines two elements
-	mean       string // divides by the number of ranks; "" for no mean
+	mean       string // makes the mean of the sum, with by; "" for no mean
+	by         float64
 	labels     int
 }
 
@@ -61,7 +63,10 @@ func directPart(elements int64, ranks, own int) (first, count int64) {
 func newDirectWriter(ranks, own int, t dag.DType, op dag.Reduction) *directWriter {
 	w := &directWriter{ranks: ranks, own: own, size: int(t.Size()), operation: directOperations[t][op]}
 	if op == dag.Avg {
-		w.mean = fmt.Sprintf("div.rn.f%d", 8*w.size)
+		w.mean, w.by = "div.rn", float64(ranks)
+		if ranks&(ranks-1) == 0 { // the same bits, for less
+			w.mean, w.by = "mul.rn", 1/float64(ranks)
+		}
 	}
 	return w
 }
@@ -85,10 +90,10 @@ func (w *directWriter) open(parameters []string, ofRanks ...string) {
 func (w *directWriter) text() string {
 	w.open([]string{"start", "count", "rounds", "stop"}, "memory", "control")
 	w.line(".reg .pred %%p, %%q")
-	w.line(".reg .b32 %%thread, %%threads, %%block, %%blocks, %%round, %%seen, %%polls, %%t, %%e<%d>", 4*w.unroll()*(w.ranks+1))
-	w.line(".reg .b64 %%from, %%to, %%start, %%count, %%rounds, %%stop, %%here, %%there, %%x, %%y, %%vectors, %%i, %%step, %%at, %%source<%d>, %%target<%d>, %%d<%d>", w.ranks, w.ranks,
+	w.line(".reg .b32 %%thread, %%threads, %%block, %%blocks, %%round, %%seen, %%polls, %%t, %%lane, %%taken, %%piece, %%e<%d>", 4*w.unroll()*(w.ranks+1))
+	w.line(".reg .b64 %%from, %%to, %%start, %%count, %%rounds, %%counter, %%later, %%stop, %%here, %%there, %%x, %%y, %%vectors, %%i, %%step, %%at, %%source<%d>, %%target<%d>, %%d<%d>", w.ranks, w.ranks,
 		2*w.unroll()*(w.ranks+1))
-	w.line(".reg .b64 %%offset<%d>", w.unroll())
+	w.line(".reg .b64 %%offset")
 	w.line(".reg .pred %%in<%d>", w.unroll())
 	w.line(".shared .align 8 .b8 places[%d]", 16*w.ranks)
 	w.line(".shared .align 4 .b32 stopped")
@@ -124,6 +129,10 @@ func (w *directWriter) begin() {
 	w.line("mov.u32 %%t, 0")
 	w.line("st.shared.u32 [stopped], %%t")
 	w.line("bar.sync 0")
+	w.counters()
+	w.line("or.b32 %%polls, %%thread, %%block")
+	w.line("setp.eq.u32 %%p, %%polls, 0")
+	w.line("@%%p st.global.u32 [%%later], %%t")
 	ready, own := w.label(), w.label()
 	w.line("setp.ge.u32 %%p, %%thread, %d", w.ranks)
 	w.line("@%%p bra %s", ready)
@@ -157,6 +166,17 @@ func (w *directWriter) begin() {
 	w.line("ld.shared.u32 %%t, [stopped]")
 	w.line("setp.ne.u32 %%p, %%t, 0")
 	w.line("@%%p ret")
+}
+
+// counters are where this all-reduce counts the pieces that its warps have taken, and where the next one does, which is set to 0 meanwhile: in the slot in which
+// the rank would tell itself something.
+func (w *directWriter) counters() {
+	w.line("ld.param.u64 %%x, [control%d]", w.own)
+	w.line("add.u64 %%x, %%x, %d", w.own*directBlocks*directSlot)
+	w.line("and.b32 %%polls, %%round, 2") // 0 and 2 in turn: an all-reduce is two steps
+	w.line("mad.wide.u32 %%counter, %%polls, 2, %%x")
+	w.line("xor.b32 %%polls, %%polls, 2")
+	w.line("mad.wide.u32 %%later, %%polls, 2, %%x")
 }
 
 // meet tells the rank of this thread the round, and waits until that rank has told the same. It looks at the word that stops it now and then only,
@@ -206,15 +226,6 @@ func (w *directWriter) addresses() {
 	w.line("selp.b64 %%vectors, %%x, 0, %%p")
 }
 
-// first sets the index of a thread, and the step, for a loop in which each thread takes so many things in a pass.
-func (w *directWriter) first(each int) {
-	w.line("mul.lo.u32 %%t, %%threads, %d", each)
-	w.line("mul.wide.u32 %%i, %%block, %%t")
-	w.line("cvt.u64.u32 %%x, %%thread")
-	w.line("add.u64 %%i, %%i, %%x")
-	w.line("mul.wide.u32 %%step, %%blocks, %%t")
-}
-
 // vector names the registers of a vector: those of a rank, or, as the rank after the last, of the result.
 func (w *directWriter) vector(rank, u int) []string {
 	names, letter := make([]string, 16/w.size), "e"
@@ -244,51 +255,86 @@ func (w *directWriter) combine(of func(rank int) []string) {
 		}
 	}
 	if w.mean != "" {
-		ranks := fmt.Sprintf("0f%08X", math.Float32bits(float32(w.ranks)))
+		by := fmt.Sprintf("0f%08X", math.Float32bits(float32(w.by)))
 		if w.size == 8 {
-			ranks = fmt.Sprintf("0d%016X", math.Float64bits(float64(w.ranks)))
+			by = fmt.Sprintf("0d%016X", math.Float64bits(w.by))
 		}
 		for _, name := range result {
-			w.line("%s %s, %s, %s", w.mean, name, name, ranks)
+			w.line("%s.f%d %s, %s, %s", w.mean, 8*w.size, name, name, by)
 		}
 	}
 }
 
+// vectors combines whole vectors in pieces. A warp takes the next piece when it has time, because some get on faster than others, with other kernels beside them
+// and without.
 func (w *directWriter) vectors() {
-	again, done := w.label(), w.label()
-	w.first(w.unroll())
+	again, last, done := w.label(), w.label(), w.label()
+	piece := directLanes * w.unroll()
+	w.line("and.b32 %%lane, %%thread, %d", directLanes-1)
+	w.take()
 	w.WriteString(again + ":\n")
+	w.line("shfl.sync.idx.b32 %%piece, %%taken, 0, 31, -1")
+	w.line("mul.wide.u32 %%i, %%piece, %d", piece)
 	w.line("setp.ge.u64 %%p, %%i, %%vectors")
 	w.line("@%%p bra %s", done)
-	kind := fmt.Sprintf("v%d.b%d", 16/w.size, 8*w.size)
+	w.take()
+	w.line("add.u64 %%at, %%i, %d", piece)
+	w.line("setp.gt.u64 %%p, %%at, %%vectors")
+	w.line("cvt.u64.u32 %%x, %%lane")
+	w.line("add.u64 %%i, %%i, %%x")
+	w.line("@%%p bra %s", last)
+	w.piece(true)
+	w.line("bra %s", again)
+	w.WriteString(last + ":\n")
 	for u := range w.unroll() {
-		w.line("mad.wide.u32 %%at, %%threads, %d, %%i", u)
+		w.line("add.u64 %%at, %%i, %d", directLanes*u)
 		w.line("setp.lt.u64 %%in%d, %%at, %%vectors", u)
-		w.line("shl.b64 %%offset%d, %%at, 4", u)
 	}
+	w.piece(false)
+	w.line("bra %s", again)
+	w.WriteString(done + ":\n")
+}
+
+// take lets the first lane of a warp take the number of its next piece, long before that is needed.
+func (w *directWriter) take() {
+	w.line("setp.eq.u32 %%q, %%lane, 0")
+	w.line("@%%q atom.global.add.u32 %%taken, [%%counter], 1")
+}
+
+// piece combines a thread's vectors of a piece: all of them, or those that the predicates say.
+func (w *directWriter) piece(whole bool) {
+	kind := fmt.Sprintf("v%d.b%d", 16/w.size, 8*w.size)
+	where := func(u int) string {
+		if whole {
+			return ""
+		}
+		return fmt.Sprintf("@%%in%d ", u)
+	}
+	w.line("shl.b64 %%offset, %%i, 4")
 	for k := range w.ranks {
 		r := (w.own + 1 + k) % w.ranks // its own elements last: they are near
+		w.line("add.u64 %%at, %%source%d, %%offset", r)
 		for u := range w.unroll() {
-			w.line("add.u64 %%at, %%source%d, %%offset%d", r, u)
-			w.line("@%%in%d %s.%s {%s}, [%%at]", u, w.load(r), kind, strings.Join(w.vector(r, u), ", "))
+			w.line("%s%s.%s {%s}, [%%at+%d]", where(u), w.load(r), kind, strings.Join(w.vector(r, u), ", "), 16*directLanes*u)
 		}
 	}
 	for u := range w.unroll() {
 		w.combine(func(rank int) []string { return w.vector(rank, u) })
-		for r := range w.ranks {
-			w.line("add.u64 %%at, %%target%d, %%offset%d", r, u)
-			w.line("@%%in%d st.global.%s [%%at], {%s}", u, kind, strings.Join(w.vector(0, u), ", "))
+	}
+	for r := range w.ranks {
+		w.line("add.u64 %%at, %%target%d, %%offset", r)
+		for u := range w.unroll() {
+			w.line("%sst.global.%s [%%at+%d], {%s}", where(u), kind, 16*directLanes*u, strings.Join(w.vector(0, u), ", "))
 		}
 	}
-	w.line("add.u64 %%i, %%i, %%step")
-	w.line("bra %s", again)
-	w.WriteString(done + ":\n")
 }
 
 // elements does what is left after the vectors, one by one.
 func (w *directWriter) elements() {
 	again, done := w.label(), w.label()
-	w.first(1)
+	w.line("mad.lo.u32 %%t, %%block, %%threads, %%thread")
+	w.line("cvt.u64.u32 %%i, %%t")
+	w.line("mul.wide.u32 %%step, %%blocks, %%threads")
 	shift := 2
 	if w.size == 8 {
 		shift = 1
@@ -298,14 +344,14 @@ func (w *directWriter) elements() {
 	w.WriteString(again + ":\n")
 	w.line("setp.ge.u64 %%p, %%i, %%count")
 	w.line("@%%p bra %s", done)
-	w.line("mul.lo.u64 %%offset0, %%i, %d", w.size)
+	w.line("mul.lo.u64 %%offset, %%i, %d", w.size)
 	for r := range w.ranks {
-		w.line("add.u64 %%at, %%source%d, %%offset0", r)
+		w.line("add.u64 %%at, %%source%d, %%offset", r)
 		w.line("%s.b%d %s, [%%at]", w.load(r), 8*w.size, w.vector(r, 0)[0])
 	}
 	w.combine(func(rank int) []string { return w.vector(rank, 0)[:1] })
 	for r := range w.ranks {
-		w.line("add.u64 %%at, %%target%d, %%offset0", r)
+		w.line("add.u64 %%at, %%target%d, %%offset", r)
 		w.line("st.global.b%d [%%at], %s", 8*w.size, w.vector(0, 0)[0])
 	}
 	w.line("add.u64 %%i, %%i, %%step")
