@@ -22,7 +22,7 @@ type Machine struct {
 	Name string
 
 	LaunchUS      float64 // host: one launch, or a copy or set within the device
-	CopyLaunchUS  float64 // host: one copy from or to the host; 0 means LaunchUS
+	CopyLaunchUS  float64 // host: one copy from or to the host; a set takes 0.6 of it; 0 means LaunchUS for both
 	EventUS       float64 // host: one record or wait
 	SyncUS        float64 // device: from a record to the streams that wait for it
 	GapUS         float64 // device: from the end of a node to the start of one that depends on it

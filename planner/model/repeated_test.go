@@ -1,4 +1,4 @@
-// Tests of how long each of many replays takes, and of what the host takes to submit copies.
+// Tests of how long each of many replays takes, and of what the host takes to submit nodes.
 
 package model_test
 
@@ -71,6 +71,36 @@ func TestCopiesAreSubmittedInLessTime(t *testing.T) {
 	m.CopyLaunchUS = 0.5
 	assert.Equal(t, []float64{2, 2.5, 3}, starts())
 	assert.Equal(t, 3.0+1, model.LowerBound(g, m, nil, 2).HostUS, "and the shortest node")
+}
+
+func TestSetsAreSubmittedInLessTimeThanCopies(t *testing.T) {
+	b := dag.New("sets")
+	device := b.Device("d", dag.U8, 18000)
+	b.Memset("set", b.Whole(device), 0)
+	b.Cost(b.Task("work"), 1)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	m := plantest.Model() // a launch takes 2
+	m.CopyLaunchUS = 0.5
+	timeline, err := model.Simulate(g, plantest.ByHand(t, g, "0 0", "launch set, launch work"), m, nil)
+	require.NoError(t, err)
+	assert.InDeltaSlice(t, []float64{0.3, 2.3}, []float64{timeline.Host[0].End, timeline.Host[1].End}, 1e-9)
+}
+
+// The ranks that the first and the last of a line exchange with may not exist.
+func TestAnExchangeWithNobodyTakesNoTime(t *testing.T) {
+	b := dag.New("edge")
+	x := b.Device("x", dag.F32, 4)
+	b.Cost(b.Task("first", dag.Access{Range: b.Whole(x), Mode: dag.ReadWrite}), 5)
+	b.Communicate("halo", dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: -1, Range: b.Slice(x, 0, 1)}, {Receive: true, Rank: 1, Range: b.Slice(x, 3, 4)}}})
+	b.Cost(b.Task("last", dag.Access{Range: b.Whole(x), Mode: dag.ReadWrite}), 5)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	m := plantest.Model() // a launch takes 2, a gap 1
+	timeline, err := model.Simulate(g, plantest.ByHand(t, g, "0 0 0", "launch first, launch halo, launch last"), m, nil)
+	require.NoError(t, err)
+	assert.Equal(t, 4.0, timeline.Host[2].End, "two launches")
+	assert.Equal(t, 2.0+5+1+5, timeline.MakespanUS, "and one gap")
 }
 
 func TestWaitsInGraphs(t *testing.T) {

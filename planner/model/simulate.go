@@ -731,6 +731,9 @@ func (s *simulation) finish(node, stream int32) {
 	s.timeline.Nodes[node].End = s.now
 	state := &s.streams[stream]
 	state.ready = moment{s.now + s.gap, node, plan.AfterOrder}
+	if !s.graph && s.m.idle(s.g, &s.g.Nodes[node]) {
+		state.ready.us = s.now
+	}
 	state.waits = 0
 	state.next++
 	if s.apart > 0 {
