@@ -70,8 +70,8 @@ func (m *measurer) launches(ctx context.Context) error {
 		return err
 	}
 	m.machine.LaunchUS = chain.Submit.Median / measuredChain
-	// Each step adds a record and a wait.
-	m.machine.EventUS = max(0, (ping.Submit.Median-chain.Submit.Median)/(2*(measuredChain-1)))
+	// Each step adds a record and a wait. Differences are of the fastest replays: the host may be slower during one measurement than during another.
+	m.machine.EventUS = max(0, (ping.Submit.Min-chain.Submit.Min)/(2*(measuredChain-1)))
 	if m.machine.Cores > 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (m *measurer) launches(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.machine.CopyLaunchUS = max(leastLaunchUS, mixed.Submit.Median/(measuredTurns/2)-m.machine.LaunchUS)
+	m.machine.CopyLaunchUS = max(leastLaunchUS, mixed.Submit.Min/(measuredTurns/2)-chain.Submit.Min/measuredChain)
 	return nil
 }
 
