@@ -110,10 +110,8 @@ func (p *Program) begin(replays int) (end func(err *error)) {
 func (p *Program) timeReplays(ctx context.Context, n int) (us float64, err error) {
 	defer p.begin(n)(&err)
 	start := time.Now()
-	for range n {
-		if err := p.Replay(ctx); err != nil {
-			return 0, err
-		}
+	if err := p.replayTimes(ctx, n, func(int) {}); err != nil {
+		return 0, err
 	}
 	if err := p.Synchronize(ctx); err != nil {
 		return 0, err
