@@ -91,6 +91,8 @@ func (l *learner) fitPlain() error {
 			l.learned.Ways = append(l.learned.Ways, w)
 		}
 	}
+	l.learned.Given = &Unfitted{l.o.Plan.Machine, l.known, l.learned.Samples, l.recorded}
+	l.learned.Samples = l.learned.Given.samples()
 	err := l.fit()
 	predicted := map[way]float64{}
 	for _, w := range l.learned.Ways {

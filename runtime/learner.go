@@ -96,6 +96,24 @@ type Learned struct {
 	Settled bool                 // so much was tried that later runs need not compare again
 	passes  map[string]int64     // that loops made
 	Unquiet string               // why measurements cannot be relied on, in words; "" if they can
+	Given   *Unfitted            // what the timed replays corrected; nil if no plans were compared
+}
+
+// Unfitted is what is known of nodes and of the machine before replays of whole plans correct it.
+type Unfitted struct {
+	Machine  *planner.Machine // that was planned for
+	Known    *planner.Profile // durations that are not corrected; nil for none
+	Samples  [][]float64      // by node: the durations measured, in microseconds
+	Recorded bool             // the device recorded when nodes began and ended, so durations are exact
+}
+
+// samples copies the durations, because a fit changes them.
+func (u *Unfitted) samples() [][]float64 {
+	copied := make([][]float64, len(u.Samples))
+	for i := range copied {
+		copied[i] = slices.Clone(u.Samples[i])
+	}
+	return copied
 }
 
 // LearnedWay is one plan and one way to replay it.
@@ -122,6 +140,7 @@ type learner struct {
 	// recorded says that CUPTI measured nodes: their durations are exact.
 	recorded bool
 	learned  Learned
+	possible []LearnedWay // all ways to replay of which the most promising are timed
 }
 
 // used is how many replays learning has used.

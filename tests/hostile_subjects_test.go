@@ -108,7 +108,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.CostsOf": model.CostsOf, "plan.CostText": plan.CostText,
 		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "dag.OperandName": dag.OperandName, "kernels.ModuleOpener": kernels.ModuleOpener,
-		"runtime.Recall": runtime.Recall, "runtime.KnownPasses": runtime.KnownPasses, "runtime.KeepPasses": runtime.KeepPasses, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn,
+		"runtime.Recall": runtime.Recall, "runtime.KnownPasses": runtime.KnownPasses, "runtime.KeepPasses": runtime.KeepPasses, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn, "runtime.Refit": runtime.Refit,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
@@ -235,7 +235,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add(calls.Catalog{}, calls.Doc{}, &calls.Doc{}, &runtime.TracedReplay{}, (*runtime.TracedReplay)(nil), &runtime.CallError{})
 	add(&runtime.HostCall{}, (*runtime.HostCall)(nil), &runtime.HostError{}, (*runtime.HostError)(nil), &runtime.UnknownFunctionError{}, (*runtime.UnknownFunctionError)(nil))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), runtime.Overlap(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),
-		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{}, &dag.TileLimitError{}, cudart.Strip{}, cudart.Strip{Rows: 3, Bytes: 5}, &cudart.Access{Rows: -1},
+		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &runtime.Learned{}, (*runtime.Learned)(nil), &runtime.Learned{Machine: planner.H200(), Ways: []runtime.LearnedWay{{Each: runtime.Series{Median: 1}}, {Plan: p, Each: runtime.Series{Median: 1}}}}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{}, &dag.TileLimitError{}, cudart.Strip{}, cudart.Strip{Rows: 3, Bytes: 5}, &cudart.Access{Rows: -1},
 		cudart.Element(0), cudart.Element(99), &cudart.Texture{}, &cudart.Texture{Width: -1, Height: 1 << 62, Depth: 1 << 62, Pitch: 1 << 62, Channels: -3})
 	for t := range h.pool { // cached before the pool was complete
 		if t.Kind() == reflect.Interface {

@@ -1,0 +1,33 @@
+// Fitting once more what a GPU timed before, on any machine: for judging another model by the same measurements.
+
+package runtime
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+)
+
+// Refit corrects durations and figures of the machine by ways to replay that a GPU has timed, as Learn does, which it was given from. It replays
+// nothing.
+func Refit(g *dag.Graph, given *Unfitted, timed []LearnedWay) (*Learned, error) {
+	if g == nil || given == nil || given.Machine == nil || len(given.Samples) != g.Len() {
+		return nil, errors.New("fitting again needs a graph, a machine, and the samples of each node")
+	}
+	l := &learner{p: &Program{graph: g, platform: elsewhere{}}, known: given.Known, recorded: given.Recorded}
+	l.o.Plan.Machine = given.Machine
+	l.learned = Learned{Machine: given.Machine, Samples: given.samples(), Ways: slices.Clone(timed)}
+	l.learned.Profile = l.profile()
+	if err := l.fitPlain(); err != nil {
+		return nil, err
+	}
+	return &l.learned, nil
+}
+
+// elsewhere is a GPU of another machine, whose name does not matter.
+type elsewhere struct{ cudart.Platform }
+
+func (elsewhere) Name() string           { return "cuda" }
+func (elsewhere) Devices() []cudart.Info { return []cudart.Info{{}} }

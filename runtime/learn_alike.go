@@ -1,0 +1,134 @@
+// Predictions corrected by plans alike: a model is wrong in the same way about plans of one pipeline that take about as long, on as many streams
+// and with as many waits. How far it is off for those that learning timed is expected of the others.
+
+package runtime
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// How different plans are by each feature of a likeness when they say little about each other, and how much one timed plan can say.
+const (
+	unlikeUS      = 0.3 // logarithm of what is predicted
+	unlikeStreams = 1.0 // doublings of streams
+	unlikeWaits   = 0.4 // waits of a node
+	unlikeDepth   = 0.5 // logarithm of how many nodes follow each other
+	byChance      = 0.3 // the part of what a timed plan is off that says nothing of others, against the part that does
+	mostCorrect   = 0.4 // logarithm of what a timed plan is off at most: more was disturbed
+)
+
+// likeness is what plans of one pipeline that are replayed in the same mode are compared by.
+type likeness [4]float64
+
+// likenessOf returns the likeness of a plan that is predicted to take so long.
+func likenessOf(plan *planner.Plan, us float64) likeness {
+	at, depth, after := make([]int, len(plan.Streams)), make([]int, len(plan.Streams)), make([]int, plan.Events)
+	used, nodes, waits, deepest := 0, 0, 0, 1
+	for s := range plan.Streams {
+		if len(plan.Streams[s].Ops) > 0 {
+			used++
+		}
+	}
+	for _, s := range plan.Order {
+		op := &plan.Streams[s].Ops[at[s]]
+		at[s]++
+		switch op.Kind {
+		case planner.Launch:
+			nodes++
+			depth[s]++
+			deepest = max(deepest, depth[s])
+		case planner.Record:
+			after[op.Event] = depth[s]
+		case planner.Wait:
+			depth[s] = max(depth[s], after[op.Event])
+			waits++
+		}
+	}
+	return likeness{math.Log(max(us, 0.01)) / unlikeUS, math.Log2(float64(max(1, used))) / unlikeStreams,
+		float64(waits) / float64(max(1, nodes)) / unlikeWaits, math.Log(float64(deepest)) / unlikeDepth}
+}
+
+// says is how much one plan says about another: 1 if they are the same, close to 0 if they have little in common.
+func (a likeness) says(b likeness) float64 {
+	sum := 0.0
+	for k := range a {
+		sum += (a[k] - b[k]) * (a[k] - b[k])
+	}
+	return math.Exp(-sum / 2)
+}
+
+// PredictEach predicts how many microseconds each of many replays of a plan takes that follow each other without a pause, submitted by one thread:
+// with the durations and the figures of the machine that were learned, corrected by how far the ways that learning timed were mispredicted.
+func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us float64, err error) {
+	if l == nil {
+		return 0, errors.New("nothing was learned to predict from")
+	}
+	if us, err = predictEach(g, way{plan: plan, mode: mode, threads: 1}, l.Machine, l.Profile); err != nil {
+		return 0, err
+	}
+	var timed []likeness
+	var off []float64
+	for k := range l.Ways {
+		w := &l.Ways[k]
+		if w.Mode != mode || w.Threads > 1 || w.Overlap || !(w.Each.Median > 0) {
+			continue
+		}
+		predicted, err := predictEach(g, w.way(), l.Machine, l.Profile)
+		if err != nil {
+			return 0, err
+		}
+		timed = append(timed, likenessOf(w.Plan, predicted))
+		off = append(off, math.Log(w.Each.Median/max(predicted, 0.01)))
+	}
+	if hasBodies(g) && len(off) > 0 {
+		return us * math.Exp(Summarize(off).Median), nil // passes take the most time, in all plans
+	}
+	own, sum := likenessOf(plan, us), 0.0
+	for k, weight := range shares(timed, off) {
+		sum += weight * own.says(timed[k])
+	}
+	return us * math.Exp(sum), nil
+}
+
+// hasBodies reports whether a graph has loops or branches.
+func hasBodies(g *dag.Graph) bool {
+	return slices.ContainsFunc(g.Nodes, func(n dag.Node) bool { return n.Control != nil })
+}
+
+// shares explains how far plans are off by what each says about itself and the others: it solves the linear equations of a regression in which
+// part of each value is due to chance.
+func shares(of []likeness, off []float64) []float64 {
+	n := len(of)
+	rows := make([][]float64, n)
+	for i := range rows {
+		rows[i] = make([]float64, n+1)
+		for j := range of {
+			rows[i][j] = of[i].says(of[j])
+		}
+		rows[i][i] += byChance
+		rows[i][n] = max(-mostCorrect, min(mostCorrect, off[i]))
+	}
+	// The matrix is symmetric and positive definite, so elimination needs no pivots.
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			factor := rows[j][i] / rows[i][i]
+			for k := i; k <= n; k++ {
+				rows[j][k] -= float64(factor * rows[i][k])
+			}
+		}
+	}
+	weights := make([]float64, n)
+	for i := n - 1; i >= 0; i-- {
+		weights[i] = rows[i][n]
+		for j := i + 1; j < n; j++ {
+			weights[i] -= float64(rows[i][j] * weights[j])
+		}
+		weights[i] /= rows[i][i]
+	}
+	return weights
+}

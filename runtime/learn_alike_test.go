@@ -1,0 +1,69 @@
+// Tests of predictions that are corrected by plans alike, and of fitting again.
+
+package runtime
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/planner"
+)
+
+func TestPlansAlikeCorrectPredictions(t *testing.T) {
+	g, plans := lattice(t)
+	learned := &Learned{Machine: planner.H200()}
+	model := func(plan *planner.Plan, mode Mode) float64 {
+		us, err := predictEach(g, way{plan: plan, mode: mode, threads: 1}, learned.Machine, nil)
+		require.NoError(t, err)
+		return us
+	}
+	predicted := func(plan *planner.Plan, mode Mode) float64 {
+		us, err := learned.PredictEach(g, plan, mode)
+		require.NoError(t, err)
+		return us
+	}
+	require.Equal(t, model(plans[2], Captured), predicted(plans[2], Captured), "nothing was timed")
+	for _, k := range []int{0, 1, 3} {
+		us := 1.3 * model(plans[k], Captured)
+		learned.Ways = append(learned.Ways, LearnedWay{Plan: plans[k], Mode: Captured, Threads: 1, Each: Series{Count: 3, Median: us}})
+	}
+	factor := predicted(plans[2], Captured) / model(plans[2], Captured)
+	require.Greater(t, factor, 1.1, "the others took 1.3 times as long as predicted")
+	require.Less(t, factor, 1.3)
+	require.Greater(t, predicted(plans[3], Captured)/model(plans[3], Captured), factor, "it was timed itself")
+	require.Equal(t, model(plans[2], Streams), predicted(plans[2], Streams), "graphs say nothing of streams")
+
+	learned.Ways[0].Each.Median *= 1000
+	require.Less(t, predicted(plans[2], Captured), math.Exp(mostCorrect)*model(plans[2], Captured), "what was disturbed says little")
+
+	_, err := (*Learned)(nil).PredictEach(g, plans[0], Streams)
+	require.ErrorContains(t, err, "nothing was learned")
+	_, err = learned.PredictEach(g, nil, Streams)
+	require.Error(t, err)
+}
+
+func TestFittingAgainFindsWhatLearningFound(t *testing.T) {
+	g, plans := lattice(t)
+	given := planner.H200()
+	truth := *given
+	truth.GraphEdgeUS *= 2
+	var ways []LearnedWay
+	for _, plan := range plans {
+		us, err := predictEach(g, way{plan: plan, mode: Captured, threads: 1}, &truth, nil)
+		require.NoError(t, err)
+		ways = append(ways, LearnedWay{Plan: plan, Mode: Captured, Threads: 1, Each: Series{Count: 3, Median: us}})
+	}
+	unfitted := &Unfitted{Machine: given, Samples: make([][]float64, g.Len())}
+	learned, err := Refit(g, unfitted, ways)
+	require.NoError(t, err)
+	require.Equal(t, planner.H200(), given, "it is left alone")
+	require.NotEqual(t, given, learned.Machine)
+	for _, w := range learned.Ways {
+		require.InEpsilon(t, w.Each.Median, w.Predicted, 0.1)
+		require.Zero(t, ways[0].Predicted, "the ways that were given are left alone")
+	}
+	_, err = Refit(g, &Unfitted{Machine: given}, ways)
+	require.ErrorContains(t, err, "the samples of each node")
+}
