@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
@@ -59,7 +60,33 @@ func (l *learner) measureBodies(ctx context.Context) error {
 		l.takePasses(r, inner)
 	}
 	l.learned.Profile = l.profile()
-	return l.scaleBodies(ctx)
+	if err := l.scaleBodies(ctx); err != nil {
+		return err
+	}
+	l.learned.Given = &Unfitted{Machine: l.o.Plan.Machine, Known: l.learned.Profile, Samples: make([][]float64, l.p.graph.Len())}
+	return l.timeModes(ctx)
+}
+
+// timeModes times the plan as streams and as a graph, if learning was given a time: passes take other times in either.
+func (l *learner) timeModes(ctx context.Context) error {
+	if !l.observes() {
+		return nil
+	}
+	for _, mode := range l.o.Modes {
+		w := LearnedWay{Plan: l.was.plan, Mode: mode, Threads: 1, Overlap: l.was.overlap}
+		if err := l.p.adopt(ctx, w.way()); err != nil {
+			return err
+		}
+		rounds, err := l.timeRounds(ctx, l.left/4)
+		if err != nil {
+			return err
+		}
+		if w.Each = Summarize(rounds); w.Each.Count > 0 {
+			l.learned.Ways = append(l.learned.Ways, w)
+		}
+	}
+	_, err := l.predictAgain()
+	return errors.Join(err, l.p.adopt(ctx, l.was))
 }
 
 // passesOf returns how many passes each loop made in a run of it.

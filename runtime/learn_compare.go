@@ -73,6 +73,9 @@ func (l *learner) compare(ctx context.Context) (err error) {
 		if err := l.finals(ctx, others, part(1)); err != nil {
 			return err
 		}
+		if err := l.observe(ctx, mode, l.unlike(only(l.possible, mode)), others, part(1)); err != nil {
+			return err
+		}
 		all = append(all, l.learned.Ways...)
 	}
 	if l.learned.Ways, all = all, nil; len(l.learned.Ways) == 0 {
@@ -134,6 +137,7 @@ func (l *learner) candidates(ctx context.Context) (ways []LearnedWay, awaited *a
 		}
 		ways = append(ways, more...)
 	}
+	l.possible = slices.Clone(ways)
 	kept := slices.Clone(l.o.Ways)
 	ways = slices.DeleteFunc(ways, func(w LearnedWay) bool {
 		return slices.ContainsFunc(kept, w.same) || slices.Contains(l.o.Seen, w.print())
