@@ -49,6 +49,8 @@ func main() {
 	flag.StringVar(&s.part, "part", "", "one `part` of the pipelines, such as 1/2")
 	flag.DurationVar(&s.within, "within", 0, "begin no more pipelines of the plain command after this `time`")
 	flag.BoolVar(&s.each, "each", false, "print each prediction")
+	flag.StringVar(&s.record, "record", "", "write what predictions were made from and what was measured to this `folder`, a file for each pipeline")
+	flag.StringVar(&s.replay, "replay", "", "predict again from the files of this `folder`, which -record wrote, and measure nothing; needs no GPU")
 	flag.BoolVar(&s.quick, "quick", false, "measure some of the pipelines, with fewer pairs")
 	flag.IntVar(&s.pairs, "pairs", 5, "`pairs` of each comparison")
 	flag.IntVar(&s.iterations, "iterations", 200, "`replays` of each run")

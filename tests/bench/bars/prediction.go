@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	goruntime "runtime"
 	"slices"
 	"time"
 
@@ -23,6 +24,11 @@ import (
 
 // measurePrediction learns each pipeline, plans it in other ways with what was learned, and measures those.
 func measurePrediction(ctx context.Context, s *settings) (err error) {
+	if s.replay != "" {
+		return s.replayPrediction()
+	}
+	goruntime.LockOSThread() // the host submits more slowly for a while after the Go scheduler moved it to another thread
+	defer goruntime.UnlockOSThread()
 	files, err := s.files("gemm", "heat", "microbatches", "taskbench-stencil", "inception", "chunks", "dl")
 	if err != nil {
 		return err
@@ -38,49 +44,80 @@ func measurePrediction(ctx context.Context, s *settings) (err error) {
 			return err
 		}
 	}
-	fmt.Printf("%-22s %6s %9s %9s  %s\n", "pipeline", "ways", "median", "worst", "the worst: measured and predicted us")
-	var all []float64
+	var all predictionErrors
+	all.title()
 	for _, file := range files {
-		errs, worst, err := s.predictions(ctx, platform, machine, file)
+		r, err := s.learnAndMeasure(ctx, platform, machine, file)
+		if err == nil && s.record != "" {
+			err = r.write(s.record)
+		}
 		if err != nil {
 			fmt.Printf("%-22s %v\n", baseName(file), err)
 			continue
 		}
-		if len(errs) > 0 {
-			fmt.Printf("%-22s %6d %8.1f%% %8.1f%%  %s\n", baseName(file), len(errs), 100*median(errs), 100*quantile(errs, 1), worst)
-		}
-		all = append(all, errs...)
+		all.add(r, s.each)
 	}
-	if len(all) == 0 {
-		return errors.New("no pipeline ran")
-	}
-	bar("prediction after learning, median error", median(all), 0.05, "%d ways to replay", len(all))
-	bar("prediction after learning, 95th percentile", quantile(all, 0.95), 0.15, "worst %.0f%%", 100*quantile(all, 1))
-	return nil
+	return all.bars()
 }
 
-// predictions returns the relative errors of all ways that were not learned from.
-func (s *settings) predictions(ctx context.Context, platform cudart.Platform, machine *planner.Machine, file string) (errs []float64, worst string, err error) {
+// replayPrediction predicts the ways of all records again.
+func (s *settings) replayPrediction() error {
+	paths, err := s.records()
+	if err != nil {
+		return err
+	}
+	var all predictionErrors
+	all.title()
+	for _, path := range paths {
+		r, err := readRecord(path)
+		if err != nil {
+			return err
+		}
+		g, err := parsePipeline(filepath.Join(s.pipelines, r.Pipeline+".yaml"))
+		if err != nil {
+			return err
+		}
+		if err := r.predictAgain(g); err != nil {
+			return fmt.Errorf("%s: %w", r.Pipeline, err)
+		}
+		all.add(r, s.each)
+	}
+	return all.bars()
+}
+
+// parsePipeline reads a pipeline that needs no modules of its own.
+func parsePipeline(file string) (*dag.Graph, error) {
 	source, err := os.ReadFile(file)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile})
 	if err != nil {
-		return nil, "", errors.New("has modules of its own, or does not parse")
+		return nil, errors.New("has modules of its own, or does not parse")
+	}
+	return g, nil
+}
+
+// learnAndMeasure learns a pipeline, plans it in other ways, predicts those and measures them.
+func (s *settings) learnAndMeasure(ctx context.Context, platform cudart.Platform, machine *planner.Machine, file string) (*record, error) {
+	g, err := parsePipeline(file)
+	if err != nil {
+		return nil, err
 	}
 	options := planner.Options{Machine: machine}
-	learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Plan: options, Replays: 10_000, For: time.Second})
+	learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Plan: options, Replays: 100_000, For: time.Second})
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
+	r := &record{Pipeline: baseName(file), Given: learned.Given, Learned: learned.Ways}
 	options.Profile, options.Machine = learned.Profile, learned.Machine
 	var plans []*planner.Plan
+	var asked []string
 	for _, strategy := range []string{"list", "roundrobin", "heft", "cover", "serial"} {
 		for _, streams := range []int{1, 2, 3, 4, 6, 8} {
 			options.Strategy, options.Streams = strategy, streams
 			if plan, err := planner.New(ctx, g, options); err == nil {
-				plans = append(plans, plan)
+				plans, asked = append(plans, plan), append(asked, fmt.Sprint(strategy, " ", streams))
 			}
 		}
 	}
@@ -95,50 +132,29 @@ func (s *settings) predictions(ctx context.Context, platform cudart.Platform, ma
 			for i := range learned.Ways {
 				ran = ran || learned.Ways[i].Mode == mode && same(learned.Ways[i].Plan)
 			}
-			if ran {
-				continue
+			if !ran {
+				ways = append(ways, &predictedWay{Plan: plan, Asked: asked[k], Mode: mode})
 			}
-			predicted, err := planner.Repeated(g, plan, options.Machine, options.Profile, mode == runtime.Captured)
-			if err != nil {
-				return nil, "", err
-			}
-			ways = append(ways, &predictedWay{plan: plan, predicted: predicted})
 		}
 		// The ways take turns, because the host submits at other speeds at other times, up to twice as slowly for a tenth of a second.
 		for range rounds {
 			for _, w := range ways {
-				if err := w.measure(ctx, platform, g, mode, max(10, s.iterations/5)); err != nil {
-					return nil, "", err
+				if err := w.measure(ctx, platform, g, max(10, s.iterations/5)); err != nil {
+					return nil, err
 				}
 			}
 		}
-		for _, w := range ways {
-			measured := median(w.walls)
-			e := math.Abs(w.predicted/measured - 1)
-			if errs = append(errs, e); e >= quantile(errs, 1) {
-				worst = fmt.Sprintf("%s %d as %s, %.1f and %.1f", w.plan.Strategy, len(w.plan.Streams), mode, measured, w.predicted)
-			}
-			if s.each {
-				fmt.Printf("  %-12s %2d as %-7s %8.1f measured %8.1f predicted %6.2f  rounds %.1f\n", w.plan.Strategy, len(w.plan.Streams), mode, measured, w.predicted, w.predicted/measured, w.walls)
-			}
-		}
+		r.Ways = append(r.Ways, ways...)
 	}
-	return errs, worst, nil
+	return r, r.predict(g, learned)
 }
 
 // rounds is how many times each way to replay is measured.
 const rounds = 5
 
-// predictedWay is a plan that learning did not run in the mode that is being measured.
-type predictedWay struct {
-	plan      *planner.Plan
-	predicted float64
-	walls     []float64 // microseconds of a replay, by round
-}
-
 // measure replays the plan for one round.
-func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, mode runtime.Mode, iterations int) (err error) {
-	program, err := runtime.New(ctx, g, w.plan, platform, runtime.Options{Mode: mode})
+func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, iterations int) (err error) {
+	program, err := runtime.New(ctx, g, w.Plan, platform, runtime.Options{Mode: w.Mode})
 	if err != nil {
 		return err
 	}
@@ -147,6 +163,63 @@ func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g 
 	if err != nil {
 		return err
 	}
-	w.walls = append(w.walls, timing.Wall)
+	w.Rounds = append(w.Rounds, timing)
+	return nil
+}
+
+// predictionErrors are relative errors of all pipelines.
+type predictionErrors struct {
+	graphs, streams []float64
+	noise           []float64 // of taking one round of a way for its median
+}
+
+func (e *predictionErrors) title() {
+	fmt.Printf("%-22s %6s %9s %9s  %s\n", "pipeline", "ways", "median", "worst", "the worst: measured and predicted us")
+}
+
+// add takes in the errors of a pipeline and prints a line, or with each one for every way.
+func (e *predictionErrors) add(r *record, each bool) {
+	var errs []float64
+	worst := ""
+	for _, w := range r.Ways {
+		walls := w.walls()
+		measured := median(walls)
+		off := math.Abs(w.Predicted/measured - 1)
+		if errs = append(errs, off); off >= quantile(errs, 1) {
+			worst = fmt.Sprintf("%s as %s, %.1f and %.1f", w.Asked, w.Mode, measured, w.Predicted)
+		}
+		for _, us := range walls {
+			e.noise = append(e.noise, math.Abs(us/measured-1))
+		}
+		if w.Mode == runtime.Streams {
+			e.streams = append(e.streams, off)
+		} else {
+			e.graphs = append(e.graphs, off)
+		}
+		if each {
+			fmt.Printf("  %-12s as %-7s %8.1f measured %8.1f predicted %6.2f  rounds %.1f\n", w.Asked, w.Mode, measured, w.Predicted, w.Predicted/measured, walls)
+		}
+	}
+	if len(errs) > 0 {
+		fmt.Printf("%-22s %6d %8.1f%% %8.1f%%  %s\n", r.Pipeline, len(errs), 100*median(errs), 100*quantile(errs, 1), worst)
+	}
+}
+
+// bars prints the bars, and beside them what rounds differ by themselves.
+func (e *predictionErrors) bars() error {
+	all := slices.Concat(e.graphs, e.streams)
+	if len(all) == 0 {
+		return errors.New("no pipeline ran")
+	}
+	for _, part := range []struct {
+		name string
+		errs []float64
+	}{{"as graphs", e.graphs}, {"as streams", e.streams}, {"of one round, if it predicted the median", e.noise}} {
+		if len(part.errs) > 0 {
+			fmt.Printf("%s: median %.1f%%, 95th percentile %.1f%%\n", part.name, 100*median(part.errs), 100*quantile(part.errs, 0.95))
+		}
+	}
+	bar("prediction after learning, median error", median(all), 0.05, "%d ways to replay", len(all))
+	bar("prediction after learning, 95th percentile", quantile(all, 0.95), 0.15, "worst %.0f%%", 100*quantile(all, 1))
 	return nil
 }

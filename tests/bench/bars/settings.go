@@ -23,7 +23,9 @@ type settings struct {
 	part       string // of the pipelines, such as 1/2
 	within     time.Duration
 	quick      bool
-	each       bool // print each prediction
+	each       bool   // print each prediction
+	record     string // folder for records of predictions, or ""
+	replay     string // folder of records to predict again, or ""
 	pairs      int
 	iterations int
 	find       int // replays of each row of bench while the best is looked for; 0: as many as of each run
@@ -40,7 +42,7 @@ func (s *settings) files(quick ...string) ([]string, error) {
 	all = slices.DeleteFunc(all, func(file string) bool {
 		name := baseName(file)
 		if s.names != "" {
-			return !slices.Contains(strings.Split(s.names, ","), name)
+			return !s.asksFor(name)
 		}
 		if s.quick && len(quick) > 0 && !slices.Contains(quick, name) {
 			return true
@@ -59,6 +61,11 @@ func (s *settings) files(quick ...string) ([]string, error) {
 		own = append(own, all[i])
 	}
 	return own, nil
+}
+
+// asksFor reports whether -names asks for a pipeline; it asks for all if it is not given.
+func (s *settings) asksFor(name string) bool {
+	return s.names == "" || slices.Contains(strings.Split(s.names, ","), name)
 }
 
 func baseName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }

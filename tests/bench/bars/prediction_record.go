@@ -1,0 +1,120 @@
+// Keeps what predictions were made from and compared with in files, so that another model can be judged by the same measurements on a machine
+// without a GPU.
+
+package main
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// record is what was learned of a pipeline and measured of it afterwards.
+type record struct {
+	Pipeline string
+	Given    *runtime.Unfitted
+	Learned  []runtime.LearnedWay // what learning timed
+	Ways     []*predictedWay
+}
+
+// predictedWay is a plan that learning did not run in the mode that was measured.
+type predictedWay struct {
+	Plan      *planner.Plan
+	Asked     string // strategy and streams
+	Mode      runtime.Mode
+	Predicted float64
+	Rounds    []*runtime.Timing
+}
+
+// walls are the microseconds of a replay, by round.
+func (w *predictedWay) walls() []float64 {
+	var walls []float64
+	for _, t := range w.Rounds {
+		walls = append(walls, t.Wall)
+	}
+	return walls
+}
+
+const recordEnding = ".json.gz"
+
+// write writes the record to a file of the folder.
+func (r *record) write(folder string) (err error) {
+	file, err := os.Create(filepath.Join(folder, r.Pipeline+recordEnding))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	for k := range r.Learned {
+		r.Learned[k].Plan = schedule(r.Learned[k].Plan)
+	}
+	for _, w := range r.Ways {
+		w.Plan = schedule(w.Plan)
+	}
+	packed := gzip.NewWriter(file)
+	return errors.Join(json.NewEncoder(packed).Encode(r), packed.Close())
+}
+
+// schedule is the part of a plan that predictions depend on.
+func schedule(p *planner.Plan) *planner.Plan {
+	return &planner.Plan{Strategy: p.Strategy, Streams: p.Streams, Order: p.Order, Events: p.Events}
+}
+
+// readRecord reads a file that write wrote.
+func readRecord(path string) (r *record, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	packed, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r = &record{}
+	if err := json.NewDecoder(packed).Decode(r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// records returns the paths of all records in the folder of -replay that -names asks for.
+func (s *settings) records() ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(s.replay, "*"+recordEnding))
+	if err != nil || len(paths) == 0 {
+		return nil, fmt.Errorf("no records in %s", s.replay)
+	}
+	var wanted []string
+	for _, path := range paths {
+		if s.asksFor(strings.TrimSuffix(filepath.Base(path), recordEnding)) {
+			wanted = append(wanted, path)
+		}
+	}
+	return wanted, nil
+}
+
+// predictAgain predicts as a fit of the ways that learning timed does now.
+func (r *record) predictAgain(g *dag.Graph) error {
+	learned, err := runtime.Refit(g, r.Given, r.Learned)
+	if err != nil {
+		return err
+	}
+	return r.predict(g, learned)
+}
+
+// predict predicts the ways that were measured, from what was learned.
+func (r *record) predict(g *dag.Graph, learned *runtime.Learned) (err error) {
+	for _, w := range r.Ways {
+		if w.Predicted, err = learned.PredictEach(g, w.Plan, w.Mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
