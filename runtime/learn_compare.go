@@ -11,7 +11,6 @@ import (
 	"reflect"
 	goruntime "runtime"
 	"slices"
-	"time"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
@@ -380,17 +379,6 @@ func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 		l.best = w.Each.Median
 	}
 	return nil
-}
-
-// adopt makes the program replay a way, and notes what it takes to make its graph: the least of all times, since the driver may be busy with other
-// processes for a tenth of a second.
-func (l *learner) adopt(ctx context.Context, w *LearnedWay) error {
-	start := time.Now()
-	err := l.p.adopt(ctx, w.way())
-	if us := float64(time.Since(start).Nanoseconds()) / 1e3; err == nil && w.Mode == Captured && (w.BuildUS == 0 || us < w.BuildUS) {
-		w.BuildUS = us
-	}
-	return err
 }
 
 // finals times the best ways again, in turn, so that changes over time affect all of them alike. It leaves so many replays for
