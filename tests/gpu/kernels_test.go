@@ -172,9 +172,13 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limi
 	return l.describe(t, d.Name, s, skew, limit, random)
 }
 
-// inForm chooses the form of the kernel.
+// inForm chooses the form of the kernel. A map has one.
 func (l *launch) inForm() {
-	l.kernel = l.whole.(dag.ShapedKernel).Form(l.args)
+	whole, ok := l.whole.(dag.ShapedKernel)
+	if !ok {
+		return
+	}
+	l.kernel = whole.Form(l.args)
 	l.module, l.params = kernels.LibraryModule(l.kernel.Entry()), l.kernel.Params()
 	for _, p := range l.params[len(l.args):] { // scratch that only this form has
 		l.args = append(l.args, dag.Arg{IsBuffer: true, Mode: p.Mode, DType: p.DType, Range: dag.Range{Hi: 1 << 50}})
