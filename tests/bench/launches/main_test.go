@@ -20,7 +20,7 @@ func TestLaunchesAreWritten(t *testing.T) {
 	var all []launch
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.Len(t, all, 2)
-	assert.Equal(t, "dagrun_softmax_f32", all[0].Entry)
+	assert.Equal(t, "dagrun_softmax_few_f32", all[0].Entry, "the form for few columns")
 	assert.Equal(t, uint32(1), all[0].Grid[0])
 	assert.Equal(t, uint32(256), all[0].Block[0])
 	assert.Equal(t, []argument{{Name: "rows", Type: "i64", Bytes: 8, Bits: 3}, {Name: "cols", Type: "i64", Bytes: 8, Bits: 5},
