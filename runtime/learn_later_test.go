@@ -169,3 +169,39 @@ func TestBestWayOfFewAndManyReplays(t *testing.T) {
 		require.Equal(t, each, slow.Best(replays).Each.Median, "%d replays", replays)
 	}
 }
+
+// A choice is forgotten after two runs in a row that took another time. A run that agrees clears the count, and one too short to tell does
+// not change it.
+func TestTwoRunsInARowForgetAChoice(t *testing.T) {
+	folder, ctx := cache.Open(t.TempDir()), context.Background()
+	later(t, folder, 300, 0)
+	g := carrying(t)
+	platform, err := host.Open(host.Options{CheckOrder: true})
+	require.NoError(t, err)
+	defer platform.Close()
+	const many = 100_000_000
+	for _, run := range []struct {
+		differs bool
+		replays int
+		runs    int
+		again   bool
+	}{{true, many, 1, false}, {false, many, 0, false}, {true, 1, 0, false}, {true, many, 1, false}, {false, 1, 0, false}, {true, many, 2, true}} {
+		o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
+		recall := func() *runtime.Recalled { return runtime.Recall(g, platform, folder, o, runtime.Arena) }
+		r, rank := recall(), recall() // that of another rank, which shares the cache
+		require.Empty(t, r.Warnings)
+		require.NotEmpty(t, r.Ways)
+		best := r.Best(300)
+		took := best.Each.Median
+		if run.differs {
+			took = 10 * (took + best.Each.Spread + 1)
+		}
+		for _, r := range []*runtime.Recalled{r, rank} {
+			runs, again, err := r.Confirm(ctx, best, took, run.replays)
+			require.NoError(t, err)
+			require.Equal(t, run.runs, runs, "%+v", run)
+			require.Equal(t, run.again, again)
+		}
+		require.Equal(t, run.again, len(recall().Ways) == 0)
+	}
+}

@@ -41,6 +41,8 @@ type Recalled struct {
 	machine *planner.Machine // that plans are made for
 	key     string
 	prints  []string
+	at      time.Time // when the ways were chosen
+	drifts  int       // how many of the last runs in a row took another time than then
 }
 
 // Recall looks up what was learned. o are the options that the graph will be learned with, o.Replays being how many replays there will be,
@@ -192,6 +194,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 		r.Ways = append(r.Ways, way)
 	}
 	r.Machine, r.Tried, r.Runs, r.Seen = machine, choice.Tried, choice.Runs, choice.Seen
+	r.at, r.drifts = choice.At, choice.Drifted
 	return nil
 }
 
@@ -359,19 +362,44 @@ func sameWork(prints []string, samples [][]float64) map[string][]float64 {
 	return medians
 }
 
-// drift is by how much replays may take longer or shorter than when their plan was chosen, as a part of that time.
-const drift = 0.1
+const (
+	drift = 0.1 // by how much replays may take longer or shorter than when their plan was chosen, as a part of that time
+	// driftsToForget is how many runs in a row must drift before plans are compared again: something else may have disturbed a single one.
+	driftsToForget = 2
+	// leastConfirming is how many microseconds the replays of a run must take to tell anything: devices take about that long to reach their usual
+	// clock rates.
+	leastConfirming = 20_000
+)
 
-// Drifted says whether replays of a way take so much more or less time than when it was chosen that plans should be compared again.
-func (w *LearnedWay) Drifted(eachUS float64) bool {
-	off := eachUS - w.Each.Median
-	return max(off, -off) > drift*w.Each.Median+2*w.Each.Spread
+// Confirm compares how long a replay of a way took, in a run of so many replays, with how long it took when the way was chosen, and returns
+// how many runs in a row have taken another time, this one included: 0 if it agrees, or is too short to tell. A run that is too short changes
+// nothing. After two such runs Confirm removes the choice from the cache, and again is true: the next run compares plans again.
+func (r *Recalled) Confirm(ctx context.Context, w *LearnedWay, eachUS float64, replays int) (runs int, again bool, err error) {
+	if r == nil || r.folder == nil || w == nil || !(float64(replays)*eachUS >= leastConfirming) {
+		return 0, false, nil
+	}
+	if ctx == nil {
+		return 0, false, errNoContext
+	}
+	if w.drifted(eachUS) {
+		runs = r.drifts + 1 // several ranks that share a cache count as one run
+	}
+	if runs == r.drifts {
+		return runs, false, nil
+	}
+	if runs >= driftsToForget {
+		return runs, true, r.folder.ForgetChoice(r.key)
+	}
+	choice, err := r.folder.Choice(r.key)
+	if err != nil || choice == nil || !choice.At.Equal(r.at) { // another process has chosen since
+		return runs, false, err
+	}
+	choice.Drifted = runs
+	return runs, false, r.folder.KeepChoice(ctx, r.key, choice)
 }
 
-// Forget removes the choice from the cache, so that the next run compares plans again.
-func (r *Recalled) Forget() error {
-	if r == nil || r.folder == nil {
-		return nil
-	}
-	return r.folder.ForgetChoice(r.key)
+// drifted says whether replays of a way take so much more or less time than when it was chosen that it may not be the best any more.
+func (w *LearnedWay) drifted(eachUS float64) bool {
+	off := eachUS - w.Each.Median
+	return max(off, -off) > drift*w.Each.Median+2*w.Each.Spread
 }

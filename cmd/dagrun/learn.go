@@ -181,7 +181,7 @@ func (a *app) learn(ctx context.Context, p *prepared, own *runFlags, program *ru
 }
 
 // settle compares the time of a replay with its time when the plan was chosen, and corrects the durations that were learned. If the times
-// differ too much, the next run compares plans again. took is the time of the replays after learning.
+// differ too much in two runs in a row, the next one compares plans again. took is the time of the replays after learning.
 func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program, replays int, took time.Duration) {
 	const enough = 20
 	l := p.learning
@@ -206,14 +206,14 @@ func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program,
 	if err := l.recalled.Correct(ctx, way, us, l.options); err != nil && ctx.Err() == nil {
 		a.warn("what was learned is not corrected: %v", err)
 	}
-	if l.way == nil || compared || !l.way.Drifted(us) {
+	if l.way == nil || compared {
 		return
 	}
-	l.drifted = true
-	a.log.Info("replays take another time than when the plan was chosen; the next run compares plans again", "us", fmt.Sprintf("%.1f", us), "then_us", fmt.Sprintf("%.1f", l.way.Each.Median))
-	if err := l.recalled.Forget(); err != nil {
+	runs, again, err := l.recalled.Confirm(ctx, l.way, us, replays)
+	if err != nil && ctx.Err() == nil {
 		a.warn("%v", err)
 	}
+	l.drift = drift{runs: runs, again: again, us: us, then: l.way.Each.Median}
 }
 
 // learnReport is the part of a run's JSON about learning.
@@ -225,14 +225,17 @@ type learnReport struct {
 	Tried    int         `json:"tried"`          // ways to replay that were compared
 	Unquiet  string      `json:"unquiet,omitempty"`
 	Drifted  bool        `json:"drifted,omitempty"`
+	Again    bool        `json:"compares_again,omitempty"` // in the next run
 	Ways     []wayReport `json:"ways"`
+
+	drift drift
 }
 
 func (l *learning) report() *learnReport {
 	if l == nil {
 		return nil
 	}
-	r := &learnReport{Ways: []wayReport{}, Drifted: l.drifted}
+	r := &learnReport{Ways: []wayReport{}, Drifted: l.drift.runs > 0, Again: l.drift.again, drift: l.drift}
 	if l.options.Known != nil {
 		r.Known = len(l.options.Known.Nodes)
 	}
@@ -255,23 +258,19 @@ func (l *learning) report() *learnReport {
 	return r
 }
 
-// text is one line without times: what was learned or used, "" for nothing.
+// text is one line: what was learned or used, "" for nothing. It has times only if they differ from when the plan was chosen.
 func (r *learnReport) text() string {
 	if r == nil {
 		return ""
 	}
 	best := func() string { return r.Ways[0].text() }
-	then := ""
-	if r.Drifted {
-		then = "; replays take another time than then, so the next run compares plans again"
-	}
 	switch {
 	case r.From == "cache" && r.Tried == 1:
-		return "learned earlier: " + best() + then
+		return "learned earlier: " + best() + r.drift.text()
 	case r.From == "replays" && r.Tried == 1:
 		return "learned: " + best()
 	case r.From == "cache":
-		return fmt.Sprintf("learned earlier: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay") + then
+		return fmt.Sprintf("learned earlier: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay") + r.drift.text()
 	case r.From == "replays":
 		text := fmt.Sprintf("learned: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay")
 		if r.Unquiet != "" {

@@ -45,7 +45,7 @@ type learning struct {
 	way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
 	learned  *runtime.Learned    // nil if nothing was learned
 	again    bool
-	drifted  bool // replays take another time than when the plan was chosen
+	drift    drift
 	onGPU    bool
 	ranks    bool // there are several
 	bodies   bool // the pipeline has loops or branches

@@ -162,8 +162,10 @@ func TestLearnedText(t *testing.T) {
 		"learned: list on 2 streams, as a graph is the best of 3 ways to replay":         {From: "replays", Tried: 3, Ways: ways},
 		"learned: how long 1 node takes, from 6 replays":                                 {Measured: 1, Replays: 6},
 		"learned earlier: how long 4 nodes take":                                         {Known: 4},
-		"learned earlier: list on 2 streams, as a graph is the best of 3 ways to replay; " +
-			"replays take another time than then, so the next run compares plans again": {From: "cache", Tried: 3, Ways: ways, Drifted: true},
+		"learned earlier: list on 2 streams, as a graph is the best of 3 ways to replay; replays take 158 us, 131 us when this plan was chosen; " +
+			"if the next run differs too, plans are compared again": {From: "cache", Tried: 3, Ways: ways, drift: drift{runs: 1, us: 158.1, then: 131.2}},
+		"learned earlier: list on 2 streams, as a graph; replays take 1.5 ms, 131 us when this plan was chosen; " +
+			"the run before differed too, so the next one compares plans again": {From: "cache", Tried: 1, Ways: ways, drift: drift{runs: 2, again: true, us: 1500, then: 131.2}},
 	} {
 		require.Equal(t, want, r.text())
 	}

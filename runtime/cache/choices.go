@@ -25,6 +25,8 @@ type Choice struct {
 	Runs     int       `json:"runs"`  // how many runs compared them
 	Seen     []string  `json:"seen"`  // fingerprints of all ways that were measured
 	Ways     []Way     `json:"ways"`  // the best, as streams and as a graph, and those that are close to it
+	// Drifted is how many of the last runs in a row took another time than when the choice was made.
+	Drifted int `json:"drifted,omitempty"`
 	// Machine is a machine file: the figures that replays were predicted best with. Empty if those of the device predict them.
 	Machine json.RawMessage `json:"machine,omitempty"`
 }
@@ -60,7 +62,7 @@ type choiceFile struct {
 
 // check refuses a choice that no dagrun could have made.
 func (c *Choice) check() error {
-	if len(c.Ways) == 0 || len(c.Ways) > MostWays || c.Tried < 0 || c.Runs < 0 || c.Runs > mostRuns || len(c.Seen) > MostSeen {
+	if len(c.Ways) == 0 || len(c.Ways) > MostWays || c.Tried < 0 || c.Runs < 0 || c.Runs > mostRuns || c.Drifted < 0 || c.Drifted > mostRuns || len(c.Seen) > MostSeen {
 		return fmt.Errorf("%w: it has %d ways to replay", ErrDamaged, len(c.Ways))
 	}
 	if err := checkSize("machine file", c.Machine, mostMachineBytes); err != nil {
