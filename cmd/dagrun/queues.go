@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -25,7 +27,10 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 	if os.Getenv(queuesVariable) != "" {
 		return 0
 	}
-	more := a.expectsQueues(p)
+	more := a.expectsQueues(p.graph)
+	if p.plan != nil {
+		more = !a.asGraph() && a.needsQueues(p.plan)
+	}
 	if key := a.queuesKey(p, own); key != "" && p.plan == nil {
 		noted, err := a.openCache().Note(key)
 		if err != nil {
@@ -40,19 +45,27 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 	return usualQueues
 }
 
-// expectsQueues reports whether the flags, the plan in a file or the pipeline's own streams ask for more streams than there usually are
-// queues. A graph is launched into one stream.
-func (a *app) expectsQueues(p *prepared) bool {
+// asGraph reports whether the flags ask for replays as a graph, which is launched into one stream.
+func (a *app) asGraph() bool {
 	f := a.flags
-	if f.replay == graphOn || f.replay == graphCaptured || f.replay == graphBuilt {
+	return f.replay == graphOn || f.replay == graphCaptured || f.replay == graphBuilt
+}
+
+// needsQueues reports whether replays of a plan as streams use more of them than there usually are queues.
+func (a *app) needsQueues(plan *planner.Plan) bool {
+	return len(plan.Streams)*a.flags.inflight > usualQueues
+}
+
+// expectsQueues reports whether the flags or the streams of a pipeline ask for more streams than there usually are queues, before there is a
+// plan.
+func (a *app) expectsQueues(g *dag.Graph) bool {
+	f := a.flags
+	if a.asGraph() {
 		return false
 	}
-	if p.plan != nil {
-		return len(p.plan.Streams)*f.inflight > usualQueues
-	}
 	var bound []int32
-	for i := range p.graph.Nodes {
-		if stream := p.graph.Nodes[i].Stream.Number(); stream >= 0 && !slices.Contains(bound, stream) {
+	for i := range g.Nodes {
+		if stream := g.Nodes[i].Stream.Number(); stream >= 0 && !slices.Contains(bound, stream) {
 			bound = append(bound, stream)
 		}
 	}
@@ -70,7 +83,7 @@ func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, progra
 		return
 	}
 	var note []byte
-	if needs := program.Mode() == runtime.Streams && len(program.Plan().Streams)*a.flags.inflight > usualQueues; needs != a.expectsQueues(&prepared{graph: p.graph}) { // expected before there was a plan
+	if needs := program.Mode() == runtime.Streams && a.needsQueues(program.Plan()); needs != a.expectsQueues(p.graph) {
 		note = []byte("otherwise")
 	}
 	if err := a.openCache().KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
