@@ -98,7 +98,7 @@ func spillSteps(how effort.Effort, nodes int) int {
 	case effort.Quick:
 		return 100_000
 	case effort.Normal:
-		return max(700_000, min(2_000_000, 45_000_000_000/max(1, nodes*nodes))) // in larger graphs a visit takes longer, as more is on the device
+		return int(max(700_000, min(2_000_000, 45_000_000_000/max(1, int64(nodes)*int64(nodes))))) // in larger graphs a visit takes longer, as more is on the device
 	}
 	return 20_000_000
 }
