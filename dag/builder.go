@@ -254,6 +254,7 @@ func (b *Builder) Graph() (*Graph, error) {
 	if err := errors.Join(c.errs...); err != nil {
 		return nil, err
 	}
+	p.chain()
 	return newGraph(&p)
 }
 

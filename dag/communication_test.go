@@ -29,3 +29,16 @@ func TestPartners(t *testing.T) {
 	require.Len(t, (&Communication{Verb: AllReduce, Among: Among{Count: math.MaxInt32, Step: 1}}).Partners(math.MaxInt32), MaxRanks)
 	require.Equal(t, []int32{0, 2}, (&Communication{Verb: Exchange, Transfers: []Transfer{{Rank: 2}, {Rank: 7}, {Rank: 0}, {Rank: 2}, {Rank: -1}}}).Partners(4))
 }
+
+// A pipeline that is declared in Go has one order of communication too, also where no data orders it.
+func TestCommunicationDeclaredInGoHasOneOrder(t *testing.T) {
+	b := New("p")
+	b.Ranks(0, 2)
+	for _, name := range []string{"x", "y"} {
+		whole := b.Whole(b.Buffer(Buffer{Name: name, Place: Device, DType: F32, Shape: []int64{4}}))
+		b.Communicate("sum_"+name, Communication{Verb: AllReduce, Reduction: Sum, From: whole, To: whole})
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, []NodeID{0}, g.Nodes[1].After)
+}
