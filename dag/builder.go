@@ -174,7 +174,10 @@ func (b *Builder) Ranks(rank, ranks int) {
 
 // Communicate declares what this rank does together with others; call Ranks first. The type of the elements follows from the buffers.
 func (b *Builder) Communicate(name string, c Communication) NodeID {
-	node := Node{Name: name, Kind: Communicate, Priority: High}
+	node := Node{Name: name, Kind: Communicate}
+	if b.depth == 0 { // in a body it has the priority of the node around it
+		node.Priority = High
+	}
 	first := c.From
 	if c.Verb == Exchange && len(c.Transfers) > 0 {
 		first = c.Transfers[0].Range

@@ -156,13 +156,36 @@ func (p *Pipeline) collectiveProblem(c *Communication) (hint string, err error) 
 	return "use two buffers", fmt.Errorf("%s: %s and %s overlap", c.Verb, name(c.From), name(c.To))
 }
 
+// Communicates reports whether the node communicates with other ranks, or is a loop or branch that has such a node in one of its bodies.
+func (n *Node) Communicates() bool {
+	if n == nil || n.Control == nil {
+		return n != nil && n.Kind == Communicate
+	}
+	for _, body := range n.Control.declared {
+		if body.communicates() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.Control.Bodies, func(body *Graph) bool { return body != nil && body.Pipeline.communicates() })
+}
+
+func (p *Pipeline) communicates() bool {
+	return p != nil && slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Communicates() })
+}
+
 // chain orders all communication of this rank, in the order of declaration, by adding to After. All ranks must communicate in one order,
-// and their devices run one communication at a time.
+// and their devices run one communication at a time. A loop or branch that communicates is in that order as a whole, and what its bodies
+// communicate has an order of its own.
 func (p *Pipeline) chain() {
 	last := NodeID(-1)
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		if n.Kind != Communicate {
+		if n.Control != nil {
+			for _, body := range n.Control.declared {
+				body.chain()
+			}
+		}
+		if !n.Communicates() {
 			continue
 		}
 		if last >= 0 && !slices.Contains(n.After, last) {

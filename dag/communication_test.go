@@ -4,6 +4,7 @@ package dag
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,4 +42,76 @@ func TestCommunicationDeclaredInGoHasOneOrder(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	require.Equal(t, []NodeID{0}, g.Nodes[1].After)
+}
+
+const loopsThatCommunicate = `version: 1
+buffers:
+  x: {place: device, dtype: f32, shape: [4], init: 1}
+  y: {place: device, dtype: f32, shape: [4], init: 1}
+  z: {place: device, dtype: f32, shape: [4], init: 1}
+nodes:
+  - {name: before, allreduce: {inout: x, op: sum}}
+  - name: solve
+    repeat: {times: 2}
+    nodes:
+      - {name: first, allreduce: {inout: y, op: sum}}
+      - name: maybe
+        if: z(0..1) > 0
+        nodes:
+          - {name: inner, exchange: [{send: z, rank: rank + 1}, {recv: y, rank: rank - 1}]}
+      - {name: last, allreduce: {inout: x(0..1), op: sum}}
+  - name: alone
+    repeat: {times: 2}
+    nodes:
+      - {name: fill, memset: {to: z, value: 2}}
+  - {name: after, allreduce: {inout: x, op: sum}}
+`
+
+// after lists what the nodes of a list come after because the file or the order of communication says so.
+func after(g *Graph) map[string][]string {
+	found := map[string][]string{}
+	for i := range g.Nodes {
+		for _, from := range g.Nodes[i].After {
+			found[g.Nodes[i].Name] = append(found[g.Nodes[i].Name], g.Nodes[from].Name)
+		}
+	}
+	return found
+}
+
+// All communication of a list is in one order, with the loops and branches that communicate; bodies have an order of their own.
+func TestLoopsAreInTheOrderOfCommunication(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		g, err := Parse([]byte(loopsThatCommunicate), Options{Ranks: ranks})
+		require.NoError(t, err)
+		require.Equal(t, map[string][]string{"solve": {"before"}, "after": {"solve"}}, after(g))
+		body := g.Nodes[1].Control.Bodies[0]
+		require.Equal(t, map[string][]string{"maybe": {"first"}, "last": {"maybe"}}, after(body))
+		require.Equal(t, []Priority{High, Normal, Normal, High}, []Priority{g.Nodes[0].Priority, body.Nodes[0].Priority, g.Nodes[2].Priority, g.Nodes[3].Priority})
+		want := []bool{true, true, false, true}
+		for i := range g.Nodes {
+			require.Equal(t, want[i], g.Nodes[i].Communicates(), g.Nodes[i].Name)
+		}
+		if ranks == 1 { // with nobody to talk to, these are copies at most
+			require.Empty(t, g.NotInGraph())
+			continue
+		}
+		require.Equal(t, `"first" in "solve" communicates with other ranks and "inner" in "maybe" communicates with other ranks, which the body of a conditional graph node cannot`, g.NotInGraph())
+	}
+}
+
+func TestLoopsThatCommunicateAreDeclaredInGo(t *testing.T) {
+	b := New("p")
+	b.Ranks(1, 2)
+	x := b.Buffer(Buffer{Name: "x", Place: Device, DType: F32, Shape: []int64{4}})
+	sum := func(name string) func() {
+		return func() {
+			b.Communicate(name, Communication{Verb: AllReduce, Reduction: Sum, From: b.Whole(x), To: b.Whole(x)})
+		}
+	}
+	b.Repeat("solve", Loop{Times: 3}, sum("inside"))
+	sum("outside")()
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, map[string][]string{"outside": {"solve"}}, after(g))
+	require.True(t, slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.Kind == Repeat && n.Communicates() }))
 }

@@ -142,9 +142,6 @@ func (p *Pipeline) bodyProblem(owner *Node) error {
 	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		if n.Communication != nil {
-			return fmt.Errorf("%q communicates; nodes of a body cannot", n.Name)
-		}
 		if n.Priority != owner.Priority {
 			return fmt.Errorf("%q of its body has %s priority; nodes of a body have the priority of the node around them, which is %s", n.Name, n.Priority, owner.Priority)
 		}

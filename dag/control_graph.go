@@ -94,6 +94,10 @@ func (g *Graph) notConditional(n *Node) (why, fix string) {
 		return "calls a vendor's library", "use a kernel instead, or move the call out of the body"
 	case HostFunction:
 		return "runs a host function", "move it out of the body"
+	case Communicate:
+		if g.talks(n.Communication) {
+			return "communicates with other ranks", "write its nodes as copies with foreach, or move it out of the body"
+		}
 	}
 	if n.Kind != Memcpy || n.Copy == nil || g.rangeProblem(n.Copy.Dst) != nil || g.rangeProblem(n.Copy.Src) != nil {
 		return "", ""
@@ -112,4 +116,18 @@ func (g *Graph) notConditional(n *Node) (why, fix string) {
 		return "copies to or from another device", "move the copy out of the body"
 	}
 	return "", ""
+}
+
+// talks reports whether a communication of a body is more than a copy, which it is where there is only one rank.
+func (g *Graph) talks(c *Communication) bool {
+	if c == nil || g.ranks() > 1 || c.Verb != Exchange {
+		return g.ranks() > 1
+	}
+	met := 0
+	for _, t := range c.Transfers {
+		if g.meets(t) {
+			met++
+		}
+	}
+	return met > 2
 }

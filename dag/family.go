@@ -145,7 +145,7 @@ func declaredOn(ctx context.Context, source []byte, root *yaml.Node, options Opt
 func (m *member) fold(from *parser) {
 	p := from.pipeline
 	h := newHasher("dagrun class 1")
-	h.numbers(int64(p.Sync), int64(len(p.Buffers)), int64(len(p.Nodes)))
+	h.numbers(int64(p.Sync), int64(len(p.Buffers)))
 	for k := range p.Buffers {
 		b := &p.Buffers[k]
 		h.text(b.Name)
@@ -154,6 +154,13 @@ func (m *member) fold(from *parser) {
 			m.saves = append(m.saves, saved{savedFile(p.Dir, b.Save), b.Save})
 		}
 	}
+	m.nodes(h, p, p)
+	m.hash = h.sum()
+}
+
+// nodes adds the nodes of a list: of the pipeline, or of a body in it.
+func (m *member) nodes(h *hasher, root, p *Pipeline) {
+	h.numbers(int64(len(p.Nodes)))
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		h.text(n.Name)
@@ -167,10 +174,16 @@ func (m *member) fold(from *parser) {
 			h.numbers(int64(after))
 		}
 		if c := n.Communication; c != nil {
-			m.communication(h, p, c)
+			m.communication(h, root, c)
+		}
+		if c := n.Control; c != nil {
+			h.numbers(int64(len(c.declared)), flag(c.While))
+			c.hashTest(h)
+			for _, body := range c.declared {
+				m.nodes(h, root, body)
+			}
 		}
 	}
-	m.hash = h.sum()
 }
 
 func (m *member) communication(h *hasher, p *Pipeline, c *Communication) {

@@ -186,16 +186,21 @@ func (c *Control) hashWork(h *hasher) {
 	if c == nil {
 		return
 	}
-	h.numbers(c.Times, c.Every)
-	h.text(c.Condition.bound())
+	c.hashTest(h)
 	for _, body := range c.Bodies {
 		h.text(body.WorkHash())
 	}
 }
 
-// bound is the condition with the values of params in it.
-func (c *Condition) bound() string {
-	if c == nil {
+// hashTest adds how often a loop runs, or what it or a branch tests.
+func (c *Control) hashTest(h *hasher) {
+	h.numbers(c.Times, c.Every)
+	h.text(c.Condition.Bound())
+}
+
+// Bound is the condition with the values of params in it, and "operand 0" and so on for what it reads.
+func (c *Condition) Bound() string {
+	if c == nil || c.Expr == nil {
 		return ""
 	}
 	return strings.ReplaceAll(c.Expr.String(), operandMark, "operand ")

@@ -59,7 +59,7 @@ func (p *parser) communication(node *Node, item *yaml.Node, f *[nodeKeyCount]fie
 		p.mistake(position(f[nodeDevice].value), "", "the %s is to run on device %d, but %q is on device %d", nodeKeys.keys[action], node.Device, p.pipeline.Buffers[first.Buffer].Name, device)
 		return nil, true, false
 	}
-	if f[nodePriority].value == nil {
+	if f[nodePriority].value == nil && len(p.levels.open) == 0 { // in a body it has the priority of the node around it
 		node.Priority = High
 	}
 	node.Device, node.Communication, node.Work = device, c, p.pipeline.communicationWork(c)

@@ -49,15 +49,13 @@ func (p *parser) warn(g *Graph) {
 // unmet lists transfers with ranks that do not exist.
 func (g *Graph) unmet() []Transfer {
 	var list []Transfer
-	for i := range g.Nodes {
-		if c := g.Nodes[i].Communication; c != nil {
-			for _, t := range c.Transfers {
-				if !g.meets(t) {
-					list = append(list, t)
-				}
+	g.EachGraph(func(level *Graph, _ []string) {
+		for i := range level.Nodes {
+			if c := level.Nodes[i].Communication; c != nil {
+				list = append(list, slices.DeleteFunc(slices.Clone(c.Transfers), level.meets)...)
 			}
 		}
-	}
+	})
 	return list
 }
 

@@ -218,7 +218,7 @@ func (c *Control) workParts(kind Kind) []string {
 		parts = append(parts, fmt.Sprintf("passes=%d", c.Times), fmt.Sprintf("tested every=%d", c.Every))
 	}
 	if c.Condition != nil {
-		parts = append(parts, "condition="+c.Condition.bound())
+		parts = append(parts, "condition="+c.Condition.Bound())
 	}
 	for k, body := range c.Bodies {
 		parts = append(parts, fmt.Sprintf("work of body %d=%s", k, body.WorkHash()))

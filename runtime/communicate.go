@@ -92,52 +92,85 @@ func (p *Program) followCommunication(in *instance) (err error) {
 		return err
 	}
 	in.memory.owned = append(in.memory.owned, in.communicated)
+	list := appendFollowed(nil, p.graph, false)
+	for _, q := range p.family() {
+		q.followed = list
+	}
 	clear(p.platform.HostBytes(in.communicated, 4))
 	return nil
 }
 
-func (in *instance) communicationMark(label string, on cudart.Stream, value uint32) cudart.Command {
-	return cudart.Command{Kind: cudart.SetMemory, Stream: on, Label: label, Node: -1, Dst: in.communicated, DstDevice: -1, Bytes: 4, Pattern: value, Width: 4}
+// communicationMarks returns what the device writes before and after a node, if that communicates or is a loop or branch whose condition is
+// being communicated, and communication is followed.
+func (p *Program) communicationMarks(in *instance, n *dag.Node, on cudart.Stream) (before, after []cudart.Command) {
+	if in.communicated == 0 {
+		return nil, nil
+	}
+	k := slices.IndexFunc(p.followed, func(f followed) bool { return f.node == n })
+	if k < 0 {
+		return nil, nil
+	}
+	mark := func(value int) []cudart.Command {
+		return []cudart.Command{{Kind: cudart.SetMemory, Stream: on, Label: n.Name, Node: -1, Dst: in.communicated, DstDevice: -1, Bytes: 4, Pattern: uint32(value), Width: 4}}
+	}
+	return mark(2*k + 1), mark(2*k + 2)
 }
 
-// Communicating returns the node that communicates with other ranks right now, and the one that did so before, -1 for none. It may be called
+// appendFollowed lists the communication of a graph in its order, that of bodies before the condition of the loop or branch around them.
+func appendFollowed(list []followed, g *dag.Graph, body bool) []followed {
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		switch {
+		case !n.Communicates():
+			continue
+		case n.Control == nil:
+			list = append(list, followed{n, body})
+			continue
+		}
+		for _, inner := range n.Control.Bodies {
+			list = appendFollowed(list, inner, true)
+		}
+		if n.Control.Condition != nil {
+			list = append(list, followed{n, true})
+		}
+	}
+	return list
+}
+
+// Communicating returns the node that communicates with other ranks right now, and the one that did so before, nil for none and where the
+// passes of a loop decide. A loop or branch communicates itself when rank 0 tells the others whether its condition holds. It may be called
 // from any goroutine, also while the device hangs. Options.FollowCommunication must be set.
-func (p *Program) Communicating() (now, last dag.NodeID) {
+func (p *Program) Communicating() (now, last *dag.Node) {
 	if p == nil {
-		return -1, -1
+		return nil, nil
 	}
 	in := p.latest.Load()
 	if in == nil || in.communicated == 0 {
-		return -1, -1
+		return nil, nil
 	}
 	word := p.platform.HostBytes(in.communicated, 4)
 	if word == nil { // the program has been closed
-		return -1, -1
-	}
-	at := int(dag.U32.Load(word, 0))
-	var nodes []dag.NodeID
-	for i := range p.graph.Nodes {
-		if p.graph.Nodes[i].Kind == dag.Communicate {
-			nodes = append(nodes, dag.NodeID(i))
-		}
+		return nil, nil
 	}
 	// The plan submits communications in the order of the graph, because each waits for the one before it.
-	if at == 0 || at > 2*len(nodes) {
-		return -1, -1
+	at, n := int(dag.U32.Load(word, 0)), len(p.followed)
+	if at == 0 || at > 2*n {
+		return nil, nil
 	}
 	k := (at - 1) / 2
-	if at%2 == 0 {
-		return -1, nodes[k]
+	of, before := &p.followed[k], &p.followed[(k+n-1)%n]
+	switch {
+	case at%2 == 0:
+		return nil, of.node
+	case of.body || before.body || k == 0 && p.replays.Load() <= 1:
+		return of.node, nil
 	}
-	if k == 0 && p.replays.Load() <= 1 {
-		return nodes[k], -1
-	}
-	return nodes[k], nodes[(k+len(nodes)-1)%len(nodes)]
+	return of.node, before.node
 }
 
 // communicates reports whether there are nodes that communicate with other ranks.
 func (p *Program) communicates() bool {
-	return p.graph.Ranks > 1 && slices.ContainsFunc(p.graph.Nodes, func(n dag.Node) bool { return n.Kind == dag.Communicate })
+	return p.graph.Ranks > 1 && slices.ContainsFunc(p.graph.Nodes, func(n dag.Node) bool { return n.Communicates() })
 }
 
 // agreed returns the number that rank 0 passes to it.

@@ -44,12 +44,17 @@ func onRanks(t *testing.T, options runtime.Options, run func(rank int, p *runtim
 // endsOfRanks returns how each rank ended. Ranks that are alone cannot exchange what they learn.
 func endsOfRanks(t *testing.T, options runtime.Options, alone bool, run func(rank int, p *runtime.Program, w *world.World) error) []error {
 	t.Helper()
+	return endsOf(t, twoSums, options, alone, run)
+}
+
+func endsOf(t *testing.T, file string, options runtime.Options, alone bool, run func(rank int, p *runtime.Program, w *world.World) error) []error {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	at := l.Addr().String()
 	require.NoError(t, l.Close())
 	one := func(rank int) error {
-		g, err := dag.Parse([]byte(twoSums), dag.Options{Library: kernels.Library(), Rank: rank, Ranks: 2})
+		g, err := dag.Parse([]byte(file), dag.Options{Library: kernels.Library(), Rank: rank, Ranks: 2})
 		if err != nil {
 			return err
 		}
@@ -111,11 +116,8 @@ func endsOfRanks(t *testing.T, options runtime.Options, alone bool, run func(ran
 func TestCommunicatingNamesTheNode(t *testing.T) {
 	seen := make(chan struct{})
 	onRanks(t, runtime.Options{FollowCommunication: true}, func(rank int, p *runtime.Program, _ *world.World) error {
-		name := func() string {
-			now, last := p.Communicating()
-			return fmt.Sprintf("%d %d", now, last)
-		}
-		if before := name(); before != "-1 -1" {
+		name := func() string { return communicating(p) }
+		if before := name(); before != "- -" {
 			return fmt.Errorf("%s before the first replay", before)
 		}
 		if rank == 1 {
@@ -124,7 +126,7 @@ func TestCommunicatingNamesTheNode(t *testing.T) {
 			if err := p.Replay(t.Context()); err != nil {
 				return err
 			}
-			for name() != "1 -1" {
+			for name() != "first -" {
 				time.Sleep(time.Millisecond)
 			}
 			close(seen)
@@ -135,11 +137,114 @@ func TestCommunicatingNamesTheNode(t *testing.T) {
 		if err := p.Synchronize(t.Context()); err != nil {
 			return err
 		}
-		if after := name(); after != "-1 2" {
+		if after := name(); after != "- second" {
 			return fmt.Errorf("%s after the replay", after)
 		}
 		return nil
 	})
+}
+
+// communicating is the node that communicates now, and the one before it.
+func communicating(p *runtime.Program) string {
+	now, last := p.Communicating()
+	name := func(n *dag.Node) string {
+		if n == nil {
+			return "-"
+		}
+		return n.Name
+	}
+	return name(now) + " " + name(last)
+}
+
+// decided has a loop and a branch whose conditions differ between ranks: rank 0 needs three passes, and takes the branch in the second and
+// the third of them; rank 1 alone would need five, and take it in the last two.
+const decided = `version: 1
+name: decided
+buffers:
+  d_left: {place: device, dtype: i32, shape: [1]}
+  d_sum: {place: device, dtype: i64, shape: [1]}
+  d_other: {place: device, dtype: i64, shape: [1]}
+  left: {place: host, dtype: i32, shape: [1], expect: {expr: 2*rank}}
+  sum: {place: host, dtype: i64, shape: [1], expect: {value: 36}}
+  other: {place: host, dtype: i64, shape: [1], expect: {value: 1}}
+nodes:
+  - {name: set, memset: {to: d_left, value: 3 + 2*rank}}
+  - {name: clear, memset: {to: d_sum, value: 0}}
+  - {name: clear_other, memset: {to: d_other, value: 1}}
+  - {name: before, allreduce: {inout: d_other, op: max}}
+  - name: solve
+    repeat: {until: d_left < 1, most: 10, expect: {passes: 3}}
+    nodes:
+      - {name: count, map: left = left - 1, with: {left: d_left}}
+      - {name: add, map: sum = sum + 1, with: {sum: d_sum}}
+      - name: maybe
+        if: d_left < 2
+        nodes:
+          - name: twice
+            repeat: {times: 2}
+            nodes:
+              - {name: total, allreduce: {inout: d_sum, op: sum}}
+        else:
+          - {name: same, allreduce: {inout: d_other, op: max}}
+  - {name: down_left, memcpy: {from: d_left, to: left}}
+  - {name: down, memcpy: {from: d_sum, to: sum}}
+  - {name: down_other, memcpy: {from: d_other, to: other}}
+`
+
+func TestRankZeroDecidesForAll(t *testing.T) {
+	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Auto} {
+		for _, followed := range []bool{false, true} {
+			options := runtime.Options{Mode: mode, FollowCommunication: followed}
+			require.Equal(t, []error{nil, nil}, endsOf(t, decided, options, false, func(_ int, p *runtime.Program, _ *world.World) error {
+				if err := p.Run(t.Context(), 3); err != nil {
+					return err
+				}
+				if p.Mode() != runtime.Streams || (p.NoGraph() == "") != (mode == runtime.Streams) {
+					return fmt.Errorf("%s, because %s", p.Mode(), p.NoGraph())
+				}
+				if after := communicating(p); followed && after != "- solve" {
+					return fmt.Errorf("%s after the replays", after)
+				}
+				loops, err := p.Loops(t.Context())
+				if err != nil {
+					return err
+				}
+				for _, l := range loops {
+					if !l.OK {
+						return fmt.Errorf("%s: %d passes", l.Node, l.Passes)
+					}
+				}
+				return nil
+			}))
+		}
+	}
+}
+
+// A rank can also say that it waits in a body, or for rank 0 to decide.
+func TestCommunicatingNamesTheNodeOfABody(t *testing.T) {
+	const file = `version: 1
+buffers:
+  x: {place: device, dtype: f32, shape: [4], init: 1}
+nodes:
+  - name: solve
+    repeat: {while: x(0..1) < 3, most: 4}
+    nodes:
+      - {name: sum, allreduce: {inout: x, op: sum}}
+`
+	seen := make(chan struct{})
+	require.Equal(t, []error{nil, nil}, endsOf(t, file, runtime.Options{FollowCommunication: true}, false, func(rank int, p *runtime.Program, _ *world.World) error {
+		if rank == 1 {
+			<-seen // rank 0 waits for this rank until then
+			return p.Run(t.Context(), 1)
+		}
+		run := make(chan error)
+		go func() { run <- p.Run(t.Context(), 1) }()
+		for now := ""; now != "sum -"; now = communicating(p) { // rank 0 does not wait for others to know what it decides
+			time.Sleep(time.Millisecond)
+		}
+		close(seen)
+		return <-run
+	}))
 }
 
 // Auto measures replays, as many as rank 0 says, and all ranks take what rank 0 found faster.

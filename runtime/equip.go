@@ -154,7 +154,7 @@ func (p *Program) equipControls(in *instance) error {
 			return fmt.Errorf("node %q: %w", n.Name, err)
 		}
 		for _, body := range p.bodies[op.Node] {
-			inner := &instance{flight: in.flight, memory: in.memory, run: in.run}
+			inner := &instance{flight: in.flight, memory: in.memory, run: in.run, communicated: in.communicated}
 			c.bodies = append(c.bodies, &controlBody{body, inner})
 			if err := body.equipBody(inner, c.stream); err != nil {
 				return fmt.Errorf("body of %q: %w", n.Name, err)
@@ -179,15 +179,44 @@ func (p *Program) equipTest(in *instance, c *control) error {
 		return err
 	}
 	c.words = p.platform.HostBytes(c.memory, bytes)
-	var copies []cudart.Command
+	if p.graph.Ranks > 1 && c.node.Communicates() {
+		if c.shared, err = p.platform.Alloc(c.node.Device, bytes); err != nil {
+			return err
+		}
+	}
+	to, device := c.testedAt()
+	var commands []cudart.Command
 	for k, r := range condition.Operands {
 		b := &p.graph.Buffers[r.Buffer]
-		copies = append(copies, cudart.Command{Kind: cudart.CopyMemory, Stream: c.stream, Label: c.name, Node: -1, Priority: p.priority(c.node.Priority),
-			Dst: c.memory + cudart.Ptr(operandBytes*k), DstDevice: -1, Src: in.at(r), SrcDevice: deviceOf(b), Bytes: r.Hi - r.Lo,
+		commands = append(commands, cudart.Command{Kind: cudart.CopyMemory, Stream: c.stream, Label: c.name, Node: -1, Priority: p.priority(c.node.Priority),
+			Dst: to + cudart.Ptr(operandBytes*k), DstDevice: device, Src: in.at(r), SrcDevice: deviceOf(b), Bytes: r.Hi - r.Lo,
 			Accesses: []cudart.Access{{Ptr: in.at(r), Bytes: r.Hi - r.Lo, Offset: r.Lo, Name: b.Name}}})
 	}
-	c.test, err = p.platform.Encode(copies, cudart.ListOptions{Origin: c.stream})
+	if c.shared != 0 {
+		commands = append(commands, p.decideTogether(in, c, bytes)...)
+	}
+	c.test, err = p.platform.Encode(commands, cudart.ListOptions{Origin: c.stream})
 	return err
+}
+
+// testedAt is where the operands of a condition are copied to first: to the host, or to where ranks get those of rank 0.
+func (c *control) testedAt() (to cudart.Ptr, device int32) {
+	if c.shared != 0 {
+		return c.shared, c.node.Device
+	}
+	return c.memory, -1
+}
+
+// decideTogether returns the commands after which the host of every rank has rank 0's operands of a condition, so that all ranks decide alike:
+// they compute the same condition.
+func (p *Program) decideTogether(in *instance, c *control, bytes int64) []cudart.Command {
+	broadcast := cudart.Command{Kind: cudart.Communicate, Stream: c.stream, Label: c.name, Node: -1, Priority: p.priority(c.node.Priority),
+		Communication: &cudart.Communication{Verb: dag.Broadcast, DType: dag.I64, Rank: p.graph.Rank, Group: dag.Among{}.Members(p.graph.Ranks),
+			Src: c.shared, Dst: c.shared, SrcBytes: bytes, DstBytes: bytes}}
+	down := cudart.Command{Kind: cudart.CopyMemory, Stream: c.stream, Label: c.name, Node: -1, Priority: p.priority(c.node.Priority),
+		Dst: c.memory, DstDevice: -1, Src: c.shared, SrcDevice: c.node.Device, Bytes: bytes}
+	before, after := p.communicationMarks(in, c.node, c.stream)
+	return append(append(append(before, broadcast), after...), down)
 }
 
 // equipBody gives a body's instance its streams, events and encoded commands. Its first stream is that of the node around it, if that is on the

@@ -20,7 +20,6 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 		add(cudart.Command{Kind: kind, Stream: origin, Label: label, Node: -1})
 	}
 	ranged(cudart.RangePush, p.graph.Name)
-	communications := uint32(0)
 	for _, op := range p.ops.Ops {
 		label := in.label(op.Event)
 		if op.Node >= 0 {
@@ -34,16 +33,11 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 			}
 			c.Stream = in.streams[op.Stream]
 			ranged(cudart.RangePush, label)
-			communicates := in.communicated != 0 && p.graph.Nodes[op.Node].Kind == dag.Communicate
-			if communicates {
-				communications++
-				add(in.communicationMark(label, c.Stream, 2*communications-1))
-			}
+			before, after := p.communicationMarks(in, &p.graph.Nodes[op.Node], c.Stream)
+			l.commands = append(l.commands, before...)
 			l.index[op.Node] = int32(len(l.commands))
 			add(c)
-			if communicates {
-				add(in.communicationMark(label, c.Stream, 2*communications))
-			}
+			l.commands = append(l.commands, after...)
 			ranged(cudart.RangePop, label)
 			if in.progress != 0 {
 				add(cudart.Command{Kind: cudart.SetMemory, Stream: c.Stream, Label: label, Node: -1, Dst: in.progress + cudart.Ptr(4*op.Node), DstDevice: -1, Bytes: 4, Pattern: 1, Width: 4})

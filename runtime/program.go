@@ -101,6 +101,7 @@ type Program struct {
 	setKernel      map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
 	ranked         bool                    // nodes have priorities other than normal
 	low            bool                    // and some of them low
+	followed       []followed              // with Options.FollowCommunication: all communication, that of bodies included
 
 	replays   atomic.Uint64
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
@@ -250,6 +251,7 @@ type control struct {
 	test   cudart.List // copies the operands to words; nil without a condition
 	words  []byte      // eight bytes for each operand
 	memory cudart.Ptr  // of words
+	shared cudart.Ptr  // where rank 0's operands come to all ranks, if the bodies communicate; 0 otherwise
 
 	platform cudart.Platform
 	passes   int64 // in the latest replay, over all times that it ran
@@ -263,6 +265,12 @@ type control struct {
 	recorder passWatch  // while its passes are traced as streams
 	stamps   cudart.Ptr // while they are traced as a graph
 	stamping conditions.Stamping
+}
+
+// followed is a communication that the device tells of.
+type followed struct {
+	node *dag.Node // a loop or branch: the communication of its condition
+	body bool      // what came before it depends on the pass that it is in
 }
 
 // passWatch is told of the passes of loops and branches, and submits their bodies.

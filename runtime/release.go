@@ -66,8 +66,10 @@ func (c *control) strip(note func(error)) {
 	if c.test != nil {
 		note(c.test.Close())
 	}
-	if c.memory != 0 {
-		note(c.platform.Free(c.memory))
+	for _, memory := range []cudart.Ptr{c.memory, c.shared} {
+		if memory != 0 {
+			note(c.platform.Free(memory))
+		}
 	}
 	if c.counts != nil {
 		c.counts.close(c.platform, note)

@@ -42,8 +42,9 @@ func (c *control) retest(in *instance) error {
 	if c.test == nil {
 		return nil
 	}
+	to, _ := c.testedAt()
 	for k, r := range c.node.Control.Condition.Operands {
-		if err := c.test.SetCopy(k, c.memory+cudart.Ptr(operandBytes*k), in.at(r)); err != nil {
+		if err := c.test.SetCopy(k, to+cudart.Ptr(operandBytes*k), in.at(r)); err != nil {
 			return err
 		}
 	}

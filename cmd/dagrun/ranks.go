@@ -74,11 +74,13 @@ type connected interface {
 // groupsOf lists the groups of ranks that a rank communicates in, other than all ranks.
 func groupsOf(g *dag.Graph) []dag.Among {
 	list := []dag.Among{}
-	for i := range g.Nodes {
-		if c := g.Nodes[i].Communication; c != nil && c.Verb != dag.Exchange && !c.Among.All() && !slices.Contains(list, c.Among) {
-			list = append(list, c.Among)
+	g.EachGraph(func(level *dag.Graph, _ []string) {
+		for i := range level.Nodes {
+			if c := level.Nodes[i].Communication; c != nil && c.Verb != dag.Exchange && !c.Among.All() && !slices.Contains(list, c.Among) {
+				list = append(list, c.Among)
+			}
 		}
-	}
+	})
 	return list
 }
 
@@ -317,21 +319,25 @@ func (a *app) rankReport() *rankReport {
 }
 
 // followCommunication lets the other ranks ask where this one communicates, if its device knows.
-func (a *app) followCommunication(program *runtime.Program, g *dag.Graph) {
+func (a *app) followCommunication(program *runtime.Program) {
 	if a.world == nil || !a.followed {
 		return
 	}
-	name := func(id dag.NodeID) string {
-		if id < 0 {
+	name := func(n *dag.Node) string {
+		if n == nil {
 			return ""
 		}
-		return g.Nodes[id].Name
+		return n.Name
 	}
 	a.world.Follow(func() world.State {
 		now, last := program.Communicating()
 		s := world.State{Node: name(now), Last: name(last), Mutual: true}
-		if now >= 0 {
-			s.For = g.Nodes[now].Communication.Partners(int32(a.place.Ranks))
+		if now != nil {
+			with := now.Communication
+			if with == nil { // the condition of a loop or branch goes to all ranks
+				with = &dag.Communication{Verb: dag.Broadcast}
+			}
+			s.For = with.Partners(int32(a.place.Ranks))
 		}
 		return s
 	})

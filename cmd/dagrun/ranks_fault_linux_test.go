@@ -52,6 +52,27 @@ nodes:
   - {name: down, memcpy: {from: x, to: out}}
 `
 
+// hangLoop is the same in the second pass of a loop.
+const hangLoop = `version: 1
+name: ranks
+buffers:
+  x: {place: device, dtype: f32, shape: [1024], init: 1}
+  left: {place: device, dtype: i32, shape: [1], init: 3}
+  out: {place: host, dtype: f32, shape: [1024], save: out.$rank.npy}
+nodes:
+  - name: solve
+    repeat: {until: left < 1, most: 9}
+    nodes:
+      - {name: count, map: left = left - 1, with: {left: left}}
+      - name: second
+        if: left == 1
+        nodes:
+          - {name: first, allreduce: {inout: x, op: sum}}
+          - {name: slow, kernel: spin, args: [600000000], after: [first], when: rank == 2}
+          - {name: sum, allreduce: {inout: x, op: sum}, after: [slow]}
+  - {name: down, memcpy: {from: x, to: out}}
+`
+
 // crew is the ranks of a test. Those that still run at its end are killed.
 type crew struct {
 	t      *testing.T
@@ -297,8 +318,12 @@ func unread(t *testing.T, pid int) int {
 	return n
 }
 
-func TestARankKilledInACollective(t *testing.T) {
-	c := newCrew(t, 4, hangFile)
+func TestARankKilledInACollective(t *testing.T) { killedInACollective(t, hangFile) }
+
+func TestARankKilledInTheCollectiveOfABody(t *testing.T) { killedInACollective(t, hangLoop) }
+
+func killedInACollective(t *testing.T, file string) {
+	c := newCrew(t, 4, file)
 	var all []*process
 	for rank := range 4 {
 		all = append(all, c.start(rank, c.at, "ranks.yaml"))
@@ -449,8 +474,12 @@ func TestARankWithAnotherSecret(t *testing.T) {
 }
 
 // Whoever times out first, all ranks end with the status of a timeout and name a rank.
-func TestRanksThatTimeOut(t *testing.T) {
-	c := newCrew(t, 4, hangFile)
+func TestRanksThatTimeOut(t *testing.T) { timedOut(t, hangFile) }
+
+func TestRanksThatTimeOutInALoop(t *testing.T) { timedOut(t, hangLoop) }
+
+func timedOut(t *testing.T, file string) {
+	c := newCrew(t, 4, file)
 	var all []*process
 	for rank := range 4 {
 		all = append(all, c.start(rank, c.at, "ranks.yaml", "--timeout", "5s"))

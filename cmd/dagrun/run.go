@@ -246,7 +246,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if own.follow {
 		a.unfinished = program.Unfinished
 	}
-	a.followCommunication(program, p.graph)
+	a.followCommunication(program)
 	a.noteStreams(program, options.Mode)
 	a.log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
 	for _, w := range program.Warnings() {

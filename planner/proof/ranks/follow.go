@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/dagrun/dagrun/dag"
 )
 
 // follow proves that every rank gets to its end. Who can go on does not depend on who goes first, so one order stands for all.
@@ -35,7 +33,7 @@ func (w *world) follow() {
 		}
 		reached[rank] = true
 		o := &w.ops(rank)[k]
-		if o.verb != dag.Exchange {
+		if !o.exchanges() {
 			id := w.instance[rank][k]
 			present[id] = append(present[id], rank)
 			if arrived[id]++; arrived[id] == w.members[id] {
@@ -101,7 +99,7 @@ func (w *world) stuck(rank int32, at []int32, reached []bool, present [][]int32)
 func (w *world) awaited(rank int32, at []int32, reached []bool, present [][]int32) int32 {
 	k := at[rank]
 	o := &w.ops(rank)[k]
-	if o.verb != dag.Exchange {
+	if !o.exchanges() {
 		first := int32(0)
 		if o.group >= 0 {
 			first = w.firsts[rank][o.group]

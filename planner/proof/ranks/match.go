@@ -4,7 +4,6 @@ package ranks
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 )
@@ -30,7 +29,7 @@ func (w *world) match() {
 		for k := range ops {
 			o := &ops[k]
 			w.instance[rank][k] = -1
-			if o.verb == dag.Exchange {
+			if o.exchanges() {
 				continue
 			}
 			of := dag.Among{First: 0, Count: o.count, Step: o.step}
@@ -66,13 +65,13 @@ func (w *world) collective(g *group, rank, k int32) {
 	if at >= len(g.ops) {
 		if !g.bad {
 			g.bad = true
-			w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, together with %s, and rank %d has no such collective there", rank, o.at(), o.what(), groupText(g.of, w.ranks), g.first)
+			w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, together with %s, and rank %d has no such %s there%s", rank, o.at(), o.what(), groupText(g.of, w.ranks), g.first, o.kind(), o.allNeed())
 		}
 		return
 	}
 	w.instance[rank][k] = g.ids[at]
 	want := &w.ops(g.first)[g.ops[at]]
-	if g.bad || o.verb == want.verb && o.reduction == want.reduction && o.dtype == want.dtype && o.from == want.from && o.to == want.to && o.root == want.root && slices.Equal(o.more, want.more) {
+	if g.bad || o.alike(want) {
 		return
 	}
 	g.bad = true
@@ -80,7 +79,11 @@ func (w *world) collective(g *group, rank, k int32) {
 	if len(o.more)+len(want.more) > 0 {
 		text = "; ranks whose files differ may need to run without --bucket"
 	}
-	if o.root != want.root && o.what() == want.what() {
+	switch {
+	case o.what() != want.what():
+	case o.control != nil:
+		text = fmt.Sprintf(": with its numbers, the condition is %s on rank %d and %s on rank %d", want.control.condition, g.first, o.control.condition, rank)
+	case o.root != want.root:
 		text = fmt.Sprintf(": the roots are rank %d and rank %d", g.of.First+o.root*g.of.Step, g.of.First+want.root*g.of.Step)
 	}
 	w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, where rank %d does %s, %s%s", rank, o.at(), o.what(), g.first, want.at(), want.what(), text)
@@ -95,7 +98,7 @@ func (w *world) complete(g *group) {
 		rank := g.of.First + k*g.of.Step
 		if done := g.at[rank]; done < len(g.ops) {
 			o := &w.ops(g.first)[g.ops[done]]
-			w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, together with %s, and rank %d has no such collective", g.first, o.at(), o.what(), groupText(g.of, w.ranks), rank)
+			w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, together with %s, and rank %d has no such %s%s", g.first, o.at(), o.what(), groupText(g.of, w.ranks), rank, o.kind(), o.allNeed())
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,12 +20,63 @@ type action struct {
 	kind       int // of a collective: what must agree
 	group      dag.Among
 	transfers  []message
+	// A loop is a collective of all ranks with a body: of kind passes, or if that is tested, of as many passes as rank 0 says in a broadcast
+	// after each of them.
+	body   []action
+	tested bool
 }
+
+// loopKind is the kind of a loop of no passes; those of collectives are less.
+const loopKind = 100
 
 type message struct {
 	receive bool
 	peer    int
 	bytes   int
+}
+
+// allFinish takes loops as collectives of all ranks, and runs a pass of each body by itself.
+func allFinish(rng *rand.Rand, programs [][]action) bool {
+	if !finishes(rng, programs) {
+		return false
+	}
+	var loops [][][]action // by place: each rank's body
+	for r := range programs {
+		k := 0
+		for _, a := range programs[r] {
+			if a.body == nil {
+				continue
+			}
+			if k == len(loops) {
+				loops = append(loops, make([][]action, len(programs)))
+			}
+			loops[k][r] = a.body
+			k++
+		}
+	}
+	for _, bodies := range loops {
+		if !allFinish(rng, bodies) {
+			return false
+		}
+	}
+	return true
+}
+
+// unrolled writes out all passes of one rank's loops, with the broadcasts of rank 0's decisions.
+func unrolled(program []action, ranks int) (list []action) {
+	for _, a := range program {
+		if a.body == nil {
+			list = append(list, a)
+			continue
+		}
+		for range a.kind - loopKind {
+			list = append(list, unrolled(a.body, ranks)...)
+			if a.tested {
+				list = append(list, action{collective: true, kind: loopKind, group: dag.Among{Count: int32(ranks), Step: 1}})
+			}
+		}
+	}
+	return list
 }
 
 // finishes runs programs call by call, in random order, without looking ahead. A call begins when its rank reaches it. A collective ends
@@ -135,11 +187,18 @@ func firstTo(list []message, peer int, receive bool) int {
 	return -1
 }
 
-// randomPrograms makes programs that agree, and then may spoil one of them.
-func randomPrograms(rng *rand.Rand) [][]action {
-	n := 1 + rng.IntN(5)
+// randomPrograms makes programs of n ranks that agree, and then may spoil one of them. Some have loops, up to so deep in each other.
+func randomPrograms(rng *rand.Rand, n, deep int, spoil bool) [][]action {
 	programs := make([][]action, n)
 	for range rng.IntN(7) {
+		if deep > 0 && rng.IntN(4) == 0 {
+			kind, tested := loopKind+rng.IntN(3), rng.IntN(2) == 0
+			for r, body := range randomPrograms(rng, n, deep-1, spoil && rng.IntN(4) == 0) {
+				body = append(body, action{collective: true, group: dag.Among{Count: int32(n), Step: 1}})
+				programs[r] = append(programs[r], action{collective: true, kind: kind, tested: tested, group: dag.Among{Count: int32(n), Step: 1}, body: body})
+			}
+			continue
+		}
 		if rng.IntN(2) == 0 {
 			group := dag.Among{First: 0, Count: int32(n), Step: 1}
 			if rng.IntN(2) == 0 {
@@ -176,7 +235,7 @@ func randomPrograms(rng *rand.Rand) [][]action {
 	}
 	r := rng.IntN(n)
 	program := programs[r]
-	if len(program) == 0 {
+	if len(program) == 0 || !spoil {
 		return programs
 	}
 	k := rng.IntN(len(program))
@@ -202,23 +261,33 @@ func worldOf(programs [][]action) *world {
 	w := &world{ranks: int32(len(programs))}
 	for r, program := range programs {
 		w.class = append(w.class, int32(r))
-		var ops []op
 		var firsts []int32
-		for k, a := range program {
-			o := op{name: fmt.Sprintf("n%d", k), line: int32(k + 1), verb: dag.Exchange, group: -1}
-			if a.collective {
-				o.verb, o.reduction, o.dtype, o.from, o.to = dag.AllReduce, dag.Sum, dag.F32, int64(4*a.kind), int64(4*a.kind)
-				o.count, o.step, o.group = a.group.Count, a.group.Step, len(firsts)
-				firsts = append(firsts, a.group.First)
-			}
-			for _, m := range a.transfers {
-				o.transfers = append(o.transfers, transfer{m.receive, int32(m.peer - r), int64(m.bytes), dag.F32, "x"})
-			}
-			ops = append(ops, o)
-		}
-		w.classes, w.firsts = append(w.classes, ops), append(w.firsts, firsts)
+		w.classes = append(w.classes, opsOf(program, r, &firsts))
+		w.firsts = append(w.firsts, firsts)
 	}
 	return w
+}
+
+func opsOf(program []action, rank int, firsts *[]int32) (ops []op) {
+	for k, a := range program {
+		o := op{name: fmt.Sprintf("n%d", k), line: int32(k + 1), verb: dag.Exchange, group: -1, count: a.group.Count, step: a.group.Step}
+		switch {
+		case a.body != nil:
+			o.control = &control{facts: [4]int64{0, int64(a.kind)}, bodies: [][]op{opsOf(a.body, rank, firsts)}}
+			if a.tested {
+				o.control.condition = "x < 1"
+			}
+		case a.collective:
+			o.verb, o.reduction, o.dtype, o.from, o.to = dag.AllReduce, dag.Sum, dag.F32, int64(4*a.kind), int64(4*a.kind)
+			o.group = len(*firsts)
+			*firsts = append(*firsts, a.group.First)
+		}
+		for _, m := range a.transfers {
+			o.transfers = append(o.transfers, transfer{m.receive, int32(m.peer - rank), int64(m.bytes), dag.F32, "x"})
+		}
+		ops = append(ops, o)
+	}
+	return ops
 }
 
 func TestTheProofAgreesWithSimulation(t *testing.T) {
@@ -226,23 +295,31 @@ func TestTheProofAgreesWithSimulation(t *testing.T) {
 	if testing.Short() || os.Getenv("DAGRUN_LONG") == "" {
 		cases = 10_000
 	}
-	good, bad := 0, 0
+	good, bad, loops := 0, 0, 0
 	for seed := range cases {
 		rng := rand.New(rand.NewPCG(uint64(seed), 18))
-		programs := randomPrograms(rng)
+		n := 1 + rng.IntN(5)
+		programs := randomPrograms(rng, n, 2, true)
 		w := worldOf(programs)
-		w.match()
-		if len(w.found) == 0 {
-			w.follow()
-		}
-		want := finishes(rng, programs)
+		w.together()
+		want := allFinish(rng, programs)
 		require.Equal(t, want, len(w.found) == 0, "seed %d: %+v\n%v", seed, programs, w.found)
-		if want {
-			good++
-		} else {
+		if !want {
 			bad++
+			continue
+		}
+		good++
+		// What is proved pass by pass also ends without anybody waiting for all others at a loop.
+		written := make([][]action, n)
+		for r := range programs {
+			written[r] = unrolled(programs[r], n)
+		}
+		require.True(t, finishes(rng, written), "seed %d: %+v", seed, programs)
+		if slices.ContainsFunc(programs[0], func(a action) bool { return a.body != nil }) {
+			loops++
 		}
 	}
 	require.Greater(t, good, cases/10)
 	require.Greater(t, bad, cases/10)
+	require.Greater(t, loops, cases/10)
 }

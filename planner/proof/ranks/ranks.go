@@ -5,8 +5,10 @@ package ranks
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Violation is something that several ranks do wrong together.
@@ -35,6 +37,15 @@ type op struct {
 	count     int32   // of the group
 	step      int32
 	transfers []transfer // of an exchange; only those that meet somebody
+	control   *control   // of a loop or branch that communicates, which is like a collective of all ranks
+}
+
+// control is a loop or branch that communicates.
+type control struct {
+	action    string // as the file has it
+	condition string // with its numbers and types; "" without one
+	facts     [4]int64
+	bodies    [][]op
 }
 
 // transfer is a send or a receive. peer counts from the rank.
@@ -56,18 +67,20 @@ func check(f *dag.Family) error {
 		if err := g.Check(); err != nil {
 			return err
 		}
-		for i := range g.Nodes {
-			c := g.Nodes[i].Communication
-			if c == nil {
-				continue
-			}
+		for _, n := range communicating(nil, g) {
+			c := n.Communication
 			if !c.Among.All() {
 				subgroups[class]++
 			}
 			group := c.Among.Members(f.Ranks)
 			if group.Count < 1 || group.Step < 1 || group.Count > f.Ranks || int64(group.Step)*int64(group.Count-1) >= int64(f.Ranks) {
-				return fmt.Errorf("node %q has a group of ranks that cannot be", g.Nodes[i].Name)
+				return fmt.Errorf("node %q has a group of ranks that cannot be", n.Name)
 			}
+		}
+	}
+	for class := range f.Classes {
+		if !slices.Contains(f.Class, int32(class)) {
+			return fmt.Errorf("no rank is of class %d", class)
 		}
 	}
 	for rank, class := range f.Class {
@@ -78,8 +91,8 @@ func check(f *dag.Family) error {
 			return fmt.Errorf("rank %d has %d groups, and its class %d", rank, len(f.Firsts[rank]), subgroups[class])
 		}
 		at := 0
-		for i := range f.Classes[class].Nodes {
-			if c := f.Classes[class].Nodes[i].Communication; c != nil && !c.Among.All() {
+		for _, n := range communicating(nil, f.Classes[class]) {
+			if c := n.Communication; !c.Among.All() {
 				group := dag.Among{First: f.Firsts[rank][at], Count: c.Among.Count, Step: c.Among.Step}
 				at++
 				if last := int64(group.First) + int64(group.Step)*int64(group.Count-1); group.First < 0 || last >= int64(f.Ranks) || group.Index(int32(rank)) < 0 {
@@ -100,14 +113,36 @@ func lowest(classes []int32, class int32) int32 {
 	return 0
 }
 
-// communication lists what a class does together with others, in program order.
-func communication(g *dag.Graph) []op {
+// communicating lists the nodes with a communication in program order, those of bodies where their loop or branch is.
+func communicating(list []*dag.Node, g *dag.Graph) []*dag.Node {
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Communication != nil {
+			list = append(list, n)
+		}
+		if n.Control != nil {
+			for _, body := range n.Control.Bodies {
+				list = communicating(list, body)
+			}
+		}
+	}
+	return list
+}
+
+// communication lists what a class does together with others, in program order. groups counts its collectives that are not of all ranks.
+func communication(g *dag.Graph, groups *int) []op {
 	ranks := max(g.Ranks, 1)
 	var ops []op
-	groups := 0
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		c := n.Communication
+		if n.Control != nil && n.Communicates() {
+			o := op{node: dag.NodeID(i), name: n.Name, line: n.Pos.Line, group: -1, count: ranks, step: 1, control: newControl(n)}
+			for _, body := range n.Control.Bodies {
+				o.control.bodies = append(o.control.bodies, communication(body, groups))
+			}
+			ops = append(ops, o)
+		}
 		if c == nil {
 			continue
 		}
@@ -121,8 +156,8 @@ func communication(g *dag.Graph) []op {
 			o.root = members.Index(c.Root)
 		}
 		if !c.Among.All() {
-			o.group = groups
-			groups++
+			o.group = *groups
+			*groups++
 		}
 		for _, t := range c.Transfers {
 			if t.Rank >= 0 && t.Rank < ranks {
@@ -133,6 +168,27 @@ func communication(g *dag.Graph) []op {
 		ops = append(ops, o)
 	}
 	return ops
+}
+
+// newControl notes what must be the same on all ranks for them to go through the bodies alike. The elements that a condition reads are those of
+// rank 0.
+func newControl(n *dag.Node) *control {
+	c := n.Control
+	made := &control{action: c.Action(n.Kind), facts: [4]int64{int64(n.Kind), c.Times, c.Every, 0}}
+	if c.While {
+		made.facts[3] = 1
+	}
+	if c.Condition != nil {
+		made.condition = fmt.Sprintf("%q of %s", c.Condition.Bound(), words.List(typeNames(c.Condition.Types), "and"))
+	}
+	return made
+}
+
+func typeNames(types []dag.DType) (names []string) {
+	for _, dtype := range types {
+		names = append(names, dtype.String())
+	}
+	return names
 }
 
 // world is all ranks while they are proved.
@@ -169,6 +225,8 @@ func (w *world) told() []Violation {
 // what describes a communication.
 func (o *op) what() string {
 	switch {
+	case o.control != nil:
+		return o.control.action
 	case o.verb == dag.Exchange:
 		return "an exchange"
 	case len(o.more) > 0:
@@ -181,6 +239,34 @@ func (o *op) what() string {
 		return fmt.Sprintf("%s of %d bytes of %s with op %s", o.verb, o.from, o.dtype, o.reduction)
 	}
 	return fmt.Sprintf("%s of %d bytes of %s", o.verb, o.from, o.dtype)
+}
+
+// kind says what a rank may lack.
+func (o *op) kind() string {
+	if o.control != nil {
+		return "loop or branch"
+	}
+	return "collective"
+}
+
+// allNeed says what to do about a loop or branch that a rank lacks.
+func (o *op) allNeed() string {
+	if o.control != nil {
+		return "; all ranks need it, with communication in it"
+	}
+	return ""
+}
+
+// exchanges reports whether a communication is sends and receives.
+func (o *op) exchanges() bool { return o.control == nil && o.verb == dag.Exchange }
+
+// alike reports whether two ranks can do these together.
+func (o *op) alike(other *op) bool {
+	if o.control != nil || other.control != nil {
+		return o.control != nil && other.control != nil && o.control.facts == other.control.facts && o.control.condition == other.control.condition &&
+			len(o.control.bodies) == len(other.control.bodies)
+	}
+	return o.verb == other.verb && o.reduction == other.reduction && o.dtype == other.dtype && o.from == other.from && o.to == other.to && o.root == other.root && slices.Equal(o.more, other.more)
 }
 
 // at names a node with its line.

@@ -99,6 +99,86 @@ func TestPlantedFaultsAreRefused(t *testing.T) {
   - {name: give, exchange: [{send: x, rank: 1 - rank}, {recv: y, rank: 1 - rank}], stream: 0}
   - {name: copy, memcpy: {from: y, to: x}, stream: 1, after: []}
 `, `rank 0: "copy" (line 10) reads y while "give" (line 9) receives it, because nothing orders the two`},
+		"another order in the body of a loop": {"auto", 3, `
+  - name: solve
+    repeat: {times: 3}
+    nodes:
+      - {name: a0, allreduce: {inout: x, op: sum}, when: rank == 0}
+      - {name: b, allreduce: {inout: y, op: max}}
+      - {name: a, allreduce: {inout: x, op: sum}, when: rank > 0}
+`, `rank 1 does "b" (line 13), allreduce of 32 bytes of f32 with op max, where rank 0 does "a0" (line 12), allreduce of 32 bytes of f32 with op sum`},
+		"a collective missing in a branch of a loop": {"auto", 2, `
+  - name: solve
+    repeat: {until: y(0..1) < 1, most: 3}
+    nodes:
+      - name: maybe
+        if: x(0..1) < 1
+        nodes:
+          - {name: a, allreduce: {inout: y, op: sum}}
+          - {name: b, allreduce: {inout: x, op: sum}, when: rank == 0}
+`, `rank 0 does "b" (line 16), allreduce of 32 bytes of f32 with op sum, together with all ranks, and rank 1 has no such collective`},
+		"a loop that one rank lacks": {"auto", 3, `
+  - {name: before, allreduce: {inout: x, op: sum}}
+  - name: solve
+    repeat: {times: 3}
+    when: rank != 1
+    nodes:
+      - {name: a, exchange: [{send: x, rank: rank + 2}, {recv: y, rank: rank - 2}]}
+`, `rank 0 does "solve" (line 10), repeat 3 times, together with all ranks, and rank 1 has no such loop or branch; all ranks need it, with communication in it`},
+		"a loop in which one rank does not communicate": {"auto", 2, `
+  - name: solve
+    repeat: {times: 3}
+    nodes:
+      - {name: a, allreduce: {inout: x, op: sum, among: [1, 1, 1]}}
+      - {name: fill, memset: {to: y, value: 0}}
+`, `rank 1 does "solve" (line 9), repeat 3 times, together with all ranks, and rank 0 has no such loop or branch; all ranks need it, with communication in it`},
+		"a loop where another rank has a collective": {"auto", 2, `
+  - name: solve
+    repeat: {times: 3}
+    when: rank == 0
+    nodes:
+      - {name: a, allreduce: {inout: x, op: sum}}
+  - {name: b, allreduce: {inout: x, op: sum}, when: rank == 1}
+`, `rank 1 does "b" (line 14), allreduce of 32 bytes of f32 with op sum, where rank 0 does "solve" (line 9), repeat 3 times`},
+		"different numbers of passes": {"auto", 2, `
+  - name: solve
+    repeat: {times: 3 + rank}
+    nodes:
+      - {name: a, allreduce: {inout: x, op: sum}}
+`, `rank 1 does "solve" (line 9), repeat 4 times, where rank 0 does "solve" (line 9), repeat 3 times`},
+		"different conditions": {"auto", 2, `
+  - name: solve
+    repeat: {until: x(0..1) > rank, most: 3}
+    nodes:
+      - {name: a, allreduce: {inout: x, op: sum}}
+`, `rank 1 does "solve" (line 9), repeat until x(0..1) > rank, at most 3 times, where rank 0 does "solve" (line 9), repeat until x(0..1) > rank, at most 3 times: with its numbers, the condition is "operand 0 > 0" of f32 on rank 0 and "operand 0 > 1" of f32 on rank 1`},
+		"a loop on one rank and a branch on another": {"auto", 2, `
+  - name: solve
+    repeat: {while: x(0..1) > 1, most: 1}
+    when: rank == 0
+    nodes:
+      - {name: a, allreduce: {inout: x, op: sum}}
+  - name: maybe
+    if: x(0..1) > 1
+    when: rank == 1
+    nodes:
+      - {name: b, allreduce: {inout: x, op: sum}}
+`, `rank 1 does "maybe" (line 14), if x(0..1) > 1, where rank 0 does "solve" (line 9), repeat while x(0..1) > 1, at most 1 time`},
+		"a send that the pass before receives": {"auto", 2, `
+  - {name: first, recv: y, rank: 0, when: rank == 1}
+  - name: solve
+    repeat: {times: 3}
+    nodes:
+      - {name: give, exchange: [{send: x, rank: 1}], when: rank == 0}
+      - {name: other, exchange: [{send: y, rank: -1}]}
+`, `rank 1 receives y from rank 0 with "first" (line 9), and rank 0 has no send for it`},
+		"a cycle of two sends in a body": {"auto", 2, `
+  - name: solve
+    repeat: {times: 3}
+    nodes:
+      - {name: give, send: x, rank: 1 - rank}
+      - {name: take, recv: y, rank: 1 - rank}
+`, `ranks wait for each other forever: rank 0 waits in "give" (line 12) for rank 1, rank 1 waits in "give" (line 12) for rank 0`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := prove(t, c.sync, c.ranks, c.nodes)
@@ -127,6 +207,28 @@ func TestRightProgramsAreProved(t *testing.T) {
   - {name: row, allreduce: {inout: x, op: sum, among: [rank - rank % 2, 2, 1]}}
   - {name: column, allreduce: {inout: y, op: sum, among: [rank % 2, ranks/2, 2]}}
   - {name: all, allreduce: {inout: y, op: sum}}
+`,
+		"loops": `
+  - {name: before, allreduce: {inout: x, op: sum}}
+  - name: solve
+    repeat: {until: x(0..1) < 1, most: 5}
+    nodes:
+      - {name: halo, exchange: [{send: x(0..1), rank: rank - 1}, {recv: y(0..1), rank: rank + 1}]}
+      - name: often
+        repeat: {times: 2}
+        nodes:
+          - {name: row, allreduce: {inout: x, op: sum, among: [rank - rank % 2, 2, 1]}}
+      - name: maybe
+        if: y(0..1) > 0
+        nodes:
+          - {name: sum, allreduce: {inout: z, op: sum}}
+        else:
+          - {name: sum2, allreduce: {inout: z, op: max}}
+  - name: alone
+    repeat: {times: rank}
+    nodes:
+      - {name: fill, memset: {to: y, value: 2}}
+  - {name: after, broadcast: {inout: y, root: 0}}
 `,
 	} {
 		t.Run(name, func(t *testing.T) {
