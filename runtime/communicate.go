@@ -92,9 +92,13 @@ func (p *Program) followCommunication(in *instance) (err error) {
 		return err
 	}
 	in.memory.owned = append(in.memory.owned, in.communicated)
-	list := appendFollowed(nil, p.graph, false)
+	p.followed = appendFollowed(nil, p.graph, false)
+	at := map[*dag.Node]int{}
+	for k := range p.followed {
+		at[p.followed[k].node] = k
+	}
 	for _, q := range p.family() {
-		q.followed = list
+		q.followedAt = at
 	}
 	clear(p.platform.HostBytes(in.communicated, 4))
 	return nil
@@ -103,11 +107,8 @@ func (p *Program) followCommunication(in *instance) (err error) {
 // communicationMarks returns what the device writes before and after a node, if that communicates or is a loop or branch whose condition is
 // being communicated, and communication is followed.
 func (p *Program) communicationMarks(in *instance, n *dag.Node, on cudart.Stream) (before, after []cudart.Command) {
-	if in.communicated == 0 {
-		return nil, nil
-	}
-	k := slices.IndexFunc(p.followed, func(f followed) bool { return f.node == n })
-	if k < 0 {
+	k, ok := p.followedAt[n]
+	if in.communicated == 0 || !ok {
 		return nil, nil
 	}
 	mark := func(value int) []cudart.Command {

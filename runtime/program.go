@@ -102,6 +102,7 @@ type Program struct {
 	ranked         bool                    // nodes have priorities other than normal
 	low            bool                    // and some of them low
 	followed       []followed              // with Options.FollowCommunication: all communication, that of bodies included
+	followedAt     map[*dag.Node]int       // by node: its place in followed; bodies have that of the program around them
 
 	replays   atomic.Uint64
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays

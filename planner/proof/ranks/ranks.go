@@ -62,7 +62,7 @@ func check(f *dag.Family) error {
 	if f == nil || f.Ranks < 1 || len(f.Class) != int(f.Ranks) || len(f.Firsts) != int(f.Ranks) {
 		return errors.New("there are no ranks to prove anything about; make a family with dag.ParseFamily")
 	}
-	subgroups := make([]int, len(f.Classes))
+	subgroups := make([][]*dag.Communication, len(f.Classes)) // by class: the communication that is not of all ranks
 	for class, g := range f.Classes {
 		if err := g.Check(); err != nil {
 			return err
@@ -70,7 +70,7 @@ func check(f *dag.Family) error {
 		for _, n := range communicating(nil, g) {
 			c := n.Communication
 			if !c.Among.All() {
-				subgroups[class]++
+				subgroups[class] = append(subgroups[class], c)
 			}
 			group := c.Among.Members(f.Ranks)
 			if group.Count < 1 || group.Step < 1 || group.Count > f.Ranks || int64(group.Step)*int64(group.Count-1) >= int64(f.Ranks) {
@@ -78,28 +78,24 @@ func check(f *dag.Family) error {
 			}
 		}
 	}
-	for class := range f.Classes {
-		if !slices.Contains(f.Class, int32(class)) {
-			return fmt.Errorf("no rank is of class %d", class)
-		}
-	}
+	has := make([]bool, len(f.Classes))
 	for rank, class := range f.Class {
 		if class < 0 || int(class) >= len(f.Classes) {
 			return fmt.Errorf("rank %d is of class %d, and there are %d", rank, class, len(f.Classes))
 		}
-		if len(f.Firsts[rank]) != subgroups[class] {
-			return fmt.Errorf("rank %d has %d groups, and its class %d", rank, len(f.Firsts[rank]), subgroups[class])
+		has[class] = true
+		if len(f.Firsts[rank]) != len(subgroups[class]) {
+			return fmt.Errorf("rank %d has %d groups, and its class %d", rank, len(f.Firsts[rank]), len(subgroups[class]))
 		}
-		at := 0
-		for _, n := range communicating(nil, f.Classes[class]) {
-			if c := n.Communication; !c.Among.All() {
-				group := dag.Among{First: f.Firsts[rank][at], Count: c.Among.Count, Step: c.Among.Step}
-				at++
-				if last := int64(group.First) + int64(group.Step)*int64(group.Count-1); group.First < 0 || last >= int64(f.Ranks) || group.Index(int32(rank)) < 0 {
-					return fmt.Errorf("rank %d is not in its group %v", rank, group)
-				}
+		for k, c := range subgroups[class] {
+			group := dag.Among{First: f.Firsts[rank][k], Count: c.Among.Count, Step: c.Among.Step}
+			if last := int64(group.First) + int64(group.Step)*int64(group.Count-1); group.First < 0 || last >= int64(f.Ranks) || group.Index(int32(rank)) < 0 {
+				return fmt.Errorf("rank %d is not in its group %v", rank, group)
 			}
 		}
+	}
+	if class := slices.Index(has, false); class >= 0 {
+		return fmt.Errorf("no rank is of class %d", class)
 	}
 	return nil
 }
@@ -115,6 +111,9 @@ func lowest(classes []int32, class int32) int32 {
 
 // communicating lists the nodes with a communication in program order, those of bodies where their loop or branch is.
 func communicating(list []*dag.Node, g *dag.Graph) []*dag.Node {
+	if g == nil || g.Pipeline == nil {
+		return list
+	}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		if n.Communication != nil {
@@ -131,6 +130,9 @@ func communicating(list []*dag.Node, g *dag.Graph) []*dag.Node {
 
 // communication lists what a class does together with others, in program order. groups counts its collectives that are not of all ranks.
 func communication(g *dag.Graph, groups *int) []op {
+	if g == nil || g.Pipeline == nil {
+		return nil
+	}
 	ranks := max(g.Ranks, 1)
 	var ops []op
 	for i := range g.Nodes {
