@@ -115,7 +115,7 @@ func finishes(rng *rand.Rand, programs [][]action) bool {
 				}
 				for m := range a.group.Count {
 					q := int(a.group.First + m*a.group.Step)
-					if programs[q][at[q]].kind != a.kind {
+					if other := &programs[q][at[q]]; other.kind != a.kind || other.tested != a.tested {
 						return false
 					}
 				}
