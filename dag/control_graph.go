@@ -96,7 +96,7 @@ func (g *Graph) notConditional(n *Node) (why, fix string) {
 		return "runs a host function", "move it out of the body"
 	case Communicate:
 		if g.talks(n.Communication) {
-			return "communicates with other ranks", "write its nodes as copies with foreach, or move it out of the body"
+			return "communicates with other ranks", "use foreach in place of the loop, or move it out of the body"
 		}
 	}
 	if n.Kind != Memcpy || n.Copy == nil || g.rangeProblem(n.Copy.Dst) != nil || g.rangeProblem(n.Copy.Src) != nil {

@@ -318,11 +318,21 @@ func unread(t *testing.T, pid int) int {
 	return n
 }
 
-func TestARankKilledInACollective(t *testing.T) { killedInACollective(t, hangFile) }
+func TestARankKilledInACollective(t *testing.T) {
+	c, all := inACollective(t, hangFile)
+	all[1].killedBefore(all[0], all[3])
+	all[2].ends(statusDevice, all[1].endedFirst()+`(; the device did not finish within another 10s, (at|after) .*)?`)
+	require.Empty(t, c.whole())
+}
 
-func TestARankKilledInTheCollectiveOfABody(t *testing.T) { killedInACollective(t, hangLoop) }
+func TestARankKilledInTheCollectiveOfABody(t *testing.T) {
+	c, all := inACollective(t, hangLoop)
+	all[1].killedBefore(all[0], all[3]) // rank 2 ends as it does without a loop
+	require.Empty(t, c.whole())
+}
 
-func killedInACollective(t *testing.T, file string) {
+// inACollective starts four ranks, and returns when all but rank 2 wait in a collective.
+func inACollective(t *testing.T, file string) (*crew, []*process) {
 	c := newCrew(t, 4, file)
 	var all []*process
 	for rank := range 4 {
@@ -330,9 +340,7 @@ func killedInACollective(t *testing.T, file string) {
 	}
 	// Ranks 0, 1 and 3 have sent their elements to rank 2, which does not read them.
 	c.waitFor("they wait in a collective", func() bool { return unread(t, all[2].cmd.Process.Pid) == 3 }, all...)
-	all[1].killedBefore(all[0], all[3])
-	all[2].ends(statusDevice, all[1].endedFirst()+`(; the device did not finish within another 10s, (at|after) .*)?`)
-	require.Empty(t, c.whole())
+	return c, all
 }
 
 func TestARankKilledWhileSaving(t *testing.T) {
@@ -474,20 +482,30 @@ func TestARankWithAnotherSecret(t *testing.T) {
 }
 
 // Whoever times out first, all ranks end with the status of a timeout and name a rank.
-func TestRanksThatTimeOut(t *testing.T) { timedOut(t, hangFile) }
+func TestRanksThatTimeOut(t *testing.T) {
+	c, all := timedOut(t, hangFile)
+	for _, p := range all {
+		p.ends(statusTimeout, `.*rank \d of 4.* (timeout of 5s: it is|timed out after 5s|within 5 s).*`)
+	}
+	require.Empty(t, c.whole())
+}
 
-func TestRanksThatTimeOutInALoop(t *testing.T) { timedOut(t, hangLoop) }
+// In a body they do so too.
+func TestRanksThatTimeOutInALoop(t *testing.T) {
+	c, all := timedOut(t, hangLoop)
+	for _, p := range []*process{all[0], all[1], all[3]} { // rank 2 ends as it does without a loop
+		p.ends(statusTimeout, `.*rank \d of 4.* (timeout of 5s: it is|timed out after 5s|within 5 s).*`)
+	}
+	require.Empty(t, c.whole())
+}
 
-func timedOut(t *testing.T, file string) {
+func timedOut(t *testing.T, file string) (*crew, []*process) {
 	c := newCrew(t, 4, file)
 	var all []*process
 	for rank := range 4 {
 		all = append(all, c.start(rank, c.at, "ranks.yaml", "--timeout", "5s"))
 	}
-	for _, p := range all {
-		p.ends(statusTimeout, `.*rank \d of 4.* (timeout of 5s: it is|timed out after 5s|within 5 s).*`)
-	}
-	require.Empty(t, c.whole())
+	return c, all
 }
 
 func TestAnInterruptedRankEndsTheOthers(t *testing.T) {
