@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Violation is something that several ranks do wrong together.
@@ -181,7 +181,7 @@ func newControl(n *dag.Node) *control {
 		made.facts[3] = 1
 	}
 	if c.Condition != nil {
-		made.condition = fmt.Sprintf("%q of %s", c.Condition.Bound(), words.List(typeNames(c.Condition.Types), "and"))
+		made.condition = fmt.Sprintf("%q of %s", c.Condition.Bound(), strings.Join(typeNames(c.Condition.Types), ", "))
 	}
 	return made
 }
