@@ -6,7 +6,6 @@ package runtime
 import (
 	"errors"
 	"math"
-	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -85,7 +84,7 @@ func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us f
 		timed = append(timed, likenessOf(w.Plan, predicted))
 		off = append(off, math.Log(w.Each.Median/max(predicted, 0.01)))
 	}
-	if hasBodies(g) && len(off) > 0 {
+	if g.HasControl() && len(off) > 0 {
 		return us * math.Exp(Summarize(off).Median), nil // passes take the most time, in all plans
 	}
 	own, sum := likenessOf(plan, us), 0.0
@@ -93,11 +92,6 @@ func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us f
 		sum += weight * own.says(timed[k])
 	}
 	return us * math.Exp(sum), nil
-}
-
-// hasBodies reports whether a graph has loops or branches.
-func hasBodies(g *dag.Graph) bool {
-	return slices.ContainsFunc(g.Nodes, func(n dag.Node) bool { return n.Control != nil })
 }
 
 // shares explains how far plans are off by what each says about itself and the others: it solves the linear equations of a regression in which

@@ -403,13 +403,9 @@ func (l *learner) finals(ctx context.Context, others int, until float64) error {
 				if err := l.adopt(ctx, &ways[k]); err != nil {
 					return err
 				}
-				var us float64
-				for _, n := range []int{1, each} { // the first replay after a change is slower
-					var err error
-					us, err = l.p.timeReplays(ctx, n)
-					if l.left -= n; err != nil {
-						return err
-					}
+				us, err := l.timeRound(ctx, each)
+				if err != nil {
+					return err
 				}
 				samples[k] = append(samples[k], us)
 			}

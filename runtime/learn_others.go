@@ -48,13 +48,9 @@ turns:
 				}
 				continue // the device refuses it
 			}
-			var us float64
-			for _, n := range []int{1, each} { // the first replay after a change is slower
-				var err error
-				us, err = l.p.timeReplays(ctx, n)
-				if l.left -= n; err != nil {
-					return err
-				}
+			us, err := l.timeRound(ctx, each)
+			if err != nil {
+				return err
 			}
 			samples[k] = append(samples[k], us)
 		}

@@ -53,11 +53,8 @@ func (l *learner) overlapWay(ctx context.Context, plain LearnedWay) error {
 			if l.p.early == 0 && forms[k].Overlap {
 				return nil // nothing overlaps
 			}
-			if _, err := l.p.timeReplays(ctx, 1); err != nil { // pays for what is done once
-				return err
-			}
-			us, err := l.p.timeReplays(ctx, each-1)
-			if l.left -= each; err != nil {
+			us, err := l.timeRound(ctx, each-1)
+			if err != nil {
 				return err
 			}
 			samples[k] = append(samples[k], us)

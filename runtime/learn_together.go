@@ -379,12 +379,9 @@ func (l *learner) finalsTogether(ctx context.Context) error {
 			if err := l.p.adopt(ctx, ways[k].way()); err != nil {
 				return err
 			}
-			us := 0.0
-			for _, n := range []int{1, d.Replays} { // the first replay after a change is slower
-				us, err = l.p.timeReplays(ctx, n)
-				if l.left -= n; err != nil {
-					return err
-				}
+			us, err := l.timeRound(ctx, d.Replays)
+			if err != nil {
+				return err
 			}
 			if us, err = l.most(ctx, us); err != nil {
 				return err

@@ -238,6 +238,18 @@ func (l *learner) timeRounds(ctx context.Context, most int) (rounds []float64, e
 	return rounds[1:], nil
 }
 
+// timeRound times n replays just after the program has changed how it replays, and returns the microseconds of one. The first replay after a change
+// is slower, and does not count.
+func (l *learner) timeRound(ctx context.Context, n int) (us float64, err error) {
+	for _, n := range []int{1, n} {
+		us, err = l.p.timeReplays(ctx, n)
+		if l.left -= n; err != nil {
+			return 0, err
+		}
+	}
+	return us, nil
+}
+
 // MergeProfiles merges two profiles, either of which may be nil. Entries of the later one take precedence.
 func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
 	switch {

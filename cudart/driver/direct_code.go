@@ -179,8 +179,7 @@ func (w *directWriter) counters() {
 	w.line("mad.wide.u32 %%later, %%polls, 2, %%x")
 }
 
-// meet tells the rank of this thread the round, and waits until that rank has told the same. It looks at the word that stops it now and then only,
-// because that is in the host's memory.
+// meet tells the rank of this thread the round, and waits until that rank has told the same.
 func (w *directWriter) meet() {
 	again, met := w.label(), w.label()
 	w.line("st.release.sys.global.u32 [%%there], %%round")
@@ -190,15 +189,21 @@ func (w *directWriter) meet() {
 	w.line("sub.s32 %%t, %%seen, %%round")
 	w.line("setp.ge.s32 %%q, %%t, 0")
 	w.line("@%%q bra %s", met)
-	w.line("add.u32 %%polls, %%polls, 1")
-	w.line("and.b32 %%t, %%polls, 1023")
-	w.line("setp.ne.u32 %%q, %%t, 0")
-	w.line("@%%q bra %s", again)
-	w.line("ld.volatile.global.u32 %%t, [%%stop]")
-	w.line("setp.eq.u32 %%q, %%t, 0")
-	w.line("@%%q bra %s", again)
+	w.waitOn("%q", again)
 	w.line("st.shared.u32 [stopped], %%t")
 	w.WriteString(met + ":\n")
+}
+
+// waitOn goes back to a label unless communication ends early. It looks at the word that says so now and then only, because that is in the host's
+// memory.
+func (w *directWriter) waitOn(predicate, again string) {
+	w.line("add.u32 %%polls, %%polls, 1")
+	w.line("and.b32 %%t, %%polls, 1023")
+	w.line("setp.ne.u32 %s, %%t, 0", predicate)
+	w.line("@%s bra %s", predicate, again)
+	w.line("ld.volatile.global.u32 %%t, [%%stop]")
+	w.line("setp.eq.u32 %s, %%t, 0", predicate)
+	w.line("@%s bra %s", predicate, again)
 }
 
 // addresses computes where the part starts on each rank. Unless it starts at whole vectors everywhere, there are none.

@@ -149,7 +149,7 @@ func (w *directWriter) smallSend() {
 	})
 }
 
-// smallCombine waits for the units of the other ranks. It looks at the word that stops it now and then only, because that is in the host's memory.
+// smallCombine waits for the units of the other ranks, and combines them.
 func (w *directWriter) smallCombine() {
 	over := w.label()
 	w.eachUnit(func() {
@@ -175,13 +175,7 @@ func (w *directWriter) smallCombine() {
 		}
 		w.line("setp.ne.u32 %%p, %%t, 0")
 		w.line("@%%p bra %s", come)
-		w.line("add.u32 %%polls, %%polls, 1")
-		w.line("and.b32 %%t, %%polls, 1023")
-		w.line("setp.ne.u32 %%p, %%t, 0")
-		w.line("@%%p bra %s", again)
-		w.line("ld.volatile.global.u32 %%t, [%%stop]")
-		w.line("setp.eq.u32 %%p, %%t, 0")
-		w.line("@%%p bra %s", again)
+		w.waitOn("%p", again)
 		w.line("bra %s", over)
 		w.WriteString(come + ":\n")
 		w.line("mov.u64 %%x, 0")
