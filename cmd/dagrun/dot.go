@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/picture"
 )
 
 func (a *app) dotCommand() *cobra.Command {
@@ -20,8 +22,8 @@ reason, and waits dashed. -o x.svg, x.png and x.pdf are laid out by Graphviz if 
 installed.
 
 dagrun's own SVG needs nothing else: streams are lanes, time runs from left to right, and waits are
-arrows with the data that caused them. It is drawn with --own, if Graphviz is missing, if it
-would take long (above some 150 nodes and dependencies), and for what DOT cannot show: --axis, --boxes,
+arrows with the data that caused them. It is drawn with --own, where Graphviz is missing or would
+take long (above some 150 nodes and dependencies), and for what DOT cannot show: --axis, --boxes,
 --compare, and --before with --after.`,
 		Example: `  dagrun dot pipelines/saxpy.yaml -o saxpy.svg
   dagrun dot pipelines/chunks.yaml -o chunks.svg --own
@@ -49,6 +51,7 @@ would take long (above some 150 nodes and dependencies), and for what DOT cannot
 	f.StringVar(&own.format, "format", "", "output `format`: dot, mermaid, svg, png or pdf")
 	f.BoolVar(&own.own, "own", false, "draw dagrun's own SVG even if Graphviz is installed")
 	f.StringVar(&own.axis, "axis", "", "horizontal axis of dagrun's own SVG: `time` or level")
-	f.IntVar(&own.most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, merging neighbours (default 240)")
+	f.IntVar(&own.most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, merging neighbours")
+	f.Lookup("boxes").DefValue = strconv.Itoa(picture.DefaultLimit)
 	return c
 }

@@ -59,7 +59,7 @@ func (a *app) planFlags(c *cobra.Command, machine string) {
 	f.StringVar(&values.devices, "devices", "", "spread the work over `N` devices, or all (default: as the file says)")
 	f.StringVar(&values.spread, "spread", "auto", "the `policy` that chooses the devices: auto, heft, mintransfer, roundrobin, owner, chains or one")
 	f.StringVar(&values.spill, "spill", spillAuto, "where no plan fits in device memory, copy data to host memory and back: `when` is auto (only then) or off")
-	f.StringVar(&values.bucket, "bucket", "", "of several ranks: run all-reduces that follow each other as one, up to this `size` in all, such as 25MiB")
+	f.StringVar(&values.bucket, "bucket", "", "with several ranks: merge all-reduces that follow each other, up to this `size` in all, such as 25MiB")
 	f.StringVar(&values.memoryCap, "memory-cap", "", "plan within this much memory per device, a `size` such as 4GiB")
 }
 
@@ -67,7 +67,8 @@ func (a *app) deviceFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringVar(&values.backend, "backend", "auto", "`device` to run on: auto, cuda, cpu, or cpu:N for N CPU devices")
 	f.BoolVar(&values.links, "simulate-links", false, "make copies of CPU devices as slow as on the machine that is planned for, one copy at a time on each link")
-	f.DurationVar(&values.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
+	f.DurationVar(&values.timeout, "timeout", 0, "give up after this long, such as 30s")
+	f.Lookup("timeout").DefValue = "never"
 }
 
 func (a *app) replayFlags(c *cobra.Command) {

@@ -49,8 +49,8 @@ func (a *app) launchCommand() *cobra.Command {
 		Short: "Run a pipeline as several ranks",
 		Long: `Run a pipeline as N processes, which are the ranks that rank and ranks in the file refer to.
 Each has a GPU of its own, or the CPU device with --backend cpu. Lines of a rank begin with
-its number. With --nodes M, each of M machines runs launch with its --node, and all of them
-the --rendezvous on machine 0 and the same DAGRUN_SECRET; N counts the ranks of all machines.
+its number. With --nodes M, launch is run on each of M machines, each time with another --node, and
+with the same --rendezvous on machine 0 and the same DAGRUN_SECRET; N counts the ranks of all machines.
 
 Other launchers take the place of launch: under torchrun, srun, mpirun and Kubernetes
 indexed jobs, dagrun FILE finds its rank by itself. docs/ranks.md shows them.`,

@@ -20,8 +20,8 @@ import (
 // recallFlags are the flags of commands that plan as runs would.
 func (a *app) recallFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.learn, "learn", learnOff, "`how` to use what earlier runs learned: auto plans with it, for the device that they ran on; off does not")
-	f.StringVar(&values.backend, "backend", "auto", "with --learn=auto: the `device` that they ran on: auto, cuda, cpu, or cpu:N")
+	f.StringVar(&values.learn, "learn", learnOff, "`how` to use what earlier runs learned: auto plans with it, as a run on this computer would; off does not")
+	f.StringVar(&values.backend, "backend", "auto", "with --learn=auto: the `device` of those runs: auto, cuda, cpu, or cpu:N")
 	a.cacheFlag(c)
 }
 

@@ -35,9 +35,9 @@ those of the kernels and copies themselves, otherwise those of an event before a
 
 The last replay is explained: what limits it (submission, an engine, or a chain of nodes), its
 critical path, why engines were idle, which waits delayed nodes, and how much memory was in use. The table
-shows its nodes. Of loops and branches, each pass is shown, with the nodes in it unless it ran in a
-graph; where there are very many passes, the first ones are, and how many were left out. The overhead of measuring is printed too: a traced replay takes longer than a
-plain one.
+shows its nodes. Of loops and branches, it shows each pass, with the nodes in it unless it ran in a
+graph; of very many passes only the first, and how many more there were. The overhead of measuring is
+printed too: a traced replay takes longer than a plain one.
 
 --html writes a page with all of it. --against FILE compares on that page with an earlier run, as
 --output json wrote it, or with a plan of --save-plan; --against STRATEGY compares with a plan of

@@ -30,7 +30,7 @@ and replays are timed, but plans are not compared. What was learned until an int
 timeout is kept, except of loops and branches.`,
 		Example: `  dagrun tune pipelines/chunks.yaml
   dagrun tune pipelines/chunks.yaml --for 30s
-  dagrun tune pipelines/chunks.yaml -p chunks=1,2,4,8`,
+  dagrun tune pipelines/chunks.yaml -p k=1,2,4,8`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFlags(c); err != nil {
@@ -55,7 +55,7 @@ timeout is kept, except of loops and branches.`,
 	a.cacheFlag(c)
 	a.sanitizeFlag(c)
 	c.Flags().Lookup("machine").Hidden, c.Flags().Lookup("plan").Hidden = true, true // refused, with the reason
-	c.Flags().DurationVar(&long, "for", 10*time.Second, "how `long` to search, for all values of a sweep together")
+	c.Flags().DurationVar(&long, "for", 10*time.Second, "search for this long, all values of a sweep together")
 	return c
 }
 
