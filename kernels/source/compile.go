@@ -123,6 +123,15 @@ func retrying(ctx context.Context, j *job, compile func(context.Context, *job) (
 	}
 }
 
+// failedBy says which compiler failed.
+func failedBy(compiler string, err error) error {
+	if wrong := (*CompileError)(nil); errors.As(err, &wrong) {
+		wrong.Compiler = compiler
+		return wrong
+	}
+	return fmt.Errorf("%s: %w", compiler, err)
+}
+
 func (c *Compilers) nvrtc(ctx context.Context, j *job) (*Compiled, error) {
 	library, err := c.NVRTC.Get()
 	if err != nil {
@@ -148,13 +157,8 @@ func (c *Compilers) nvrtc(ctx context.Context, j *job) (*Compiled, error) {
 	}
 	source.Headers = j.headers()
 	r, err := library.Compile(ctx, source)
-	var wrong *CompileError
-	switch {
-	case errors.As(err, &wrong):
-		wrong.Compiler = name
-		return nil, wrong
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err != nil {
+		return nil, failedBy(name, err)
 	}
 	kind := launch.Cubin
 	if r.PTX {
@@ -184,13 +188,8 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 		}
 	}
 	r, err := program.Compile(ctx, source)
-	var wrong *CompileError
-	switch {
-	case errors.As(err, &wrong):
-		wrong.Compiler = name
-		return nil, wrong
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err != nil {
+		return nil, failedBy(name, err)
 	}
 	text, symbols := takeNames(r.PTX)
 	return j.result(&Compiled{Kind: launch.PTX, Code: text, Compiler: name, Architecture: r.Architecture, Log: r.Log, Cached: r.Cached}, symbols), nil

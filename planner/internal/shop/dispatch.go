@@ -2,7 +2,11 @@
 
 package shop
 
-import "math"
+import (
+	"math"
+
+	"github.com/dagrun/dagrun/planner/internal/scratch"
+)
 
 // dispatcher turns orders of jobs into orders of operations.
 type dispatcher struct {
@@ -13,7 +17,7 @@ type dispatcher struct {
 	rank    []int32 // of each job; -1 where the job is left out
 	pending []int32 // by operation: what it still waits for
 	ready   []float64
-	queues  []queue
+	queues  []scratch.Heap[waiting]
 	order   []int32
 	end     []float64
 }
@@ -25,56 +29,12 @@ type waiting struct {
 	op   int32
 }
 
-func (a waiting) before(b waiting) bool {
+// Before puts first what is ready first; among equals, the operation whose job has the lowest rank.
+func (a waiting) Before(b waiting) bool {
 	if a.at != b.at {
 		return a.at < b.at
 	}
 	return a.rank < b.rank || a.rank == b.rank && a.op < b.op
-}
-
-// queue is a heap that returns the operation that is ready first; among equals, the one with the lowest rank.
-type queue []waiting
-
-func (h *queue) push(x waiting) {
-	*h = append(*h, x)
-	s := *h
-	k := len(s) - 1
-	for k > 0 {
-		up := (k - 1) / 2
-		if !x.before(s[up]) {
-			break
-		}
-		s[k] = s[up]
-		k = up
-	}
-	s[k] = x
-}
-
-func (h *queue) pop() waiting {
-	s := *h
-	top, x := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	if len(s) == 0 {
-		return top
-	}
-	k := 0
-	for {
-		child := 2*k + 1
-		if child >= len(s) {
-			break
-		}
-		if child+1 < len(s) && s[child+1].before(s[child]) {
-			child++
-		}
-		if !s[child].before(x) {
-			break
-		}
-		s[k] = s[child]
-		k = child
-	}
-	s[k] = x
-	return top
 }
 
 func newDispatcher(s *search, jobs Grouping) *dispatcher {
@@ -83,7 +43,7 @@ func newDispatcher(s *search, jobs Grouping) *dispatcher {
 	d.members = jobs.members(s.best)
 	d.rank = make([]int32, jobs.Count)
 	d.pending, d.ready, d.end = make([]int32, n), make([]float64, n), make([]float64, n)
-	d.queues = make([]queue, len(s.w.Room))
+	d.queues = make([]scratch.Heap[waiting], len(s.w.Room))
 	d.order = make([]int32, 0, n)
 	return d
 }
@@ -127,7 +87,7 @@ func (d *dispatcher) dispatch(priority []int32, limit float64) ([]int32, float64
 			}
 		}
 		if d.pending[i] == 0 {
-			d.queues[w.Machine[i]].push(waiting{0, rank, i})
+			d.queues[w.Machine[i]].Push(waiting{0, rank, i})
 		}
 	}
 	d.order = d.order[:0]
@@ -152,7 +112,7 @@ func (d *dispatcher) dispatch(priority []int32, limit float64) ([]int32, float64
 		if from < 0 {
 			break
 		}
-		i := d.queues[from].pop().op
+		i := d.queues[from].Pop().op
 		d.order = append(d.order, i)
 		end := at + w.US[i]
 		if end+s.tail[i] >= limit && d.jobs.Of[i] >= 0 {
@@ -172,7 +132,7 @@ func (d *dispatcher) dispatch(priority []int32, limit float64) ([]int32, float64
 			}
 			d.ready[next] = max(d.ready[next], ready)
 			if d.pending[next]--; d.pending[next] == 0 {
-				d.queues[w.Machine[next]].push(waiting{d.ready[next], rank, next})
+				d.queues[w.Machine[next]].Push(waiting{d.ready[next], rank, next})
 			}
 		}
 	}
