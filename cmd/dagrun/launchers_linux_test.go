@@ -1,4 +1,4 @@
-// Tests under launchers: Open MPI's mpirun itself, and processes with the variables that torchrun, srun and Kubernetes set.
+// Tests under launchers: Open MPI's mpirun and MPICH's mpiexec themselves, and processes with the variables that torchrun, srun and Kubernetes set.
 
 package main
 
@@ -16,16 +16,16 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-// mpirun finds Open MPI. DAGRUN_MPIRUN names its command and makes it required, as .ci/run does.
-func mpirun(t *testing.T) string {
-	if name := os.Getenv("DAGRUN_MPIRUN"); name != "" {
+// installed finds the command of a launcher. The variable names another and makes it required, as .ci/run does for Open MPI.
+func installed(t *testing.T, launcher, command, variable, debian string) string {
+	if name := os.Getenv(variable); name != "" {
 		path, err := exec.LookPath(name)
-		require.NoError(t, err, "DAGRUN_MPIRUN is set, so Open MPI must be there")
+		require.NoError(t, err, "%s is set, so %s must be there", variable, launcher)
 		return path
 	}
-	path, err := exec.LookPath("mpirun")
+	path, err := exec.LookPath(command)
 	if err != nil {
-		t.Skip("NOT TESTED: Open MPI. Install it (Debian: apt-get install openmpi-bin) or set DAGRUN_MPIRUN to its command.")
+		t.Skipf("NOT TESTED: %s. Install it (Debian: apt-get install %s) or set %s to its command.", launcher, debian, variable)
 	}
 	return path
 }
@@ -44,10 +44,17 @@ nodes:
 `
 
 func TestOpenMPI(t *testing.T) {
-	launcher := mpirun(t)
+	underMPI(t, installed(t, "Open MPI", "mpirun", "DAGRUN_MPIRUN", "openmpi-bin"), "--oversubscribe")
+}
+
+func TestMPICH(t *testing.T) {
+	underMPI(t, installed(t, "MPICH", "mpiexec.hydra", "DAGRUN_MPICH", "mpich"))
+}
+
+func underMPI(t *testing.T, launcher string, flags ...string) {
 	c := newCrew(t, 4, launchedFile)
 	run := func(file string) (string, error) {
-		cmd := exec.Command(launcher, "--oversubscribe", "-n", "4", c.self, file, "--backend", "cpu", "--arrive", "10m")
+		cmd := exec.Command(launcher, append(flags, "-n", "4", c.self, file, "--backend", "cpu", "--arrive", "10m")...)
 		cmd.Dir = c.dir
 		cmd.Env = append(os.Environ(), "NCCL_NVLS_ENABLE=0", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_oob_tcp_if_include=lo",
 			cache.Variable+"="+cache.Off, "GORACE=atexit_sleep_ms=0", "NO_COLOR=1")
@@ -62,7 +69,7 @@ func TestOpenMPI(t *testing.T) {
 	require.Equal(t, 4, strings.Count(out, "  ok    out  matches expr ranks*i + ranks*(ranks - 1)/2, 16 elements, exactly"), out)
 	require.Len(t, c.saved(), 4)
 
-	// A rank that fails ends mpirun with its status.
+	// A rank that fails ends the others with its status.
 	c.write("wrong.yaml", strings.Replace(launchedFile, "ranks*(ranks - 1)/2}", "ranks*(ranks - 1)/2 + (rank == 2)}", 1))
 	out, err = run("wrong.yaml")
 	var exit *exec.ExitError

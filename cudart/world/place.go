@@ -114,7 +114,7 @@ func (e *environment) number(name string, otherwise int) int {
 	return n
 }
 
-// place knows dagrun launch, torchrun, Slurm, Open MPI and Kubernetes.
+// place knows dagrun launch, torchrun, Open MPI, MPICH, Slurm and Kubernetes.
 func (e *environment) place() Place {
 	var p Place
 	switch {
@@ -125,9 +125,13 @@ func (e *environment) place() Place {
 		p.Rendezvous, p.Job = joined(e.getenv("MASTER_ADDR"), e.getenv("MASTER_PORT")), "torchrun "+e.getenv("MASTER_PORT")
 	case e.getenv("OMPI_COMM_WORLD_SIZE") != "":
 		p = Place{Rank: e.number("OMPI_COMM_WORLD_RANK", 0), Ranks: e.number("OMPI_COMM_WORLD_SIZE", 1), LocalRank: e.number("OMPI_COMM_WORLD_LOCAL_RANK", 0), Launcher: "Open MPI"}
-		if e.number("OMPI_COMM_WORLD_LOCAL_SIZE", 0) == p.Ranks { // all on this host
-			p.Job = "Open MPI " + e.getenv("PMIX_NAMESPACE") + e.getenv("OMPI_MCA_ess_base_jobid")
-			p.Rendezvous, p.Derived = joined("127.0.0.1", jobPort(p.Job)), true
+		if e.number("OMPI_COMM_WORLD_LOCAL_SIZE", 0) == p.Ranks {
+			p.meetHere("Open MPI " + e.getenv("PMIX_NAMESPACE") + e.getenv("OMPI_MCA_ess_base_jobid"))
+		}
+	case e.getenv("PMI_RANK") != "" && e.getenv("PMI_SIZE") != "" && e.getenv("MPI_LOCALRANKID") != "": // before Slurm, which may have started a proxy for each host only
+		p = Place{Rank: e.number("PMI_RANK", 0), Ranks: e.number("PMI_SIZE", 1), LocalRank: e.number("MPI_LOCALRANKID", 0), Launcher: "MPICH"}
+		if from := starter(); from != "" && e.number("MPI_LOCALNRANKS", 0) == p.Ranks {
+			p.meetHere("MPICH " + from)
 		}
 	case e.getenv("SLURM_STEP_ID") != "" && e.getenv("SLURM_PROCID") != "":
 		p = Place{Rank: e.number("SLURM_PROCID", 0), Ranks: e.number("SLURM_STEP_NUM_TASKS", e.number("SLURM_NTASKS", 1)), LocalRank: e.number("SLURM_LOCALID", 0), Launcher: "Slurm"}
@@ -143,6 +147,12 @@ func (e *environment) place() Place {
 		p = Place{Rank: e.number("JOB_COMPLETION_INDEX", 0), Ranks: e.number("DAGRUN_RANKS", 1), Rendezvous: e.getenv("DAGRUN_RENDEZVOUS"), Launcher: "Kubernetes"}
 	}
 	return p
+}
+
+// meetHere lets the ranks of a job that are all on this host meet without being told where.
+func (p *Place) meetHere(job string) {
+	p.Job = job
+	p.Rendezvous, p.Derived = joined("127.0.0.1", jobPort(job)), true
 }
 
 // derivedPorts is how many ports after the first are tried where another process may own it.

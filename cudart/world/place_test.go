@@ -31,6 +31,11 @@ func TestLaunchersNameTheRank(t *testing.T) {
 	mpi["OMPI_COMM_WORLD_LOCAL_SIZE"] = "2"
 	_, err := Find(Flags{Rank: -1, Ranks: -1}, func(name string) string { return mpi[name] })
 	require.EqualError(t, err, "Open MPI: 4 ranks need a place to meet: add --rendezvous HOST:PORT, with the host of rank 0")
+	hydra := map[string]string{"PMI_RANK": "5", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "4", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "DAGRUN_RENDEZVOUS": "gpu-01"}
+	require.Equal(t, Place{Rank: 5, Ranks: 8, LocalRank: 1, Rendezvous: "gpu-01:29400", Launcher: "MPICH"}, place(t, hydra), "Slurm has started one process for each host")
+	hydra["DAGRUN_RENDEZVOUS"] = ""
+	_, err = Find(Flags{Rank: -1, Ranks: -1}, func(name string) string { return hydra[name] })
+	require.EqualError(t, err, "MPICH: 8 ranks need a place to meet: add --rendezvous HOST:PORT, with the host of rank 0")
 	require.Equal(t, Place{Rank: 1, Ranks: 4, Rendezvous: "train-0:29400", Launcher: "Kubernetes"},
 		place(t, map[string]string{"JOB_COMPLETION_INDEX": "1", "DAGRUN_RANKS": "4", "DAGRUN_RENDEZVOUS": "train-0"}))
 	mpi["DAGRUN_RENDEZVOUS"] = "gpu-01"
