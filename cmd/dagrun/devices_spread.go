@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -83,6 +84,9 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
 	a.spread, a.declared = nil, g
 	recorded, err := decodeFile(ctx, a.flags.plan, planner.DecodeSpread)
+	if err == nil {
+		err = a.onPlannedDevices(recorded)
+	}
 	if err != nil || recorded == nil {
 		return g, err
 	}
@@ -102,4 +106,16 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 	s.Policy, s.Stats.OneUS, s.Stats.UnspilledUS = recorded.Policy, recorded.Stats.OneUS, recorded.Stats.UnspilledUS
 	a.spread = s
 	return s.Graph, nil
+}
+
+// onPlannedDevices refuses another number of devices than that of the plan that --plan names; all stands for that number.
+func (a *app) onPlannedDevices(recorded *planner.Spread) error {
+	planned := 1
+	if recorded != nil {
+		planned = max(recorded.Devices, 1)
+	}
+	if asked := deviceCount(a.flags.devices); asked > 0 && asked != planned {
+		return fmt.Errorf("%s is for %s, and --devices says %d; leave --devices out, or make a plan for as many (--save-plan)", a.flags.plan, words.Count(planned, "device", "devices"), asked)
+	}
+	return nil
 }
