@@ -108,7 +108,12 @@ func TestLoopsThatCommunicateAreDeclaredInGo(t *testing.T) {
 			b.Communicate(name, Communication{Verb: AllReduce, Reduction: Sum, From: b.Whole(x), To: b.Whole(x)})
 		}
 	}
-	b.Repeat("solve", Loop{Times: 3}, sum("inside"))
+	y := b.Buffer(Buffer{Name: "y", Place: Device, DType: F32, Shape: []int64{8}})
+	b.Repeat("solve", Loop{Times: 3}, func() {
+		sum("inside")()
+		b.Communicate("all", Communication{Verb: AllGather, From: b.Whole(x), To: b.Whole(y)})
+		b.Communicate("last", Communication{Verb: Broadcast, Root: 1, From: b.Whole(x), To: b.Whole(x)})
+	})
 	sum("outside")()
 	g, err := b.Graph()
 	require.NoError(t, err)

@@ -355,7 +355,7 @@ func (c *checker) bodies(p *Pipeline) {
 				c.wrong("node", level.Nodes[i].Name, explicitControl, "use SyncAuto")
 			}
 			for _, body := range control.declared {
-				body.Buffers, body.Modules = p.Buffers, p.Modules
+				body.Buffers, body.Modules, body.Rank, body.Ranks = p.Buffers, p.Modules, p.Rank, p.Ranks
 				c.streams(body)
 				for k := range body.Nodes {
 					if name := body.Nodes[k].Name; names[name] {
