@@ -17,8 +17,8 @@ const mostInBucket = 256
 
 // Bucket returns a graph in which all-reduces that follow each other in the order of communication are one node, as long as they are of all ranks, of
 // the same operation, type and device, and have at most so many bytes in all. One that needs what an earlier one of the bucket has led to, begins
-// another bucket. Nodes that use a result come after the bucket; the order of all that touch the same memory stays. Without several ranks, or
-// where nothing is bucketed, the graph is g itself.
+// another bucket. Nodes that use a result come after the bucket; the order of all that touch the same memory stays. Each body of a loop or branch has buckets of
+// its own. Without several ranks, or where nothing is bucketed, the graph is g itself.
 //
 // Elements are combined as before on the CPU device. NCCL runs a bucket as a group of calls.
 func Bucket(g *Graph, bytes int64) (*Graph, error) {
@@ -31,17 +31,30 @@ func Bucket(g *Graph, bytes int64) (*Graph, error) {
 	if g.Ranks <= 1 {
 		return g, nil
 	}
-	switch {
-	case g.Sync == SyncExplicit:
+	if g.Sync == SyncExplicit {
 		return nil, fmt.Errorf("%w: the file orders its nodes itself (sync: explicit)", ErrBucket)
-	case g.HasControl():
-		return nil, fmt.Errorf("%w in a pipeline with loops or branches", ErrBucket)
 	}
-	buckets := bucketsOf(g, bytes)
-	if len(buckets) == 0 {
+	m := bucketing{b: g.Empty(), bytes: bytes, names: map[string]bool{}}
+	found := false
+	g.EachGraph(func(g *Graph, _ []string) {
+		found = found || len(bucketsOf(g, bytes)) > 0
+		for i := range g.Nodes {
+			m.names[g.Nodes[i].Name] = true
+		}
+	})
+	if !found {
 		return g, nil
 	}
-	return bucketed(g, buckets)
+	for k := range g.Buffers {
+		m.b.Buffer(g.Buffers[k])
+	}
+	m.declare(g)
+	made, err := m.b.Graph()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBucket, err)
+	}
+	made.warnings = g.warnings
+	return made, nil
 }
 
 // bucketsOf lists the all-reduces of each bucket of more than one, in the order of communication.
@@ -59,11 +72,11 @@ func bucketsOf(g *Graph, bytes int64) [][]NodeID {
 	number := int32(0)
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		c := n.Communication
-		if c == nil {
+		if !n.Communicates() {
 			continue
 		}
-		fits := c.Verb == AllReduce && c.Among.All() && len(c.More) == 0 && !n.HasCost && n.Stream.Number() < 0 && c.From.Bytes() <= bytes
+		c := n.Communication // nil: bodies communicate
+		fits := c != nil && c.Verb == AllReduce && c.Among.All() && len(c.More) == 0 && !n.HasCost && n.Stream.Number() < 0 && c.From.Bytes() <= bytes
 		if len(now) > 0 && fits {
 			last := &g.Nodes[now[0]]
 			fits = c.Reduction == last.Communication.Reduction && c.DType == last.Communication.DType && n.Device == last.Device && size+c.From.Bytes() <= bytes &&
@@ -93,7 +106,7 @@ func communicationNeeded(g *Graph) []int32 {
 	number, count := make([]int32, g.Vertices()), int32(0)
 	for i := range number {
 		number[i] = -1
-		if i < g.Len() && g.Nodes[i].Communication != nil {
+		if i < g.Len() && g.Nodes[i].Communicates() {
 			number[i] = count
 			count++
 		}
@@ -114,64 +127,78 @@ func communicationNeeded(g *Graph) []int32 {
 	return needs
 }
 
-// bucketed makes the graph with these buckets. Its nodes are in the order of declaration, as far as the buckets allow: a bucket is where its last
+// bucketing is a graph that is made with buckets.
+type bucketing struct {
+	b     *Builder
+	bytes int64
+	names map[string]bool // of all nodes, those of bodies included
+}
+
+// declare declares the nodes of a graph or of a body. They are in the order of declaration, as far as the buckets allow: a bucket is where its last
 // all-reduce was.
-func bucketed(g *Graph, buckets [][]NodeID) (*Graph, error) {
+func (m *bucketing) declare(g *Graph) {
 	into := make([]NodeID, g.Vertices()) // by vertex: the last of its bucket, or itself
 	for i := range into {
 		into[i] = NodeID(i)
 	}
 	members := map[NodeID][]NodeID{}
-	names := map[string]bool{}
-	for i := range g.Nodes {
-		names[g.Nodes[i].Name] = true
-	}
-	for _, list := range buckets {
+	for _, list := range bucketsOf(g, m.bytes) {
 		last := list[len(list)-1]
 		members[last] = list
 		for _, i := range list {
 			into[i] = last
 		}
 	}
-	b := g.Empty()
-	for k := range g.Buffers {
-		b.Buffer(g.Buffers[k])
-	}
 	ids := make([]NodeID, g.Len())
-	order := bucketOrder(g, into)
-	for _, i := range order {
-		node := g.Nodes[i]
-		node.After = nil
+	for _, i := range bucketOrder(g, into) {
 		list := members[i]
 		if list == nil {
-			ids[i] = b.Node(node, slices.Clone(g.Accesses(i))...)
+			ids[i] = m.node(g, i)
 			continue
 		}
-		c := *g.Nodes[list[0]].Communication
-		for _, other := range list[1:] {
-			from := g.Nodes[other].Communication
-			c.More = append(c.More, Pair{from.From, from.To})
-		}
-		node.Name, node.Pos = bucketName(g, list, names), g.Nodes[list[0]].Pos
-		node.Communication, node.Work = &c, b.pipeline.communicationWork(&c)
-		id := b.Node(node, b.pipeline.communicationAccesses(&c)...)
+		id := m.bucket(g, list)
 		for _, other := range list {
 			ids[other] = id
 		}
 	}
 	for i := range g.Nodes {
 		for _, before := range g.Nodes[i].After {
-			if n := b.At(ids[i]); ids[before] != ids[i] && !slices.Contains(n.After, ids[before]) {
+			if n := m.b.At(ids[i]); ids[before] != ids[i] && !slices.Contains(n.After, ids[before]) {
 				n.After = append(n.After, ids[before])
 			}
 		}
 	}
-	made, err := b.Graph()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBucket, err)
+}
+
+// node declares a node that is in no bucket.
+func (m *bucketing) node(g *Graph, i NodeID) NodeID {
+	node := g.Nodes[i]
+	node.After = nil
+	if node.Control == nil {
+		return m.b.Node(node, slices.Clone(g.Accesses(i))...)
 	}
-	made.warnings = g.warnings
-	return made, nil
+	var operands []Range
+	if c := node.Control.Condition; c != nil {
+		operands = c.Operands
+	}
+	var bodies []func()
+	for _, body := range node.Control.Bodies {
+		bodies = append(bodies, func() { m.declare(body) })
+	}
+	return m.b.ControlLike(node, operands, bodies...)
+}
+
+// bucket declares the node that does what these do.
+func (m *bucketing) bucket(g *Graph, list []NodeID) NodeID {
+	node := g.Nodes[list[len(list)-1]]
+	c := *g.Nodes[list[0]].Communication
+	for _, other := range list[1:] {
+		from := g.Nodes[other].Communication
+		c.More = append(c.More, Pair{from.From, from.To})
+	}
+	node.After, node.Name, node.Pos = nil, bucketName(g, list, m.names), g.Nodes[list[0]].Pos
+	node.Communication, node.Work = &c, m.b.pipeline.communicationWork(&c)
+	return m.b.Node(node, m.b.pipeline.communicationAccesses(&c)...)
 }
 
 // bucketName makes a name that no other node has.

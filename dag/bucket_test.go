@@ -80,6 +80,48 @@ func TestBuckets(t *testing.T) {
 
 func a2(name string) string { return "  - {name: " + name + ", allreduce: {inout: a, op: sum}}\n" }
 
+// Each body has buckets of its own, and a loop or branch that communicates ends the bucket before it.
+func TestBucketsInBodies(t *testing.T) {
+	g, err := Parse([]byte(bucketHead+`  - {name: sa, allreduce: {inout: a, op: sum}}
+  - name: solve
+    repeat: {until: "h(0..1) < 1", most: 5}
+    nodes:
+      - {name: sb, allreduce: {inout: b, op: sum}}
+      - name: large
+        if: h(1..2) > 1
+        nodes: [{name: x, allreduce: {inout: b, op: max}}, {name: set, memset: {to: h, value: 0}}, {name: y, allreduce: {inout: c, op: max}}]
+        else: [{name: sa..sb, memset: {to: h, value: 0}}]
+      - {name: sc, allreduce: {inout: c, op: sum}}
+      - {name: sd, allreduce: {inout: a, op: sum}}
+  - name: quiet
+    repeat: {times: 3}
+    nodes: [{name: clear, memset: {to: h, value: 0}}]
+  - {name: ta, allreduce: {inout: a, op: sum}}
+  - name: quieter
+    repeat: {times: 3}
+    nodes: [{name: clear.again, memset: {to: h, value: 0}}]
+  - {name: tb, allreduce: {inout: b, op: sum}}
+`), Options{Rank: 1, Ranks: 4})
+	require.NoError(t, err)
+	made, err := Bucket(g, 1024)
+	require.NoError(t, err)
+	var all []string
+	made.EachGraph(func(g *Graph, path []string) {
+		text := strings.Join(path, "/") + ":"
+		for i := range g.Nodes {
+			text += " " + g.Nodes[i].Name
+		}
+		all = append(all, text)
+	})
+	require.Equal(t, []string{": sa solve quiet quieter ta..tb", "solve: sb large sc..sd", "solve/large: set x..y", "solve/large: sa..sb", "quiet: clear", "quieter: clear.again"}, all)
+	require.Equal(t, g.Nodes[1].Control.Condition.Operands, made.Nodes[1].Control.Condition.Operands)
+	require.Equal(t, g.Warnings(), made.Warnings())
+
+	same, err := Bucket(g, 64)
+	require.NoError(t, err)
+	require.Same(t, g, same)
+}
+
 func TestBucketOfAGraph(t *testing.T) {
 	nodes := "  - {name: sa, allreduce: {inout: a, op: sum}}\n  - {name: sb, allreduce: {inout: b, op: sum}}\n"
 	g, err := Parse([]byte(bucketHead+nodes), Options{Rank: 1, Ranks: 4})
@@ -189,26 +231,34 @@ func TestBucketsChangeNothing(t *testing.T) {
 			lo := rng.Int64N(9 - n)
 			return b.Slice(id, lo, lo+n)
 		}
-		var ids []NodeID
-		for k := range 4 + rng.IntN(14) {
-			name, n := fmt.Sprintf("n%d", k), 1+rng.Int64N(8)
-			from, to := part(buffers[rng.IntN(4)], n), part(buffers[rng.IntN(4)], n)
-			var id NodeID
-			switch kind := rng.IntN(6); {
-			case kind < 3 && (from.Buffer != to.Buffer || from == to || from.Hi <= to.Lo || to.Hi <= from.Lo):
-				id = b.Communicate(name, Communication{Verb: AllReduce, Reduction: Sum, From: from, To: to})
-			case kind == 3:
-				id = b.Communicate(name, Communication{Verb: Broadcast, From: from, To: from})
-			case kind == 4:
-				id = b.Task(name, from.In(), to.InOut())
-			default:
-				id = b.Task(name, from.In(), b.Slice(to.Buffer, 0, 1).Out())
+		number := 0
+		var some func(int)
+		some = func(depth int) {
+			var ids []NodeID
+			for range 4 + rng.IntN(14-4*depth) {
+				name, n := fmt.Sprintf("n%d", number), 1+rng.Int64N(8)
+				number++
+				from, to := part(buffers[rng.IntN(4)], n), part(buffers[rng.IntN(4)], n)
+				var id NodeID
+				switch kind := rng.IntN(7); {
+				case kind < 3 && (from.Buffer != to.Buffer || from == to || from.Hi <= to.Lo || to.Hi <= from.Lo):
+					id = b.Communicate(name, Communication{Verb: AllReduce, Reduction: Sum, From: from, To: to})
+				case kind == 3:
+					id = b.Communicate(name, Communication{Verb: Broadcast, From: from, To: from})
+				case kind == 4:
+					id = b.Task(name, from.In(), to.InOut())
+				case kind == 5 && depth < 2:
+					id = b.Repeat(name, Loop{Times: 3}, func() { some(depth + 1) })
+				default:
+					id = b.Task(name, from.In(), b.Slice(to.Buffer, 0, 1).Out())
+				}
+				if len(ids) > 0 && rng.IntN(4) == 0 {
+					b.After(id, ids[rng.IntN(len(ids))])
+				}
+				ids = append(ids, id)
 			}
-			if len(ids) > 0 && rng.IntN(4) == 0 {
-				b.After(id, ids[rng.IntN(len(ids))])
-			}
-			ids = append(ids, id)
 		}
+		some(0)
 		p := b.pipeline
 		g, err := p.Graph()
 		require.NoError(t, err, "seed %d", seed)
@@ -218,24 +268,33 @@ func TestBucketsChangeNothing(t *testing.T) {
 		if made != g {
 			formed++
 		}
-		require.Equal(t, readsOf(g), readsOf(made), "seed %d", seed)
-		at := map[string]int{}
-		for i := range made.Nodes {
-			at[made.Nodes[i].Name] = i
+		bodies := map[string]*Graph{}
+		made.EachGraph(func(g *Graph, path []string) { bodies[strings.Join(path, "/")] = g })
+		g.EachGraph(func(g *Graph, path []string) {
+			bucketsChangeNothing(t, seed, g, bodies[strings.Join(path, "/")], bytes)
+		})
+	}
+	require.Greater(t, formed, 100, "many of the graphs have buckets")
+}
+
+func bucketsChangeNothing(t *testing.T, seed uint64, g, made *Graph, bytes int64) {
+	t.Helper()
+	require.Equal(t, readsOf(g), readsOf(made), "seed %d", seed)
+	at := map[string]int{}
+	for i := range made.Nodes {
+		at[made.Nodes[i].Name] = i
+	}
+	for _, list := range bucketsOf(g, bytes) {
+		for _, i := range list {
+			at[g.Nodes[i].Name] = at[g.Nodes[list[0]].Name+".."+g.Nodes[list[len(list)-1]].Name]
 		}
-		for _, list := range bucketsOf(g, bytes) {
-			for _, i := range list {
-				at[g.Nodes[i].Name] = at[g.Nodes[list[0]].Name+".."+g.Nodes[list[len(list)-1]].Name]
-			}
-		}
-		for i := range g.Nodes {
-			for _, before := range g.Nodes[i].After {
-				was, is := at[g.Nodes[before].Name], at[g.Nodes[i].Name]
-				if g.Nodes[i].Communication == nil || g.Nodes[before].Communication == nil {
-					require.Less(t, was, is, "seed %d: %s after %s", seed, g.Nodes[i].Name, g.Nodes[before].Name)
-				}
+	}
+	for i := range g.Nodes {
+		for _, before := range g.Nodes[i].After {
+			was, is := at[g.Nodes[before].Name], at[g.Nodes[i].Name]
+			if g.Nodes[i].Communication == nil || g.Nodes[before].Communication == nil {
+				require.Less(t, was, is, "seed %d: %s after %s", seed, g.Nodes[i].Name, g.Nodes[before].Name)
 			}
 		}
 	}
-	require.Greater(t, formed, 100, "many of the graphs have buckets")
 }

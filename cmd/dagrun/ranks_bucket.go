@@ -27,14 +27,16 @@ func (a *app) bucketed(g *dag.Graph, err error) (*dag.Graph, error) {
 	return made, nil
 }
 
-// bucketCount is how many buckets there are, and how many all-reduces are in them.
+// bucketCount is how many buckets there are, those in bodies included, and how many all-reduces are in them.
 func bucketCount(g *dag.Graph) (buckets, inside int) {
-	for i := range g.Nodes {
-		if c := g.Nodes[i].Communication; c != nil && len(c.More) > 0 {
-			buckets++
-			inside += len(c.More) + 1
+	g.EachGraph(func(g *dag.Graph, _ []string) {
+		for i := range g.Nodes {
+			if c := g.Nodes[i].Communication; c != nil && len(c.More) > 0 {
+				buckets++
+				inside += len(c.More) + 1
+			}
 		}
-	}
+	})
 	return buckets, inside
 }
 
