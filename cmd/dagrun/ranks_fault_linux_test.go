@@ -447,6 +447,17 @@ func TestARankWithAnotherFile(t *testing.T) {
 	require.Empty(t, c.whole())
 }
 
+// What differs in a body is named too.
+func TestARankWithAnotherBody(t *testing.T) {
+	c := newCrew(t, 2, hangLoop)
+	c.write("other.yaml", strings.Replace(hangLoop, "left = left - 1", "left = left - 2", 1))
+	all := []*process{c.start(0, c.at, "ranks.yaml"), c.start(1, c.at, "other.yaml")}
+	for _, p := range all {
+		p.ends(statusDevice, fmt.Sprintf(`rank 1 of 2 \(host %s\) runs another pipeline: node 0, "count", has map formula=left = left - 2, here map formula=left = left - 1`, c.host()))
+	}
+	require.Empty(t, c.whole())
+}
+
 func TestRanksThatFindTheirPortTaken(t *testing.T) {
 	c := newCrew(t, 2, rankFile)
 	taken, err := net.Listen("tcp", c.at)
