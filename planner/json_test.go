@@ -270,6 +270,50 @@ func TestDecodePlanOfAnotherGraph(t *testing.T) {
 	require.EqualError(t, err, `plan: 4:12: graph: the plan was made for another graph: node "a" is new`)
 }
 
+// In plans of spread graphs, too, the error names what does not fit the graph.
+func TestDecodePlanOfASpreadGraphRefuses(t *testing.T) {
+	s, err := SpreadGraph(context.Background(), saxpyGraph(t), Options{Devices: 2})
+	require.NoError(t, err)
+	p := planned(t, s.Graph, Options{})
+	p.Spread = s
+	text := encoded(t, s.Graph, p)
+	_, err = DecodePlan(strings.NewReader(text), s.Graph)
+	require.NoError(t, err)
+	_, err = DecodePlan(strings.NewReader(strings.Replace(text, `"node": "up_x"`, `"node": "up_z"`, 1)), s.Graph)
+	require.ErrorContains(t, err, `ops[0].node: this graph has no node "up_z"`)
+	_, err = DecodePlan(strings.NewReader(text), saxpyPlus(t))
+	require.EqualError(t, err, `plan: 4:12: graph: the plan was made for another graph: node "extra" is new`)
+}
+
+func saxpyPlus(t *testing.T) *dag.Graph {
+	b := dag.New("saxpy")
+	dx, _ := declareSaxpy(b)
+	b.Task("extra", b.In(dx))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
+}
+
+// The path of an error begins at the top of the file, whatever bodies were read before.
+func TestDecodePlanNamesPlacesWithinAndAfterBodies(t *testing.T) {
+	b := dag.New("loops")
+	x := b.Device("x", dag.F32, 4)
+	b.Repeat("outer", dag.Loop{Times: 3}, func() {
+		b.Repeat("inner", dag.Loop{Times: 3}, func() { b.Task("step", b.InOut(x)) })
+		b.Repeat("other", dag.Loop{Times: 2}, func() { b.Task("more", b.InOut(x)) })
+	})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	text := encoded(t, g, planned(t, g, Options{}))
+	_, err = DecodePlan(strings.NewReader(text), g)
+	require.NoError(t, err)
+	_, err = DecodePlan(strings.NewReader(waitsLie(text)), g)
+	require.ErrorContains(t, err, ": stats: waits is 99; the plan has ")
+	first := strings.Index(text, `"stats"`)
+	_, err = DecodePlan(strings.NewReader(text[:first]+lie(text[first:], "nodes", "99")), g)
+	require.ErrorContains(t, err, ": bodies[0].plan.bodies[0].plan.stats: nodes is 99; the plan has 1")
+}
+
 // lie sets a field of the statistics to a wrong value.
 func lie(text, key, value string) string {
 	before, after, _ := strings.Cut(text, `"`+key+`": `)

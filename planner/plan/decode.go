@@ -505,6 +505,8 @@ func (d *planDecoder) settle() {
 			}
 		}
 	}
+	within := len(d.Path) // the plan of a body has a path before its own
+	defer func() { d.Path = d.Path[:within] }()
 	d.Path = append(d.Path, jsontext.Step{Key: "order"})
 	taken := make([]int, len(p.Streams))
 	for k, s := range p.Order {
@@ -520,7 +522,7 @@ func (d *planDecoder) settle() {
 			return
 		}
 	}
-	d.Path[0].Key = "stats"
+	d.Path[within].Key = "stats"
 	for _, f := range []struct {
 		name      string
 		said, has int
@@ -538,7 +540,7 @@ func (d *planDecoder) settle() {
 		return
 	}
 	if int(d.event) >= d.stats.Events {
-		d.Path = d.Path[:0]
+		d.Path = d.Path[:within]
 		d.FailAt(d.eventAt, ErrPlanShape, "event %d is out of range: stats.events is %d", d.event, d.stats.Events)
 		return
 	}
@@ -638,8 +640,8 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 			r.List(func(int) { r.Object(costKeys, 2, func(int) { r.Skip() }) })
 		case "works":
 			r.List(func(int) { r.List(func(int) { r.Skip() }) })
-		case "bodies":
-			r.List(func(int) { r.SkipAll() })
+		case "bodies", "spread":
+			r.SkipAll()
 		default:
 			r.Skip()
 		}
