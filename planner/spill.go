@@ -69,7 +69,7 @@ func SpillAt(g *dag.Graph, o Options, recorded *Spread) (*Spread, error) {
 		}
 		limit = max(limit, a.Offset+plan.AlignUp(a.Hi-a.Lo))
 	}
-	p, err := spread.NewSpillProblem(base.Graph, limit, s.keepOf())
+	p, err := spread.NewSpillProblem(base.Graph, limit, s.keepOf(), s.rows())
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +96,20 @@ func (s *spilling) keepOf() []bool {
 		keep[b] = true
 	}
 	return keep
+}
+
+// rows are the bytes of the rows of the buffers of the base that the original uses in tiles, 0 for others. Those of a piece of few rows are
+// not seen in the base.
+func (s *spilling) rows() []int64 {
+	rows := spread.Rows(s.r.g)
+	if len(s.base.Buffers) == 0 {
+		return rows
+	}
+	list := make([]int64, len(s.base.Buffers))
+	for k, at := range s.base.Buffers {
+		list[k] = rows[at.Buffer]
+	}
+	return list
 }
 
 // spilling is the state of SpillGraph.
@@ -176,9 +190,9 @@ func (s *spilling) refused() error {
 	return err
 }
 
-// smallest finds the smallest limit with which the graph can be spilled, 0 if none is found.
+// smallest finds the smallest limit with which the graph can be spilled or fits as it is, 0 if none is found.
 func (s *spilling) smallest() int64 {
-	p, err := spread.NewSpillProblem(s.base.Graph, math.MaxInt64, s.keepOf())
+	p, err := spread.NewSpillProblem(s.base.Graph, math.MaxInt64, s.keepOf(), s.rows())
 	if err != nil {
 		return 0
 	}
@@ -187,7 +201,8 @@ func (s *spilling) smallest() int64 {
 	for range tries {
 		r := *s.r
 		r.o.Effort = Quick
-		if _, err := (&spilling{r: &r, base: s.base, limit: limit, keep: s.keep}).search(); err == nil {
+		try := &spilling{r: &r, base: s.base, limit: limit, keep: s.keep}
+		if _, err := try.search(); err == nil || try.refused() == nil { // where nodes use no device memory, there is nothing to spill
 			return limit
 		}
 		limit += max(plan.AlignUp(1), plan.AlignUp(limit/16))
@@ -264,7 +279,7 @@ func (s *spilling) search() (*Spread, error) {
 	}
 	var refused error
 	for _, part := range []int64{64, 62, 60, 56, 48} {
-		p, err := spread.NewSpillProblem(s.base.Graph, s.limit/64*part+s.limit%64*part/64, s.keepOf())
+		p, err := spread.NewSpillProblem(s.base.Graph, s.limit/64*part+s.limit%64*part/64, s.keepOf(), s.rows())
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func mostRoom(g *dag.Graph) int64 {
 // drawSpill spills a random graph in some way, on one device or on several. It returns nil where a node needs nearly everything at once.
 func drawSpill(t *testing.T, random *rand.Rand, g *dag.Graph, devices int) (made *plan.Spread, limit int64) {
 	t.Helper()
-	base := g
+	base, rows := g, spread.Rows(g)
 	var at []int32
 	if devices > 1 {
 		p, err := spread.NewProblem(g, devices, nil)
@@ -43,10 +43,10 @@ func drawSpill(t *testing.T, random *rand.Rand, g *dag.Graph, devices int) (made
 		at = drawPlacement(random, p)
 		s, err := spread.Transform(p, at)
 		require.NoError(t, err)
-		base = s.Graph
+		base, rows = s.Graph, (&spilling{r: &request{g: g}, base: s}).rows()
 	}
 	limit = 256 * (1 + random.Int64N(max(1, mostRoom(base)/256)))
-	p, err := spread.NewSpillProblem(base, limit, nil)
+	p, err := spread.NewSpillProblem(base, limit, nil, rows)
 	require.NoError(t, err)
 	candidates, err := spread.SpillCandidates(context.Background(), p, Unit(), Durations(base, Unit(), nil), Quick)
 	if err != nil {

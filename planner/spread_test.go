@@ -39,6 +39,9 @@ func drawNested(t *testing.T, random *rand.Rand, devices, depth int) *dag.Graph 
 		}
 		if random.IntN(3) == 0 { // rows, for tiles
 			buffer.Shape = []int64{int64(1 + random.IntN(5)), int64(1 + random.IntN(4))}
+			if random.IntN(3) == 0 {
+				buffer.Shape[1] = int64(256 * (1 + random.IntN(3))) // longer than what pieces are aligned to
+			}
 		}
 		switch random.IntN(6) {
 		case 0:

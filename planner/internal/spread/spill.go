@@ -59,8 +59,8 @@ type touch struct {
 }
 
 // NewSpillProblem checks that a graph can be spilled. keep marks buffers that are read after the last replay, besides those with save or expect;
-// nil marks none.
-func NewSpillProblem(g *dag.Graph, limit int64, keep []bool) (*SpillProblem, error) {
+// nil marks none. rows are the bytes of the rows of each buffer that a graph before this one used in tiles, 0 for others; nil where there was none.
+func NewSpillProblem(g *dag.Graph, limit int64, keep []bool, rows []int64) (*SpillProblem, error) {
 	switch {
 	case g.Sync == dag.SyncExplicit:
 		return nil, fmt.Errorf("%w: with sync: explicit its order is its own", ErrCannotSpill)
@@ -93,9 +93,22 @@ func NewSpillProblem(g *dag.Graph, limit int64, keep []bool) (*SpillProblem, err
 	if err != nil {
 		return nil, err
 	}
+	p.pitch = rows
+	if rows == nil {
+		p.pitch = Rows(g)
+	}
 	p.findUnits()
 	p.findTouches()
 	return p, nil
+}
+
+// Rows returns for each buffer of a graph the bytes of a row, if it is used in tiles, and 0 otherwise.
+func Rows(g *dag.Graph) []int64 {
+	rows := make([]int64, len(g.Buffers))
+	for i := range g.Nodes {
+		eachUse(g, dag.NodeID(i), func(r dag.Range) { rows[r.Buffer] = max(rows[r.Buffer], int64(r.Pitch)) })
+	}
+	return rows
 }
 
 // whole reports whether a buffer has contents before a replay or after it, so that one place must hold all of it.
@@ -134,7 +147,7 @@ func eachUse(g *dag.Graph, i dag.NodeID, visit func(r dag.Range)) {
 // findUnits cuts buffers into parts that no kernel uses across. What only copies use is cut as the copies are.
 func (p *SpillProblem) findUnits() {
 	g := p.Graph
-	p.pitch, p.align = make([]int64, len(g.Buffers)), alignments(g)
+	p.align = alignments(g)
 	var kernels, copies []use
 	for i := range g.Nodes {
 		eachUse(g, dag.NodeID(i), func(r dag.Range) {
@@ -142,7 +155,6 @@ func (p *SpillProblem) findUnits() {
 			if !b.InArena() {
 				return
 			}
-			p.pitch[r.Buffer] = max(p.pitch[r.Buffer], int64(r.Pitch))
 			u := use{buffer: r.Buffer, lo: r.Lo, hi: max(r.Lo, r.Hi)}
 			if p.pinned[r.Buffer] {
 				u.lo, u.hi = 0, b.Bytes

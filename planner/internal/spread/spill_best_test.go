@@ -24,7 +24,7 @@ func TestSpillsTakeFewCopiesMoreThanTheBest(t *testing.T) {
 			blocks := 5 + random.IntN(2)
 			fit := 3 + random.IntN(blocks-4)
 			g, uses, written := plantest.DrawBlocks(t, random, blocks, 18, 1, writes)
-			p, err := NewSpillProblem(g, int64(fit)*plantest.BlockBytes, nil)
+			p, err := NewSpillProblem(g, int64(fit)*plantest.BlockBytes, nil, nil)
 			require.NoError(t, err)
 			times := model.Durations(g, model.H200(), nil)
 			found, err := SpillCandidates(context.Background(), p, model.H200(), times, effort.Normal)
