@@ -102,7 +102,7 @@ type pageNodes struct {
 }
 
 type pagePlan struct {
-	Summary string        `json:"summary"`
+	Summary string        `json:"summary"` // a line for each rank
 	Streams []string      `json:"streams"`
 	Band    column[int32] `json:"band"`   // by stream: its device or rank
 	Stream  column[int32] `json:"stream"` // by node
@@ -132,6 +132,7 @@ type pageCourse struct {
 
 // analysisLine is one finding: "bound by", and what.
 type analysisLine struct {
+	Of   string `json:"of,omitempty"` // the rank, where there are several
 	Head string `json:"head"`
 	Text string `json:"text"`
 }
@@ -362,7 +363,7 @@ func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run
 	}
 	for _, line := range a.Lines() {
 		head, text, _ := strings.Cut(line, ": ")
-		c.Lines = append(c.Lines, analysisLine{clean(head), clean(text)})
+		c.Lines = append(c.Lines, analysisLine{Head: clean(head), Text: clean(text)})
 	}
 	d.Courses = append(d.Courses, c)
 	return nil

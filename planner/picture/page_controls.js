@@ -44,7 +44,7 @@ function show(above, below) {
   streamRows();
   if (to - from > before || to > end * 1.02) fit();
   for (const [list, c] of [["upper", upper], ["lower", lower]]) $(list).value = c ? courses.indexOf(c) : "";
-  const all = replays(), at = all.indexOf(lower);
+  const all = replays(), at = all.indexOf(main());
   $("replays").hidden = at < 0;
   $("replay").textContent = "replay " + (at + 1) + " of " + all.length;
   $("replay-before").disabled = at <= 0;
@@ -60,11 +60,11 @@ function fillLists() {
   listGaps();
   listWaits();
 }
-// replays are the measured replays of the run that is shown below.
-function replays() { return lower && lower.measured ? courses.filter((c) => c.measured && c.plan === lower.plan) : []; }
+// replays are the measured replays of the run that is shown below, or alone.
+function replays() { return main().measured ? courses.filter((c) => c.measured && c.plan === main().plan) : []; }
 function step(by) {
-  const all = replays(), next = all[all.indexOf(lower) + by];
-  if (next) show(upper, next);
+  const all = replays(), next = all[all.indexOf(main()) + by];
+  if (next) show(lower ? upper : next, lower ? next : null);
 }
 function streamRows() { for (const c of shownCourses()) c.rows = c.streams.map((_, s) => rows.find((r) => r.key === "s" + s && r.course === c)); }
 

@@ -351,7 +351,7 @@ function draw() {
   canvas.dataset.from = from.toFixed(4);
   canvas.dataset.to = to.toFixed(4);
   canvas.dataset.selected = selected;
-  canvas.dataset.replay = replays().indexOf(lower);
+  canvas.dataset.replay = replays().indexOf(main());
   if (opened) drawMemory();
 }
 // For who looks at the page from the browser's console: the data, and the boxes that are visible.

@@ -106,9 +106,17 @@ table.addEventListener("keydown", (e) => {
 });
 
 // The rest.
+function folded(title, ...inside) {
+  const box = element("details");
+  box.append(element("summary", title), ...inside);
+  return box;
+}
 function summarize() {
   $("name").textContent = data.name;
-  $("summary").replaceChildren(...data.plans.map((p) => element("span", p.summary)));
+  $("summary").replaceChildren(...data.plans.map((p) => {
+    const lines = p.summary.split("\n").map((line) => element("span", line));
+    return lines.length > 1 ? folded(lines.length + " ranks", ...lines) : lines[0];
+  }));
   for (const list of ["upper", "lower"]) {
     if (list === "lower") $(list).append(new Option("nothing", ""));
     courses.forEach((c, k) => $(list).append(new Option(c.title, k)));
@@ -116,12 +124,18 @@ function summarize() {
   }
   $("choice").hidden = courses.length < 2;
 }
-// explain says what binds each timeline that is shown, the lower one first: it is the measured one.
+// explain says what binds each timeline that is shown, the lower one first: it is the measured one. Of several ranks it shows the one that
+// ends last; the others are folded.
 function explain() {
   $("findings").replaceChildren(...(lower ? [lower, upper] : [upper]).map((c) => {
-    const box = element("div"), list = element("dl");
-    for (const line of c.lines) list.append(element("dt", line.head), element("dd", line.text));
-    box.append(element("h3", c.title + ": " + time(c.makespan)), list);
+    const box = element("div"), last = c.lines.filter((line) => line.of === c.lines[0].of), others = c.lines.filter((line) => line.of !== c.lines[0].of);
+    const list = (lines) => {
+      const dl = element("dl");
+      for (const line of lines) dl.append(element("dt", (line.of ? line.of + ": " : "") + line.head), element("dd", line.text));
+      return dl;
+    };
+    box.append(element("h3", c.title + ": " + time(c.makespan)), list(last));
+    if (others.length) box.append(folded("the other ranks, which end before it", list(others)));
     return box;
   }));
 }

@@ -49,6 +49,9 @@ func WriteRanksPage(w io.Writer, ranks []Rank) error {
 		}
 	}
 	all.Unit = "rank"
+	if all.Lower >= 0 { // alone, so that more ranks are in view: their predictions do not know what the ranks wait for
+		all.Upper, all.Lower = all.Lower, -1
+	}
 	return all.write(w, ranks[0].Schedule.title())
 }
 
@@ -117,7 +120,7 @@ func (d *pageData) shift(r *Rank, rank int32, first []float64) {
 			}
 		}
 		for k := range c.Lines {
-			c.Lines[k].Head = name + ": " + c.Lines[k].Head
+			c.Lines[k].Of = name
 		}
 	}
 }
@@ -140,7 +143,7 @@ func (d *pageData) add(o *pageData) {
 	d.Edges.From = append(d.Edges.From, moved(o.Edges.From, nodes)...)
 	d.Edges.Text = append(d.Edges.Text, moved(o.Edges.Text, texts)...)
 	p, q := &d.Plans[0], &o.Plans[0]
-	p.Summary += " " + q.Summary
+	p.Summary += "\n" + q.Summary
 	p.Streams, p.Band = append(p.Streams, q.Streams...), append(p.Band, q.Band...)
 	p.Stream = append(p.Stream, moved(q.Stream, streams)...)
 	if len(p.Cost) > 0 && len(q.Cost) > 0 {
@@ -155,9 +158,11 @@ func (d *pageData) add(o *pageData) {
 	}
 }
 
-// add adds the same replay of another rank. The critical path is that of the rank that ends last.
+// add adds the same replay of another rank. The critical path is that of the rank that ends last, and its findings come first.
 func (c *pageCourse) add(o *pageCourse, nodes int32) {
+	lines := append(c.Lines, o.Lines...)
 	if o.Makespan > c.Makespan {
+		lines = append(o.Lines, c.Lines...)
 		c.Makespan, c.Path = o.Makespan, nil
 		for _, i := range o.Path {
 			c.Path = append(c.Path, i+dag.NodeID(nodes))
@@ -170,7 +175,7 @@ func (c *pageCourse) add(o *pageCourse, nodes int32) {
 		c.Gaps = append(c.Gaps, g)
 	}
 	c.sort()
-	c.Held, c.Memory, c.Lines = append(c.Held, o.Held...), append(c.Memory, o.Memory...), append(c.Lines, o.Lines...)
+	c.Held, c.Memory, c.Lines = append(c.Held, o.Held...), append(c.Memory, o.Memory...), lines
 }
 
 func later(i dag.NodeID, nodes int32) dag.NodeID {

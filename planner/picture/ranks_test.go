@@ -4,6 +4,7 @@ package picture
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,12 @@ func TestThePageOfRanksHasABandForEach(t *testing.T) {
 	// The critical path is that of the rank that ends last.
 	require.EqualValues(t, d.Courses[2].Path[0], s.path[0])
 	require.EqualValues(t, d.Courses[1].Path[0], int(s.path[0])+n)
+	require.Equal(t, "rank 0", d.Courses[2].Lines[0].Of)
+	require.Equal(t, "rank 1", d.Courses[1].Lines[0].Of)
+	// What was measured is shown alone: with the predictions beside it, half as many ranks are in view.
+	require.Equal(t, []int{2, -1}, []int{d.Upper, d.Lower})
+	require.Equal(t, 2, strings.Count(d.Plans[0].Summary, "rank ")) // a line each
+	require.Contains(t, d.Plans[0].Summary, "\nrank 1: ")
 	for _, c := range d.Courses {
 		require.Len(t, c.Held, 2*len(s.waits))
 		require.Len(t, c.By, 2*n)
