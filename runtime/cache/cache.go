@@ -134,8 +134,20 @@ func read(kind, name string) ([]byte, error) {
 	return unsealed(kind, text)
 }
 
+// mostWrites is how often a file is written again after another process has cleared the cache in between.
+const mostWrites = 8
+
 // write writes a file, replacing an existing one of that name if it is a regular file.
 func write(ctx context.Context, kind, name string, body []byte) error {
+	for range mostWrites - 1 {
+		if err := writeOnce(ctx, kind, name, body); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return writeOnce(ctx, kind, name, body)
+}
+
+func writeOnce(ctx context.Context, kind, name string, body []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, files.Reason(err))
 	}
@@ -252,6 +264,29 @@ func trim(folder string, most int, bytes int64) error {
 		total -= kept[k].Size()
 	}
 	return nil
+}
+
+// longestWrite is the age up to which an unfinished file is left to the process that may be writing it.
+const longestWrite = time.Minute
+
+// empty removes the files of this package in a folder, and the folder if nothing else is in it.
+func empty(folder string) error {
+	found, err := list(folder)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, info := range found {
+		unfinished := strings.HasPrefix(info.Name(), unfinishedPrefix) && time.Since(info.ModTime()) > longestWrite
+		if !ours(info.Name()) && !unfinished {
+			continue
+		}
+		if err := os.Remove(filepath.Join(folder, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("cannot remove %s: %w", filepath.Join(folder, info.Name()), files.Reason(err)))
+		}
+	}
+	_ = os.Remove(folder) // something else is in it, or it was never made
+	return errors.Join(errs...)
 }
 
 // touch marks a file as used just now. A folder that cannot be written to keeps its order.

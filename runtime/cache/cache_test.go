@@ -252,6 +252,7 @@ func TestOtherFilesAreNeverRemoved(t *testing.T) {
 	require.NoError(t, f.KeepDurations(ctx, "gpu", Durations{nodePrint(1): {1}}, false))
 	unfinished := filepath.Join(dir, notesKind, ".dagrun-0123")
 	require.NoError(t, os.WriteFile(unfinished, nil, 0o600))
+	require.NoError(t, os.Chtimes(unfinished, time.Now(), time.Now().Add(-2*longestWrite)))
 	c, err := f.Contents()
 	require.NoError(t, err)
 	require.Len(t, c.Ignored, 4)

@@ -4,14 +4,9 @@ package cache
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/dagrun/dagrun/internal/files"
 )
 
 // Contents is what a cache holds.
@@ -156,24 +151,5 @@ func (f *Folder) Clear() error {
 	for _, kind := range []string{durationsKind, choicesKind, passesKind, notesKind, machinesKind} {
 		errs = append(errs, empty(filepath.Join(f.path, kind)))
 	}
-	return errors.Join(errs...)
-}
-
-// empty removes the files of this package in a folder, and the folder if nothing else is in it.
-func empty(folder string) error {
-	found, err := list(folder)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, info := range found {
-		if !ours(info.Name()) && !strings.HasPrefix(info.Name(), unfinishedPrefix) {
-			continue
-		}
-		if err := os.Remove(filepath.Join(folder, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("cannot remove %s: %w", filepath.Join(folder, info.Name()), files.Reason(err)))
-		}
-	}
-	_ = os.Remove(folder) // something else is in it, or it was never made
 	return errors.Join(errs...)
 }

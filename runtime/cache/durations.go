@@ -32,7 +32,9 @@ const (
 	mostBatches = 16
 	// mostEntries is how many nodes' samples are kept for a device: those that were measured last.
 	mostEntries = 20_000
-	longestUS   = 1e15
+	// mostFiles is how many files of one device there may be at most, with those that cannot be read and therefore not be merged.
+	mostFiles = 4 * mostBatches
+	longestUS = 1e15
 )
 
 // device is the folder of a device's durations. What makes devices different may be of any length and hold anything.
@@ -211,7 +213,7 @@ func (f *Folder) KeepDurations(ctx context.Context, device string, took Duration
 	if err := f.writeBatch(ctx, b); err != nil {
 		return err
 	}
-	return errors.Join(f.mergeBatches(ctx, device), f.trimDevices())
+	return errors.Join(f.mergeBatches(ctx, device), trim(f.device(device), mostFiles, mostBytes), f.trimDevices())
 }
 
 // writeBatch writes a batch to a file named by its contents, so that two processes write the same file only with the same contents.
@@ -248,8 +250,8 @@ func (f *Folder) trimDevices() error {
 		return err
 	}
 	for k := 0; len(devices)-k > mostDevices; k++ {
-		if err := os.RemoveAll(filepath.Join(f.path, durationsKind, devices[k].Name())); err != nil {
-			return skipped(devices[k].Name(), err)
+		if err := empty(filepath.Join(f.path, durationsKind, devices[k].Name())); err != nil {
+			return err
 		}
 	}
 	return nil

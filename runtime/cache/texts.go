@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // entry is the file of a kind that is kept under a key.
@@ -40,12 +42,15 @@ func kept[T any](f *Folder, kind, key string, decode func(body []byte, key strin
 	return value, nil
 }
 
+// longestReason is how many columns of an error about the contents of a file are shown.
+const longestReason = 200
+
 // decodeEntry reads JSON that this version may have written, and nothing else.
 func decodeEntry(body []byte, entry any) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(entry); err != nil {
-		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	if err := decoder.Decode(entry); err != nil { // which may repeat a text of any length
+		return fmt.Errorf("%w: %s", ErrDamaged, words.Cut(err.Error(), longestReason))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: something follows its end", ErrDamaged)
