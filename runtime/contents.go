@@ -155,12 +155,16 @@ func (p *Program) initialise(ctx context.Context) error {
 	if err := p.keepSymbols(ctx); err != nil {
 		return err
 	}
-	return p.fillBuffers(ctx, func(id dag.BufferID, b *dag.Buffer) bool {
-		return p.options.Bind[b.Name] == nil && (b.Init != nil || b.Place == dag.Host || p.isCarried(id))
-	})
+	return p.fillBuffers(ctx, p.startsFilled)
 }
 
-// Restore restores the contents of every buffer that has initial contents and that a replay changes. It waits for replays first.
+// startsFilled reports whether a buffer has contents before the first replay that the program gives it.
+func (p *Program) startsFilled(id dag.BufferID, b *dag.Buffer) bool {
+	return p.options.Bind[b.Name] == nil && (b.Init != nil || b.Place == dag.Host || p.isCarried(id))
+}
+
+// Restore restores the contents of every buffer that has initial contents and that a replay changes, host buffers without an init included,
+// which start as zeros. It waits for replays first.
 func (p *Program) Restore(ctx context.Context) error {
 	if err := p.usable(ctx); err != nil {
 		return err
@@ -181,7 +185,7 @@ func (p *Program) Restore(ctx context.Context) error {
 		copy(p.options.Bind[p.graph.Buffers[id].Name], contents)
 	}
 	err := p.fillBuffers(ctx, func(id dag.BufferID, b *dag.Buffer) bool {
-		return p.options.Bind[b.Name] == nil && written[id] && (b.Init != nil || p.isCarried(id))
+		return written[id] && p.startsFilled(id, b)
 	})
 	p.dirty = err != nil
 	return err

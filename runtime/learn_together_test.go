@@ -33,10 +33,7 @@ func TestRanksLearnTheSameWay(t *testing.T) {
 		mu.Unlock()
 		require.Equal(t, p.Mode(), learned.Ways[0].Mode)
 		require.Equal(t, learned.Ways[0].Plan, p.Plan())
-		if err := p.Run(t.Context(), 120-learned.Replays); err != nil {
-			return err
-		}
-		return p.Restore(t.Context())
+		return p.Run(t.Context(), 120-learned.Replays)
 	})
 	require.NotEmpty(t, ways[0])
 	require.Equal(t, ways[0], ways[1])

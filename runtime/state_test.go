@@ -1,4 +1,4 @@
-// Tests of saving results to files that initial contents are read from.
+// Tests of what Restore brings back: contents whose file has been saved over, and zeros where nothing fills a buffer.
 
 package runtime_test
 
@@ -46,5 +46,25 @@ nodes:
 		require.NoError(t, program.Restore(t.Context()))
 		require.Equal(t, []byte{1, 2, 3, 4}, program.Host(0))
 	}
+	require.NoError(t, program.Close())
+}
+
+// A program that has warmed up and replays no more holds what it held at first, host buffers that nothing fills included.
+func TestRestoreClearsHostBuffersWithoutContents(t *testing.T) {
+	b := dag.New("outputs")
+	b.Use(kernels.Library())
+	y, d := b.Host("y", dag.F32, 4), b.Device("d", dag.F32, 4)
+	b.Memset("set", b.Whole(d), 3)
+	b.Copy("down", b.Whole(y), b.Whole(d))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	plan, err := planner.New(t.Context(), g, planner.Options{})
+	require.NoError(t, err)
+	program, err := runtime.New(t.Context(), g, plan, cpu(t), runtime.Options{})
+	require.NoError(t, err)
+	require.NoError(t, program.Run(t.Context(), 2))
+	require.NotEqual(t, make([]byte, 16), program.Host(y))
+	require.NoError(t, program.Restore(t.Context()))
+	require.Equal(t, make([]byte, 16), program.Host(y))
 	require.NoError(t, program.Close())
 }
