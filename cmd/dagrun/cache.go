@@ -51,8 +51,11 @@ type cacheReport struct {
 
 func (a *app) showCache(clear bool) error {
 	folder := cache.Open(a.flags.cacheDir)
+	if missing := cache.Missing(a.flags.cacheDir); missing != nil {
+		return missing
+	}
 	if folder == nil && clear {
-		return errors.New("there is no cache to clear: it is off, or this user has no cache folder")
+		return errors.New("there is no cache to clear: it is off")
 	}
 	if clear {
 		if err := folder.Clear(); err != nil {

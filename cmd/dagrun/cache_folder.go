@@ -2,12 +2,16 @@
 
 package main
 
-import "github.com/dagrun/dagrun/runtime/cache"
+import (
+	"cmp"
+
+	"github.com/dagrun/dagrun/runtime/cache"
+)
 
 // openCache returns the cache that --cache-dir names, nil if there is none or it cannot be used.
 func (a *app) openCache() *cache.Folder {
 	folder := cache.Open(a.flags.cacheDir)
-	if err := folder.Usable(); err != nil {
+	if err := cmp.Or(cache.Missing(a.flags.cacheDir), folder.Usable()); err != nil {
 		if !a.noCache {
 			a.warn("nothing learned earlier is used, and nothing is kept: %v", err)
 		}

@@ -55,6 +55,17 @@ func Open(path string) *Folder {
 	return &Folder{path: path}
 }
 
+// Missing returns why Open finds no folder, for a user who has not disabled the cache; nil if it finds one.
+func Missing(path string) error {
+	if path != "" || os.Getenv(Variable) != "" {
+		return nil
+	}
+	if _, err := os.UserCacheDir(); err != nil {
+		return fmt.Errorf("this user has no cache folder, since %w; --cache-dir or $%s names one", err, Variable)
+	}
+	return nil
+}
+
 // Path returns the folder of the cache; "" if there is none.
 func (f *Folder) Path() string {
 	if f == nil {
