@@ -118,11 +118,7 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err error) {
 	a.matchProfile(p.graph, p.options.Profile)
 	a.recallPasses(p.graph, &p.options)
-	if p.plan != nil {
-		_, err := a.learnTogether(ctx, nil)
-		return err
-	}
-	if p.learning, err = a.learnTogether(ctx, a.learningOf(p, own)); err != nil {
+	if p.learning, err = a.learnTogether(ctx, a.learningOf(p, own)); err != nil || p.plan != nil {
 		return err
 	}
 	if p.learning != nil {
