@@ -73,8 +73,11 @@ func (a *app) checkPoints(ctx context.Context, name string, points [][]string, s
 	a.source = source
 	for _, params := range points {
 		a.flags.params = params
-		_, err := a.parse(ctx, name)
+		g, err := a.parse(ctx, name)
 		point := pointText(sweptOf(params, swept))
+		if err == nil && g.Len() == 0 {
+			err = errors.New("the pipeline has no nodes: there is nothing to measure")
+		}
 		if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
 			a.note("these mistakes are there with %s", point)
 			if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
