@@ -4,8 +4,6 @@ package runtime
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	goruntime "runtime"
@@ -19,9 +17,9 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-// Fingerprints returns one for each node: of its kernel's code, its scalar arguments, grid, block and shared memory, and the bytes of its
-// buffers. Two nodes of one fingerprint take equally long on one device. Names and the places of buffers do not count, so that an edit
-// of a pipeline leaves the fingerprints of all other nodes as they are. Files that a CUDA C file includes are not looked into.
+// Fingerprints returns one for each node: of its kernel's code and how that is compiled, its scalar arguments, grid, block and shared
+// memory, and the bytes of its buffers; of a loop or branch, of the nodes in it. Two nodes of one fingerprint take equally long on one
+// device. Names and the places of buffers do not count, so that an edit of a pipeline leaves the fingerprints of all other nodes as they are.
 func Fingerprints(g *dag.Graph) []string {
 	if g.Check() != nil {
 		return nil
@@ -74,6 +72,9 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 		text = fmt.Appendf(text, "%s\n", n.Control.Action(n.Kind))
 		for _, body := range n.Control.Bodies {
 			text = fmt.Appendf(text, "%s %s\n", body.Hash(), body.WorkHash())
+			for i := range body.Nodes {
+				text = append(text, nodeFacts(body, &body.Nodes[i], codes)...)
+			}
 		}
 		return text
 	case n.Launch == nil:
@@ -84,8 +85,7 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 	if own, ok := l.Kernel.(coded); ok {
 		module := own.Module()
 		if codes[module] == "" {
-			sum := sha256.Sum256(module.Code)
-			codes[module] = hex.EncodeToString(sum[:])
+			codes[module] = module.Identity()
 		}
 		code = codes[module]
 	}

@@ -97,6 +97,7 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 	if p.err != nil {
 		return p.err
 	}
+	m.module.Headers = p.headers()
 	source := parseCUDA(p)
 	if source.err != nil {
 		return source.err

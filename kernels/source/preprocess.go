@@ -4,6 +4,8 @@
 package source
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -54,6 +56,19 @@ type missingHeader struct {
 	name string
 	file string // that includes it
 	line int32
+}
+
+// headers is a hash of the files that were included, by the names that include them; "" where there are none.
+func (p *preprocessor) headers() string {
+	if len(p.found) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, f := range p.found {
+		fmt.Fprintf(h, "%q %d\n", f.name, len(p.texts[f.path]))
+		h.Write(p.texts[f.path])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // find reads an included file: beside the file that asks for it if the name is in quotes, then in the folders. The path is "" if there is

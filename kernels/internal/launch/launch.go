@@ -2,7 +2,12 @@
 // Go version of a kernel that the CPU device runs.
 package launch
 
-import "unsafe"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"unsafe"
+)
 
 // Kind is the form of a module's code.
 type Kind uint8
@@ -24,8 +29,17 @@ type Module struct {
 	Code       []byte
 	References map[string]Reference // Go versions by entry; the CPU device runs these
 	Build      Build                // how Source is compiled
+	Headers    string               // of Source: a hash of the files that it includes, as far as they were found
 	Waiting    bool                 // GPUs load the kernels so that each first waits for the launches before it, which lets launches overlap
 	Parameters map[string][]string  // of Calls: the names of the parameters by entry
+}
+
+// Identity is a hash of the code and of how it is compiled. Kernels of one entry in modules of one identity do the same.
+func (m *Module) Identity() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "module 1 %d %q %q %q %q\n", m.Kind, m.Build.Compiler, m.Build.Define, m.Build.Options, m.Headers)
+	h.Write(m.Code)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Build says how CUDA C is compiled.
