@@ -263,7 +263,7 @@ func (l *learner) scaleNodes(ctx context.Context, nodes []dag.NodeID) error {
 	if sum == 0 {
 		return nil
 	}
-	rounds, err := l.timeRounds(ctx, l.left/8)
+	rounds, err := l.timeRounds(ctx, l.left/8, 1)
 	if err != nil || len(rounds) == 0 {
 		return err
 	}

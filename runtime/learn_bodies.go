@@ -77,7 +77,7 @@ func (l *learner) timeModes(ctx context.Context) error {
 		if err := l.p.adopt(ctx, w.way()); err != nil {
 			return err
 		}
-		rounds, err := l.timeRounds(ctx, l.left/4)
+		rounds, err := l.timeRounds(ctx, l.left/4, 1)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (l *learner) takePasses(r *TracedReplay, wanted map[string]bool) {
 // scaleBodies corrects the samples of nodes in bodies by what whole replays take: taking the times costs some, and what lies between passes is
 // not measured.
 func (l *learner) scaleBodies(ctx context.Context) error {
-	rounds, err := l.timeRounds(ctx, l.left/4)
+	rounds, err := l.timeRounds(ctx, l.left/4, 1)
 	if err != nil || len(rounds) == 0 {
 		return err
 	}

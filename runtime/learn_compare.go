@@ -5,14 +5,12 @@ package runtime
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	goruntime "runtime"
 	"slices"
 
-	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
 	"golang.org/x/sync/errgroup"
@@ -340,39 +338,15 @@ func samePlan(a, b *planner.Plan) bool {
 	return reflect.DeepEqual(a.Streams, b.Streams) && reflect.DeepEqual(a.Order, b.Order)
 }
 
-// try times one way to replay in rounds of at most so many replays. A way that the device refuses is left out: there may be no room for another arena, or no way to capture.
+// try times one way to replay in rounds of at most so many replays, which are short, because the best are timed again.
 func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 	l.learned.Seen = append(l.learned.Seen, w.print())
-	if err := l.adopt(ctx, w); err != nil {
-		if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
-			return err
-		}
-		l.p.log.Info("not compared", "strategy", w.Plan.Strategy, "replay", w.Mode.String(), "because", err.Error())
-		return nil
+	if ok, err := l.adoptIfPossible(ctx, w); !ok || err != nil {
+		return err
 	}
-	one := 0.0
-	for range min(warmUp, l.left) {
-		us, err := l.p.timeReplays(ctx, 1)
-		if l.left--; err != nil {
-			return err
-		}
-		one = us
-	}
-	each := min(max(1, l.roundOf(one)/2), most) // the best are timed again
-	var samples []float64
-	for range rounds {
-		n := min(each, l.left)
-		if n == 0 {
-			break
-		}
-		us, err := l.p.timeReplays(ctx, n)
-		if l.left -= n; err != nil {
-			return err
-		}
-		samples = append(samples, us)
-		if l.best > 0 && us > hopeless*l.best {
-			break
-		}
+	samples, err := l.timeRounds(ctx, most, 0.5)
+	if err != nil {
+		return err
 	}
 	w.Each = Summarize(samples)
 	if w.Each.Count > 0 && (l.best == 0 || w.Each.Median < l.best) {
@@ -392,24 +366,9 @@ func (l *learner) finals(ctx context.Context, others int, until float64) error {
 	for close < min(mostFinal, len(ways)) && ways[close].Each.Median <= finalWithin*ways[0].Each.Median {
 		close++
 	}
-	samples := make([][]float64, close)
-	if close > 1 {
-		each := min(l.roundOf(ways[0].Each.Median), (l.left-others)/close/rounds-1)
-		for range rounds {
-			for k := range close {
-				if each < 1 || l.over(until) {
-					break
-				}
-				if err := l.adopt(ctx, &ways[k]); err != nil {
-					return err
-				}
-				us, err := l.timeRound(ctx, each)
-				if err != nil {
-					return err
-				}
-				samples[k] = append(samples[k], us)
-			}
-		}
+	samples, err := l.inTurns(ctx, ways[:close], others, until)
+	if err != nil {
+		return err
 	}
 	worst := 0.0
 	for k := range close {
@@ -424,4 +383,30 @@ func (l *learner) finals(ctx context.Context, others int, until float64) error {
 		l.learned.Unquiet = fmt.Sprintf("replays of one plan differ by %.0f%%: something else uses the device, or its clock rates change", 100*worst)
 	}
 	return nil
+}
+
+// inTurns times ways in turn, for finals. There may be no time for all rounds.
+func (l *learner) inTurns(ctx context.Context, ways []LearnedWay, others int, until float64) (samples [][]float64, err error) {
+	samples = make([][]float64, len(ways))
+	if len(ways) < 2 {
+		return samples, nil
+	}
+	each := min(l.roundOf(ways[0].Each.Median), (l.left-others)/len(ways)/rounds-1)
+	for range rounds {
+		for k := range ways {
+			d, err := l.decides(ctx, turn{each, l.over(until)})
+			if err != nil || d.Over || d.Replays < 1 {
+				return samples, err
+			}
+			if err := l.adopt(ctx, &ways[k]); err != nil {
+				return nil, err
+			}
+			us, err := l.timeRound(ctx, d.Replays)
+			if err != nil {
+				return nil, err
+			}
+			samples[k] = append(samples[k], us)
+		}
+	}
+	return samples, nil
 }

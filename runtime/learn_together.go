@@ -5,12 +5,9 @@ package runtime
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -33,37 +30,6 @@ func (l *learner) together(ctx context.Context) error {
 	return l.adoptTogether(ctx, l.was)
 }
 
-// asked returns what all ranks have to say, by rank.
-func asked[T any](ctx context.Context, p *Program, own T) ([]T, error) {
-	text, err := json.Marshal(own)
-	if err != nil {
-		return nil, err
-	}
-	texts, err := p.options.Exchange(ctx, string(text))
-	if err != nil {
-		return nil, err
-	}
-	all := make([]T, len(texts))
-	for k := range texts {
-		if err := json.Unmarshal([]byte(texts[k]), &all[k]); err != nil {
-			return nil, fmt.Errorf("what rank %d has learned cannot be read: %w", k, err)
-		}
-	}
-	if len(all) != int(p.graph.Ranks) {
-		return nil, fmt.Errorf("%d ranks have learned, and there are %d", len(all), p.graph.Ranks)
-	}
-	return all, nil
-}
-
-// most returns the largest of what all ranks have measured.
-func (l *learner) most(ctx context.Context, us float64) (float64, error) {
-	all, err := asked(ctx, l.p, us)
-	if err != nil {
-		return 0, err
-	}
-	return slices.Max(all), nil
-}
-
 // adoptTogether adopts a way on all ranks. If one cannot, its error ends the run, as it does with one rank.
 func (l *learner) adoptTogether(ctx context.Context, w way) error {
 	if l.p.plan == w.plan && l.p.mode == w.mode && l.p.options.Threads == w.threads && l.p.overlap == w.overlap {
@@ -72,32 +38,10 @@ func (l *learner) adoptTogether(ctx context.Context, w way) error {
 	return l.p.adopt(ctx, w)
 }
 
-// tryTogether adopts a way if all ranks can.
-func (l *learner) tryTogether(ctx context.Context, w way) (bool, error) {
-	err := l.p.adopt(ctx, w)
-	if err != nil && (ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned)) {
-		return false, err
-	}
-	if err != nil {
-		l.p.log.Info("not compared", "strategy", w.plan.Strategy, "replay", w.mode.String(), "because", err.Error())
-	}
-	all, other := asked(ctx, l.p, err == nil)
-	return other == nil && !slices.Contains(all, false), other
-}
-
 // measureTogether measures how long the nodes of each rank take, one after the other. A communication takes as long as the last rank to come
 // makes it, so the shortest time that any rank has seen counts for all.
 func (l *learner) measureTogether(ctx context.Context) error {
-	var unknown []dag.NodeID
-	for i := range l.p.graph.Nodes {
-		known := l.p.graph.Nodes[i].HasCost
-		if l.known != nil && !known {
-			_, known = l.known.Nodes[l.p.graph.Nodes[i].Name]
-		}
-		if !known {
-			unknown = append(unknown, dag.NodeID(i))
-		}
-	}
+	unknown := l.unknown()
 	lacking, err := asked(ctx, l.p, len(unknown))
 	if err != nil || slices.Max(lacking) == 0 {
 		return err
@@ -272,21 +216,6 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 	return ways, nil
 }
 
-// turn is what rank 0 decides before a round.
-type turn struct {
-	Replays int
-	Over    bool // there is no time for more
-}
-
-// decides returns what rank 0 passes to it.
-func (l *learner) decides(ctx context.Context, own turn) (turn, error) {
-	all, err := asked(ctx, l.p, own)
-	if err != nil {
-		return turn{}, err
-	}
-	return all[0], nil
-}
-
 // compareTogether times ways on all ranks; the slowest rank counts.
 func (l *learner) compareTogether(ctx context.Context) error {
 	l.report("plan with what was learned")
@@ -304,7 +233,7 @@ func (l *learner) compareTogether(ctx context.Context) error {
 			break
 		}
 		l.report(StageLearn)
-		if err := l.timeTogether(ctx, &ways[k], d.Replays); err != nil {
+		if err := l.try(ctx, &ways[k], d.Replays); err != nil {
 			return err
 		}
 		if ways[k].Each.Count > 0 {
@@ -312,88 +241,8 @@ func (l *learner) compareTogether(ctx context.Context) error {
 		}
 	}
 	l.sort()
-	return l.finalsTogether(ctx)
-}
-
-// timeTogether times one way in rounds of at most so many replays.
-func (l *learner) timeTogether(ctx context.Context, w *LearnedWay, most int) error {
-	if ok, err := l.tryTogether(ctx, w.way()); !ok || err != nil {
+	if err := l.finals(ctx, 0, 1); err != nil {
 		return err
-	}
-	one := 0.0
-	for range warmUp {
-		us, err := l.p.timeReplays(ctx, 1)
-		if l.left--; err != nil {
-			return err
-		}
-		one = us
-	}
-	d, err := l.decides(ctx, turn{Replays: min(l.roundOf(one), most)})
-	if err != nil {
-		return err
-	}
-	var samples []float64
-	for range rounds {
-		n := min(d.Replays, l.left)
-		if n == 0 {
-			break
-		}
-		us, err := l.p.timeReplays(ctx, n)
-		if l.left -= n; err != nil {
-			return err
-		}
-		if us, err = l.most(ctx, us); err != nil {
-			return err
-		}
-		if samples = append(samples, us); l.best > 0 && us > hopeless*l.best {
-			break
-		}
-	}
-	w.Each = Summarize(samples)
-	if w.Each.Count > 0 && (l.best == 0 || w.Each.Median < l.best) {
-		l.best = w.Each.Median
-	}
-	return nil
-}
-
-// finalsTogether times the best ways again, in turn.
-func (l *learner) finalsTogether(ctx context.Context) error {
-	ways := l.learned.Ways
-	closest := 0
-	for closest < min(mostFinal, len(ways)) && ways[closest].Each.Median <= finalWithin*ways[0].Each.Median {
-		closest++
-	}
-	if closest < 2 {
-		return nil
-	}
-	samples := make([][]float64, closest)
-	for range rounds {
-		for k := range samples {
-			d, err := l.decides(ctx, turn{min(l.roundOf(ways[0].Each.Median), l.left/closest/rounds-1), l.over(1)})
-			if err != nil {
-				return err
-			}
-			if d.Replays < 1 || d.Over || l.left < d.Replays+1 {
-				return nil
-			}
-			if err := l.p.adopt(ctx, ways[k].way()); err != nil {
-				return err
-			}
-			us, err := l.timeRound(ctx, d.Replays)
-			if err != nil {
-				return err
-			}
-			if us, err = l.most(ctx, us); err != nil {
-				return err
-			}
-			samples[k] = append(samples[k], us)
-		}
-	}
-	for k := range samples {
-		ways[k].Each = Summarize(samples[k])
-		if e := &ways[k].Each; e.Median > 0 && (e.Median-e.Min)/e.Median > disturbed {
-			l.learned.Unquiet = fmt.Sprintf("replays of one plan differ by %.0f%%: something else uses a device, or its clock rates change", 100*(e.Median-e.Min)/e.Median)
-		}
 	}
 	l.sort()
 	return nil

@@ -3,7 +3,6 @@
 package runtime
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -207,49 +206,6 @@ func (l *learner) profile() *planner.Profile {
 
 func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads, w.Overlap} }
 
-// roundTime is how long a round takes at least, if there are enough replays.
-const roundTime = 2 * time.Millisecond
-
-// roundOf is how many replays of so many microseconds make a round.
-func (l *learner) roundOf(us float64) int {
-	long := roundTime
-	if l.o.Thorough {
-		long *= 10
-	}
-	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
-}
-
-// timeRounds times the program as it replays now, in rounds of at most so many replays; none if there are too few. The first replay tells how
-// many make a round, because predictions may be far off.
-func (l *learner) timeRounds(ctx context.Context, most int) (rounds []float64, err error) {
-	n := min(1, most)
-	for range 4 {
-		if n == 0 {
-			return nil, nil
-		}
-		us, err := l.p.timeReplays(ctx, n)
-		if l.left -= n; err != nil {
-			return nil, err
-		}
-		if rounds = append(rounds, us); len(rounds) == 1 {
-			n = min(l.roundOf(us), most)
-		}
-	}
-	return rounds[1:], nil
-}
-
-// timeRound times n replays just after the program has changed how it replays, and returns the microseconds of one. The first replay after a change
-// is slower, and does not count.
-func (l *learner) timeRound(ctx context.Context, n int) (us float64, err error) {
-	for _, n := range []int{1, n} {
-		us, err = l.p.timeReplays(ctx, n)
-		if l.left -= n; err != nil {
-			return 0, err
-		}
-	}
-	return us, nil
-}
-
 // MergeProfiles merges two profiles, either of which may be nil. Entries of the later one take precedence.
 func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
 	switch {
@@ -259,15 +215,4 @@ func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
 		return earlier
 	}
 	return earlier.Merge(later)
-}
-
-// adopt makes the program replay a way, and notes what it takes to make its graph: the least of all times, since the driver may be busy with other
-// processes for a tenth of a second.
-func (l *learner) adopt(ctx context.Context, w *LearnedWay) error {
-	start := time.Now()
-	err := l.p.adopt(ctx, w.way())
-	if us := float64(time.Since(start).Nanoseconds()) / 1e3; err == nil && w.Mode == Captured && (w.BuildUS == 0 || us < w.BuildUS) {
-		w.BuildUS = us
-	}
-	return err
 }
