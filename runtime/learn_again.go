@@ -20,6 +20,9 @@ func Refit(g *dag.Graph, given *Unfitted, timed []LearnedWay) (*Learned, error) 
 	l.o.Plan.Machine = given.Machine
 	l.learned = Learned{Machine: given.Machine, Samples: given.samples(), Ways: slices.Clone(timed)}
 	l.learned.Profile = l.profile()
+	for k := range l.learned.Ways {
+		l.learned.Ways[k].Predicted = 0 // by another model
+	}
 	if err := l.fitPlain(); err != nil {
 		return nil, err
 	}

@@ -77,9 +77,11 @@ func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us f
 		if w.Mode != mode || w.Threads > 1 || w.Overlap || !(w.Each.Median > 0) {
 			continue
 		}
-		predicted, err := predictEach(g, w.way(), l.Machine, l.Profile)
-		if err != nil {
-			return 0, err
+		predicted := w.Predicted
+		if !(predicted > 0) { // nobody has yet
+			if predicted, err = predictEach(g, w.way(), l.Machine, l.Profile); err != nil {
+				return 0, err
+			}
 		}
 		timed = append(timed, likenessOf(w.Plan, predicted))
 		off = append(off, math.Log(w.Each.Median/max(predicted, 0.01)))

@@ -35,6 +35,12 @@ func TestPlansAlikeCorrectPredictions(t *testing.T) {
 	require.Greater(t, predicted(plans[3], Captured)/model(plans[3], Captured), factor, "it was timed itself")
 	require.Equal(t, model(plans[2], Streams), predicted(plans[2], Streams), "graphs say nothing of streams")
 
+	again := predicted(plans[2], Captured)
+	for k := range learned.Ways {
+		learned.Ways[k].Predicted = model(learned.Ways[k].Plan, Captured)
+	}
+	require.Equal(t, again, predicted(plans[2], Captured), "what was predicted before is taken")
+
 	learned.Ways[0].Each.Median *= 1000
 	require.Less(t, predicted(plans[2], Captured), math.Exp(mostCorrect)*model(plans[2], Captured), "what was disturbed says little")
 

@@ -123,7 +123,7 @@ type LearnedWay struct {
 	Overlap   bool    // launches overlap
 	Each      Series  // of a replay, where many follow each other
 	BuildUS   float64 // what it took to make the graph, or 0
-	Predicted float64 // microseconds
+	Predicted float64 // microseconds, with the durations and the machine of what was learned; 0 if nobody has predicted it
 }
 
 // learner learns from one program.
