@@ -110,7 +110,7 @@ func (l *learner) heats(ctx context.Context, ways []LearnedWay, share int, until
 		if ways[k].Each.Count > 0 {
 			l.learned.Ways = append(l.learned.Ways, ways[k])
 		}
-		if behind++; ways[k].Each.Median <= finalWithin*l.best {
+		if behind++; ways[k].Each.Min <= finalWithin*l.best {
 			behind = 0
 		}
 	}
@@ -355,15 +355,17 @@ func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 	return nil
 }
 
-// finals times the best ways again, in turn, so that changes over time affect all of them alike. It leaves so many replays for
-// others, and ends when so much of learning's time is over.
+// finals times the best ways again, in turn, so that changes over time affect all of them alike. A way that was once about as fast as the best is
+// among them, because something else may have slowed down its other rounds. It leaves so many replays for others, and ends when so much of
+// learning's time is over.
 func (l *learner) finals(ctx context.Context, others int, until float64) error {
 	ways := l.learned.Ways
 	if len(ways) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return cmp.Compare(a.Each.Min, b.Each.Min) })
 	close := 1
-	for close < min(mostFinal, len(ways)) && ways[close].Each.Median <= finalWithin*ways[0].Each.Median {
+	for close < min(mostFinal, len(ways)) && ways[close].Each.Min <= finalWithin*ways[0].Each.Min {
 		close++
 	}
 	samples, err := l.inTurns(ctx, ways[:close], others, until)
@@ -391,7 +393,7 @@ func (l *learner) inTurns(ctx context.Context, ways []LearnedWay, others int, un
 	if len(ways) < 2 {
 		return samples, nil
 	}
-	each := min(l.roundOf(ways[0].Each.Median), (l.left-others)/len(ways)/rounds-1)
+	each := min(l.roundOf(ways[0].Each.Min), (l.left-others)/len(ways)/rounds-1)
 	for range rounds {
 		for k := range ways {
 			d, err := l.decides(ctx, turn{each, l.over(until)})

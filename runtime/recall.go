@@ -363,7 +363,8 @@ func sameWork(prints []string, samples [][]float64) map[string][]float64 {
 }
 
 const (
-	drift = 0.1 // by how much replays may take longer or shorter than when their plan was chosen, as a part of that time
+	drift      = 0.1 // by how much replays may take longer or shorter than when their plan was chosen, as a part of that time
+	mostSpread = 0.2 // that this grows by at most, where the times of that choice differed
 	// driftsToForget is how many runs in a row must drift before plans are compared again: something else may have disturbed a single one.
 	driftsToForget = 2
 	// leastConfirming is how many microseconds the replays of a run must take to tell anything: devices take about that long to reach their usual
@@ -398,8 +399,9 @@ func (r *Recalled) Confirm(ctx context.Context, w *LearnedWay, eachUS float64, r
 	return runs, false, r.folder.KeepChoice(ctx, r.key, choice)
 }
 
-// drifted says whether replays of a way take so much more or less time than when it was chosen that it may not be the best any more.
+// drifted says whether replays of a way take so much more or less time than when it was chosen that it may not be the best any more. If something
+// disturbed that choice, the spread of its times is so large that it would hide any difference, so it counts only so much.
 func (w *LearnedWay) drifted(eachUS float64) bool {
 	off := eachUS - w.Each.Median
-	return max(off, -off) > drift*w.Each.Median+2*w.Each.Spread
+	return max(off, -off) > drift*w.Each.Median+min(2*w.Each.Spread, mostSpread*w.Each.Median)
 }
