@@ -60,7 +60,8 @@ type Timing struct {
 const batch = 16
 
 // Measure warms up, then times the given number of replays. Submission and device times come from one pass with an event before and after
-// every replay, wall time from a second pass without events. Initial contents are restored afterwards.
+// every replay, wall time from a second pass without events. That pass begins with the initial contents, which decide how many passes loops make.
+// They are restored afterwards too.
 func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing, error) {
 	if err := errors.Join(p.checkReplays(ctx, "warm up with", warmup, 0), p.checkReplays(ctx, "measure", iterations, 1)); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing,
 	if err := p.measureEach(ctx, iterations, t); err != nil {
 		return nil, err
 	}
-	if err := p.Synchronize(ctx); err != nil {
+	if err := p.Restore(ctx); err != nil {
 		return nil, err
 	}
 	start := time.Now()
