@@ -4,20 +4,29 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 )
 
+const (
+	mostPlain     = 1.03 // times the best row of bench
+	mostPlainMean = 1.01 // geometric mean of all pipelines
+)
+
 // compared is what the plain command, the best row of bench and the first run took for one pipeline.
 type compared struct {
 	best                *row
-	pairs, rows, plains []float64 // of each pair: plain / row, and the microseconds of both
-	way                 string    // that the second run took
-	first, second       float64   // milliseconds of whole processes
-	took                time.Duration
-	err                 error // why it was not measured, or not in all pairs
+	pairs, rows, plains []float64     // of each pair: plain / row, and the microseconds of both
+	way                 string        // that the second run took
+	first, second       float64       // milliseconds of whole processes
+	find, took          time.Duration // to find the best row, and in all
+	err                 error         // why it was not measured, or not in all pairs
 }
 
 // over is by how much the first run takes longer than the second, as a part of what it may: of two bars the more generous one counts, 150 ms or a
@@ -30,23 +39,33 @@ func measurePlain(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	const line = "%-20s %-24s %9s %9s %7s %-14s %8s %7s %6s %s\n"
-	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "ratio", "of pairs", "first ms", "second", "s", "way of the plain command")
+	best, err := readRows(s.rows)
+	if err != nil {
+		return err
+	}
+	const line = "%-20s %-24s %9s %9s %7s %-22s %8s %7s %6s %6s %s\n"
+	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "ratio", "of pairs", "first ms", "second", "find s", "s", "way of the plain command")
 	var ratios, extra []float64
-	late, worst, latest, began := 0, "", "", time.Now()
+	late, pairs, worst, latest, began := 0, 0, "", "", time.Now()
 	for k, file := range files {
 		if s.within > 0 && time.Since(began) > s.within {
 			fmt.Printf("no time was left for %d of %d pipelines\n", len(files)-k, len(files))
 			break
 		}
-		c := s.comparePlain(ctx, file)
+		c := s.comparePlain(ctx, file, best[baseName(file)])
 		if c.err != nil {
 			fmt.Printf("%-20s %v\n", baseName(file), c.err)
 		}
 		if len(c.pairs) == 0 {
 			continue
 		}
+		if best[baseName(file)] = c.best; s.rows != "" {
+			if err := writeRows(s.rows, best); err != nil {
+				return err
+			}
+		}
 		ratio := median(c.pairs)
+		pairs += len(c.pairs)
 		if ratios = append(ratios, ratio); ratio >= quantile(ratios, 1) {
 			worst = baseName(file)
 		}
@@ -57,30 +76,34 @@ func measurePlain(ctx context.Context, s *settings) error {
 			latest = baseName(file)
 		}
 		fmt.Printf(line, baseName(file), fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)),
-			fmt.Sprintf("%.3f", ratio), spread(c.pairs), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.took.Seconds()), c.way)
+			fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.way)
 	}
 	if len(ratios) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
 	missed := 0
 	for _, ratio := range ratios {
-		if ratio > 1.03 {
+		if ratio > mostPlain {
 			missed++
 		}
 	}
-	bar("plain command / best row of bench, worst", quantile(ratios, 1), 1.03, "%s; median %.3f; %d of %d pipelines missed it", worst, median(ratios), missed, len(ratios))
-	bar("plain command / best row of bench, geometric mean", geometricMean(ratios), 1.01, "%d of %d pipelines, %d pairs each", len(ratios), len(files), s.pairs)
+	bar("plain command / best row of bench, worst", quantile(ratios, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it", worst, median(ratios), missed, len(ratios))
+	bar("plain command / best row of bench, geometric mean", geometricMean(ratios), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(ratios), len(files), float64(pairs)/float64(len(ratios)))
 	bar("first run, part of what it may take longer", quantile(extra, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", latest, late, len(extra))
 	return nil
 }
 
-// comparePlain runs bench once to find its best row, the plain command once, and then the plain command and that row in turn.
-func (s *settings) comparePlain(ctx context.Context, file string) (c compared) {
+// comparePlain runs bench once to find its best row, unless it is known, the plain command once, and then the plain command and that row in turn,
+// until more pairs cannot change whether their median meets the bar.
+func (s *settings) comparePlain(ctx context.Context, file string, best *row) (c compared) {
 	began := time.Now()
 	defer func() { c.took = time.Since(began) }()
 	cache := filepath.Join(s.work, "plain", baseName(file))
-	if c.best, c.err = s.bestRow(ctx, file); c.err != nil {
-		return c
+	if c.best = best; best == nil {
+		if c.best, c.err = s.bestRow(ctx, file); c.err != nil {
+			return c
+		}
+		c.find = time.Since(began)
 	}
 	first, err := s.run(ctx, file, cache)
 	if err != nil {
@@ -88,7 +111,7 @@ func (s *settings) comparePlain(ctx context.Context, file string) (c compared) {
 		return c
 	}
 	c.first = milliseconds(first.wall)
-	for k := range s.pairs {
+	for k := 0; k < s.pairs && !c.decided(s.pairs); k++ {
 		plain, err := s.run(ctx, file, cache)
 		if err != nil {
 			c.err = err
@@ -107,6 +130,17 @@ func (s *settings) comparePlain(ctx context.Context, file string) (c compared) {
 	return c
 }
 
+// decided reports whether the median of so many pairs meets the bar, or does not, whatever the ratios of those are that have not been measured.
+func (c *compared) decided(pairs int) bool {
+	meet := 0
+	for _, ratio := range c.pairs {
+		if ratio <= mostPlain {
+			meet++
+		}
+	}
+	return max(meet, len(c.pairs)-meet) > pairs/2
+}
+
 // bestRow returns the best row of bench that can be measured again: not what the plain command does.
 func (s *settings) bestRow(ctx context.Context, file string) (*row, error) {
 	var b benched
@@ -114,7 +148,7 @@ func (s *settings) bestRow(ctx context.Context, file string) (*row, error) {
 	if find == 0 {
 		find = s.iterations
 	}
-	if _, err := s.answer(ctx, &b, "bench", file, "--iterations", strconv.Itoa(find), "--warmup", strconv.Itoa(find/10), "--cache-dir", "off"); err != nil {
+	if _, err := s.answer(ctx, &b, "bench", file, "--iterations", strconv.Itoa(find), "--warmup", strconv.Itoa(find/10), "--learn", "off"); err != nil {
 		return nil, err
 	}
 	var best *row
@@ -127,6 +161,33 @@ func (s *settings) bestRow(ctx context.Context, file string) (*row, error) {
 		return nil, fmt.Errorf("bench has no row")
 	}
 	return best, nil
+}
+
+// readRows reads the best rows, by pipeline, that an earlier run wrote to a file; none if there is no file.
+func readRows(name string) (map[string]*row, error) {
+	best := map[string]*row{}
+	if name == "" {
+		return best, nil
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return best, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &best); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return best, nil
+}
+
+// writeRows writes them.
+func writeRows(name string, best map[string]*row) error {
+	text, err := json.Marshal(best)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o644)
 }
 
 // sameRow measures a row again and returns the microseconds of a replay.

@@ -28,7 +28,8 @@ type settings struct {
 	replay     string // folder of records to predict again, or ""
 	pairs      int
 	iterations int
-	find       int // replays of each row of bench while the best is looked for; 0: as many as of each run
+	find       int    // replays of each row of bench while the best is looked for; 0: as many as of each run
+	rows       string // file of the best rows of bench, or ""
 	seed       int64
 	work       string // a folder of this run
 }
