@@ -28,6 +28,9 @@ type ran struct {
 		Ways    []struct {
 			Threads int
 			Overlap bool
+			Each    struct {
+				Median float64 `json:"median_us"`
+			}
 		}
 	}
 	wall time.Duration

@@ -24,6 +24,7 @@ type compared struct {
 	best                *row
 	pairs, rows, plains []float64     // of each pair: plain / row, and the microseconds of both
 	way                 string        // that the second run took
+	chosen              float64       // microseconds that it took when it was chosen; 0 if ways were not compared
 	first, second       float64       // milliseconds of whole processes
 	find, took          time.Duration // to find the best row, and in all
 	err                 error         // why it was not measured, or not in all pairs
@@ -43,8 +44,8 @@ func measurePlain(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	const line = "%-20s %-24s %9s %9s %7s %-22s %8s %7s %6s %6s %s\n"
-	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "ratio", "of pairs", "first ms", "second", "find s", "s", "way of the plain command")
+	const line = "%-20s %-24s %9s %9s %9s %7s %-22s %8s %7s %6s %6s %s\n"
+	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "learned", "ratio", "of pairs", "first ms", "second", "find s", "s", "way of the plain command")
 	var ratios, extra []float64
 	late, pairs, worst, latest, began := 0, 0, "", "", time.Now()
 	for k, file := range files {
@@ -75,7 +76,7 @@ func measurePlain(ctx context.Context, s *settings) error {
 		if c.over() >= quantile(extra, 1) {
 			latest = baseName(file)
 		}
-		fmt.Printf(line, baseName(file), fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)),
+		fmt.Printf(line, baseName(file), fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
 			fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.way)
 	}
 	if len(ratios) == 0 {
@@ -119,6 +120,9 @@ func (s *settings) comparePlain(ctx context.Context, file string, best *row) (c 
 		}
 		if k == 0 {
 			c.second, c.way = milliseconds(plain.wall), plain.way()
+			if ways := plain.Learning.Ways; len(ways) > 0 {
+				c.chosen = ways[0].Each.Median
+			}
 		}
 		row, err := s.sameRow(ctx, file, c.best)
 		if err != nil {
