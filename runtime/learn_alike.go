@@ -13,12 +13,12 @@ import (
 
 // How different plans are by each feature of a likeness when they say little about each other, and how much one timed plan can say.
 const (
-	unlikeUS      = 0.3 // logarithm of what is predicted
-	unlikeStreams = 1.0 // doublings of streams
-	unlikeWaits   = 0.4 // waits of a node
-	unlikeDepth   = 0.5 // logarithm of how many nodes follow each other
-	byChance      = 0.3 // the part of what a timed plan is off that says nothing of others, against the part that does
-	mostCorrect   = 0.4 // logarithm of what a timed plan is off at most: more was disturbed
+	unlikeUS      = 0.3  // logarithm of what is predicted
+	unlikeStreams = 1.0  // doublings of streams
+	unlikeWaits   = 0.4  // waits of a node
+	unlikeDepth   = 0.5  // logarithm of how many nodes follow each other
+	byChance      = 0.07 // the part of what a timed plan is off that says nothing of others, against the part that does
+	mostCorrect   = 0.4  // logarithm of what a timed plan is off at most: more was disturbed
 )
 
 // likeness is what plans of one pipeline that are replayed in the same mode are compared by.
@@ -89,11 +89,27 @@ func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us f
 	if g.HasControl() && len(off) > 0 {
 		return us * math.Exp(Summarize(off).Median), nil // passes take the most time, in all plans
 	}
-	own, sum := likenessOf(plan, us), 0.0
-	for k, weight := range shares(timed, off) {
-		sum += weight * own.says(timed[k])
+	for k := range off {
+		off[k] = max(-mostCorrect, min(mostCorrect, off[k]))
 	}
-	return us * math.Exp(sum), nil
+	return us * math.Exp(likenessOf(plan, us).expects(timed, off)), nil
+}
+
+// expects returns how far a plan is expected to be off if those that were timed are off so far.
+func (a likeness) expects(timed []likeness, off []float64) (sum float64) {
+	for k, weight := range shares(timed, off) {
+		sum += weight * a.says(timed[k])
+	}
+	return sum
+}
+
+// doubt is how little those that were timed say about a plan: 1 if nothing, close to 0 if one of them is the same.
+func (a likeness) doubt(timed []likeness) float64 {
+	said := make([]float64, len(timed))
+	for k := range timed {
+		said[k] = a.says(timed[k])
+	}
+	return 1 - a.expects(timed, said)
 }
 
 // shares explains how far plans are off by what each says about itself and the others: it solves the linear equations of a regression in which
@@ -107,7 +123,7 @@ func shares(of []likeness, off []float64) []float64 {
 			rows[i][j] = of[i].says(of[j])
 		}
 		rows[i][i] += byChance
-		rows[i][n] = max(-mostCorrect, min(mostCorrect, off[i]))
+		rows[i][n] = off[i]
 	}
 	// The matrix is symmetric and positive definite, so elimination needs no pivots.
 	for i := range n {

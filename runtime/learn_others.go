@@ -4,7 +4,6 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,7 +12,8 @@ import (
 )
 
 const (
-	mostObserved = 6  // ways of a mode from which predictions are made
+	mostObserved = 10 // ways of a mode from which predictions are made
+	fewestOthers = 4  // of these that learning will not choose, if there are so many
 	inTurns      = 20 // times that these take turns at most: the host submits at other speeds at other times, for up to a second
 )
 
@@ -68,22 +68,27 @@ turns:
 // observes reports whether learning was given a time on a device that is measured well enough for more than choosing.
 func (l *learner) observes() bool { return l.o.For > 0 && l.p.platform.Name() != "cpu" }
 
-// addSome adds ways that have not been timed: some from the fastest to the slowest by what is predicted.
+// addSome adds ways that have not been timed: one after the other, the one of which those that are timed say least.
 func (l *learner) addSome(untimed []LearnedWay) {
-	known := 0
+	var timed []likeness
 	for k := range l.learned.Ways {
 		if w := &l.learned.Ways[k]; w.Threads <= 1 && !w.Overlap {
-			known++
+			timed = append(timed, likenessOf(w.Plan, w.Predicted))
 		}
 	}
-	untimed = slices.DeleteFunc(untimed, func(w LearnedWay) bool { return w.Threads > 1 })
-	slices.SortStableFunc(untimed, func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
-	wanted := min(len(untimed), max(2, mostObserved-known))
-	for k := range wanted {
-		w := untimed[len(untimed)-1]
-		if wanted > 1 {
-			w = untimed[k*(len(untimed)-1)/(wanted-1)]
+	untimed = slices.DeleteFunc(slices.Clone(untimed), func(w LearnedWay) bool { return w.Threads > 1 })
+	for range max(fewestOthers, mostObserved-len(timed)) {
+		best, most := -1, 0.0
+		for k := range untimed {
+			if doubt := likenessOf(untimed[k].Plan, untimed[k].Predicted).doubt(timed); doubt > most {
+				best, most = k, doubt
+			}
 		}
-		l.learned.Ways = append(l.learned.Ways, w)
+		if best < 0 {
+			return
+		}
+		l.learned.Ways = append(l.learned.Ways, untimed[best])
+		timed = append(timed, likenessOf(untimed[best].Plan, untimed[best].Predicted))
+		untimed = slices.Delete(untimed, best, best+1)
 	}
 }
