@@ -62,13 +62,20 @@ func (a likeness) says(b likeness) float64 {
 }
 
 // PredictEach predicts how many microseconds each of many replays of a plan takes that follow each other without a pause, submitted by one thread:
-// with the durations and the figures of the machine that were learned, corrected by how far the ways that learning timed were mispredicted.
+// with the durations and the figures of the machine that were learned, corrected by how far the ways that learning timed were mispredicted, on a
+// host that is as fast as Host says.
 func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us float64, err error) {
 	if l == nil {
 		return 0, errors.New("nothing was learned to predict from")
 	}
 	if us, err = predictEach(g, way{plan: plan, mode: mode, threads: 1}, l.Machine, l.Profile); err != nil {
 		return 0, err
+	}
+	now := us
+	if l.Host > 0 {
+		if now, err = predictEach(g, way{plan: plan, mode: mode, threads: 1}, submittedAt(l.Host, l.Machine), l.Profile); err != nil {
+			return 0, err
+		}
 	}
 	var timed []likeness
 	var off []float64
@@ -87,12 +94,12 @@ func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us f
 		off = append(off, math.Log(w.Each.Median/max(predicted, 0.01)))
 	}
 	if g.HasControl() && len(off) > 0 {
-		return us * math.Exp(Summarize(off).Median), nil // passes take the most time, in all plans
+		return now * math.Exp(Summarize(off).Median), nil // passes take the most time, in all plans
 	}
 	for k := range off {
 		off[k] = max(-mostCorrect, min(mostCorrect, off[k]))
 	}
-	return us * math.Exp(likenessOf(plan, us).expects(timed, off)), nil
+	return now * math.Exp(likenessOf(plan, us).expects(timed, off)), nil
 }
 
 // expects returns how far a plan is expected to be off if those that were timed are off so far.

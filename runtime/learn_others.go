@@ -6,6 +6,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -55,6 +56,7 @@ turns:
 			samples[k] = append(samples[k], us)
 		}
 	}
+	evenTurns(samples)
 	for _, k := range observed {
 		if len(samples[k]) >= rounds {
 			l.learned.Ways[k].Each = Summarize(samples[k])
@@ -63,6 +65,32 @@ turns:
 	l.learned.Ways = slices.DeleteFunc(l.learned.Ways, func(w LearnedWay) bool { return w.Each.Count == 0 })
 	l.step("timed other ways to replay, as " + mode.String())
 	return nil
+}
+
+// evenTurns takes out of samples, by way and turn, what all ways took longer or less in one turn than in others: a turn is short against the time
+// for which a host is slow, so that ways are compared with each other at the same speed.
+func evenTurns(samples [][]float64) {
+	const passes = 2
+	for range passes {
+		var off [][]float64 // by turn: logarithms
+		for _, of := range samples {
+			if len(of) == 0 {
+				continue
+			}
+			usual := Summarize(slices.Clone(of)).Median
+			for turn, us := range of {
+				if turn == len(off) {
+					off = append(off, nil)
+				}
+				off[turn] = append(off[turn], math.Log(us/usual))
+			}
+		}
+		for _, of := range samples {
+			for turn := range of {
+				of[turn] /= math.Exp(Summarize(slices.Clone(off[turn])).Median)
+			}
+		}
+	}
 }
 
 // observes reports whether learning was given a time on a device that is measured well enough for more than choosing.

@@ -96,6 +96,7 @@ type Learned struct {
 	passes  map[string]int64     // that loops made
 	Unquiet string               // why measurements cannot be relied on, in words; "" if they can
 	Given   *Unfitted            // what the timed replays corrected; nil if no plans were compared
+	Host    float64              // times that the host takes longer to submit than when it was learned, as Now found; 0: as long
 }
 
 // Unfitted is what is known of nodes and of the machine before replays of whole plans correct it.

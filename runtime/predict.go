@@ -18,14 +18,19 @@ var submissionBy = []struct {
 func submittedBy(threads int, machine *planner.Machine) *planner.Machine {
 	for _, s := range submissionBy {
 		if threads >= s.threads && machine != nil {
-			shared := *machine
-			shared.LaunchUS *= s.part
-			shared.CopyLaunchUS *= s.part
-			shared.EventUS *= s.part
-			return &shared
+			return submittedAt(s.part, machine)
 		}
 	}
 	return machine
+}
+
+// submittedAt returns the machine with a host that takes so many times as long to submit.
+func submittedAt(times float64, machine *planner.Machine) *planner.Machine {
+	changed := *machine
+	changed.LaunchUS *= times
+	changed.CopyLaunchUS *= times
+	changed.EventUS *= times
+	return &changed
 }
 
 // predict simulates a replay.

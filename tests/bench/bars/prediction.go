@@ -136,10 +136,10 @@ func (s *settings) learnAndMeasure(ctx context.Context, platform cudart.Platform
 				ways = append(ways, &predictedWay{Plan: plan, Asked: asked[k], Mode: mode})
 			}
 		}
-		// The ways take turns, because the host submits at other speeds at other times, up to twice as slowly for a tenth of a second.
+		// The ways take turns, because the host submits at other speeds at other times, for tenths of a second to seconds.
 		for range rounds {
 			for _, w := range ways {
-				if err := w.measure(ctx, platform, g, max(10, s.iterations/5)); err != nil {
+				if err := w.measure(ctx, platform, g, learned, max(10, s.iterations/10)); err != nil {
 					return nil, err
 				}
 			}
@@ -150,26 +150,37 @@ func (s *settings) learnAndMeasure(ctx context.Context, platform cudart.Platform
 }
 
 // rounds is how many times each way to replay is measured.
-const rounds = 5
+const rounds = 7
 
-// measure replays the plan for one round.
-func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, iterations int) (err error) {
+// measure replays the plan for one round. Just before, a way that learning timed tells how fast the host is.
+func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, learned *runtime.Learned, iterations int) (err error) {
+	if w.Mode == runtime.Streams {
+		now, err := learned.Now(ctx, g, platform)
+		if err != nil {
+			return err
+		}
+		w.Hosts = append(w.Hosts, now.Host)
+	}
 	program, err := runtime.New(ctx, g, w.Plan, platform, runtime.Options{Mode: w.Mode})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, program.Close()) }()
-	timing, err := program.Measure(ctx, 5, iterations)
-	if err != nil {
+	if err := program.Run(ctx, 5); err != nil {
 		return err
 	}
-	w.Rounds = append(w.Rounds, timing)
+	start := time.Now()
+	if err := program.Run(ctx, iterations); err != nil {
+		return err
+	}
+	w.Rounds = append(w.Rounds, &runtime.Timing{Wall: float64(time.Since(start).Nanoseconds()) / 1e3 / float64(iterations)})
 	return nil
 }
 
 // predictionErrors are relative errors of all pipelines.
 type predictionErrors struct {
 	graphs, streams []float64
+	learned         []float64 // of all, for the host as it was when learning timed other ways
 	noise           []float64 // of taking one round of a way for its median
 }
 
@@ -184,9 +195,10 @@ func (e *predictionErrors) add(r *record, each bool) {
 	for _, w := range r.Ways {
 		walls := w.walls()
 		measured := median(walls)
-		off := math.Abs(w.Predicted/measured - 1)
+		off := math.Abs(w.Now/measured - 1)
+		e.learned = append(e.learned, math.Abs(w.Predicted/measured-1))
 		if errs = append(errs, off); off >= quantile(errs, 1) {
-			worst = fmt.Sprintf("%s as %s, %.1f and %.1f", w.Asked, w.Mode, measured, w.Predicted)
+			worst = fmt.Sprintf("%s as %s, %.1f and %.1f", w.Asked, w.Mode, measured, w.Now)
 		}
 		for _, us := range walls {
 			e.noise = append(e.noise, math.Abs(us/measured-1))
@@ -197,7 +209,7 @@ func (e *predictionErrors) add(r *record, each bool) {
 			e.graphs = append(e.graphs, off)
 		}
 		if each {
-			fmt.Printf("  %-12s as %-7s %8.1f measured %8.1f predicted %6.2f  rounds %.1f\n", w.Asked, w.Mode, measured, w.Predicted, w.Predicted/measured, walls)
+			fmt.Printf("  %-12s as %-7s %8.1f measured %8.1f predicted %6.2f  rounds %.1f  host %.2f\n", w.Asked, w.Mode, measured, w.Now, w.Now/measured, walls, w.Hosts)
 		}
 	}
 	if len(errs) > 0 {
@@ -214,7 +226,7 @@ func (e *predictionErrors) bars() error {
 	for _, part := range []struct {
 		name string
 		errs []float64
-	}{{"as graphs", e.graphs}, {"as streams", e.streams}, {"of one round, if it predicted the median", e.noise}} {
+	}{{"as graphs", e.graphs}, {"as streams", e.streams}, {"for the host as it was while learning", e.learned}, {"of one round, if it predicted the median", e.noise}} {
 		if len(part.errs) > 0 {
 			fmt.Printf("%s: median %.1f%%, 95th percentile %.1f%%\n", part.name, 100*median(part.errs), 100*quantile(part.errs, 0.95))
 		}

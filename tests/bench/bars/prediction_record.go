@@ -30,8 +30,10 @@ type predictedWay struct {
 	Plan      *planner.Plan
 	Asked     string // strategy and streams
 	Mode      runtime.Mode
-	Predicted float64
 	Rounds    []*runtime.Timing
+	Hosts     []float64 // by round: how fast the host was just before, for ways that are submitted as streams
+	Predicted float64   // for the host as it was when learning timed other ways
+	Now       float64   // for the host as it was just before each round
 }
 
 // walls are the microseconds of a replay, by round.
@@ -109,12 +111,28 @@ func (r *record) predictAgain(g *dag.Graph) error {
 	return r.predict(g, learned)
 }
 
-// predict predicts the ways that were measured, from what was learned.
+// predict predicts the ways that were measured, from what was learned. Each round is compared with what is predicted for the host just before it;
+// the median of these ratios counts.
 func (r *record) predict(g *dag.Graph, learned *runtime.Learned) (err error) {
 	for _, w := range r.Ways {
 		if w.Predicted, err = learned.PredictEach(g, w.Plan, w.Mode); err != nil {
 			return err
 		}
+		w.Now = w.Predicted
+		if len(w.Hosts) < len(w.Rounds) {
+			continue
+		}
+		var ratios []float64
+		for k, us := range w.walls() {
+			now := *learned
+			now.Host = w.Hosts[k]
+			predicted, err := now.PredictEach(g, w.Plan, w.Mode)
+			if err != nil {
+				return err
+			}
+			ratios = append(ratios, predicted/us)
+		}
+		w.Now = median(ratios) * median(w.walls())
 	}
 	return nil
 }
