@@ -59,7 +59,7 @@ func TestMeasureMachine(t *testing.T) {
 	m, err := runtime.MeasureMachine(context.Background(), cpu, func(string, int, int) { stages++ })
 	require.NoError(t, err)
 	require.NoError(t, m.Validate())
-	require.Equal(t, 9, stages)
+	require.Equal(t, 17, stages)
 	require.NotEqual(t, runtime.MachineOf(cpu), m, "something was measured")
 	require.Positive(t, m.LaunchUS)
 	require.LessOrEqual(t, m.GraphIssueUS, m.GraphNodeUS)

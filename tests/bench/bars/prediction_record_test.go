@@ -37,6 +37,11 @@ func TestRecordsHoldWhatPredictionsAreMadeFrom(t *testing.T) {
 	require.NoError(t, again.predictAgain(g))
 	require.Equal(t, was, again.Ways[0].Predicted)
 
+	slowed := &predictedWay{Plan: plans[2], Mode: runtime.Streams, Rounds: []*runtime.Timing{{Wall: 490}, {Wall: 500}, {Wall: 480}}, Hosts: []float64{1.5, 1.5, 1.5}}
+	again.Ways = append(again.Ways, slowed)
+	require.NoError(t, again.predictAgain(g))
+	require.InEpsilon(t, 1.5*slowed.Predicted, slowed.Now, 0.05, "the host takes longer to submit what takes as long as that")
+
 	s := settings{replay: folder, pipelines: "../../../pipelines"}
 	require.NoError(t, s.replayPrediction())
 	s.replay = t.TempDir()
