@@ -119,46 +119,48 @@ func checkTiles(t *testing.T, p cudart.Platform, limit int64) {
 			if tiles, ok := k.(dag.TileKernel); !ok || tiles.OnTiles() == nil {
 				continue
 			}
-			loaded := forms{p: p, module: fromPTX}
-			for n, s := range trialsOf(d) {
-				for g, gaps := range [][]int64{{4}, {3, 0, 1}, {0, 5, 128}, {0, 0, 8}} {
-					random := rand.New(rand.NewPCG(uint64(n), uint64(g)))
-					plain := prepare(t, d, v, s, int64(g), limit, random)
-					if plain == nil {
-						continue
-					}
-					l := plain.onTiles(t, d.Name, s, gaps, random)
-					if l == nil {
-						continue
-					}
-					ran++
-					entry := l.kernel.Entry()
-					what := fmt.Sprintf("%s %v, gaps %v", entry, s, gaps)
-					if strings.Replace(entry, "_ld", "", 1) == plain.kernel.Entry() {
-						require.Equal(t, plain.info.Grid, l.info.Grid, what)
-					}
-					want, got := plain.reference(t), l.reference(t)
-					device := b.run(t, l, loaded.kernel(t, l), 1)[0]
-					for i, m := range l.buffers {
-						switch {
-						case m == nil:
-						case m.rows == 0:
-							require.Empty(t, m.differ(got[i], want[i]), "%s: %s", what, m.name)
-							require.Empty(t, m.differ(device[i], want[i]), "%s: %s on the device", what, m.name)
-						default:
-							from := plain.buffers[i]
-							for row := range m.rows {
-								line := m.row(got[i], row)
-								require.True(t, bytes.Equal(want[i][from.at+row*int64(len(line)):][:len(line)], line), "%s: row %d of %s", what, row, m.name)
+			t.Run(strings.TrimPrefix(v.Entry, "dagrun_"), func(t *testing.T) {
+				loaded := forms{p: p, module: fromPTX}
+				for n, s := range trialsOf(d) {
+					for g, gaps := range [][]int64{{4}, {3, 0, 1}, {0, 5, 128}, {0, 0, 8}} {
+						random := rand.New(rand.NewPCG(uint64(n), uint64(g)))
+						plain := prepare(t, d, v, s, int64(g), limit, random)
+						if plain == nil {
+							continue
+						}
+						l := plain.onTiles(t, d.Name, s, gaps, random)
+						if l == nil {
+							continue
+						}
+						ran++
+						entry := l.kernel.Entry()
+						what := fmt.Sprintf("%s %v, gaps %v", entry, s, gaps)
+						if strings.Replace(entry, "_ld", "", 1) == plain.kernel.Entry() {
+							require.Equal(t, plain.info.Grid, l.info.Grid, what)
+						}
+						want, got := plain.reference(t), l.reference(t)
+						device := b.run(t, l, loaded.kernel(t, l), 1)[0]
+						for i, m := range l.buffers {
+							switch {
+							case m == nil:
+							case m.rows == 0:
+								require.Empty(t, m.differ(got[i], want[i]), "%s: %s", what, m.name)
+								require.Empty(t, m.differ(device[i], want[i]), "%s: %s on the device", what, m.name)
+							default:
+								from := plain.buffers[i]
+								for row := range m.rows {
+									line := m.row(got[i], row)
+									require.True(t, bytes.Equal(want[i][from.at+row*int64(len(line)):][:len(line)], line), "%s: row %d of %s", what, row, m.name)
+								}
+								m.sameBetween(t, got[i], what)
+								require.Empty(t, m.differ(device[i], got[i]), "%s: %s on the device", what, m.name)
+								m.sameBetween(t, device[i], what+" on the device")
 							}
-							m.sameBetween(t, got[i], what)
-							require.Empty(t, m.differ(device[i], got[i]), "%s: %s on the device", what, m.name)
-							m.sameBetween(t, device[i], what+" on the device")
 						}
 					}
 				}
-			}
-			loaded.close(t)
+				loaded.close(t)
+			})
 		}
 	}
 	require.Positive(t, ran)
