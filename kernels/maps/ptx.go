@@ -254,28 +254,31 @@ func (w *mapWriter) store(from, at string) {
 		return
 	}
 	// NaN becomes 0; values outside the type's range are clamped to it.
-	d := from
-	if !w.double {
-		d = w.temp("f64")
-		w.line("cvt.f64.f32 %s, %s", d, from)
-	}
 	kind, _ := integerKind(w.out)
+	low, high := uint64(0), uint64(1)<<(w.out.Size()*8-1)<<1-1
+	if w.out.Signed() {
+		low, high = uint64(int64(-1)<<(w.out.Size()*8-1)), 1<<(w.out.Size()*8-1)-1
+	}
+	if !w.double { // the type has at most 16 bits, and a conversion to 32 does the same
+		r := w.temp("b32")
+		w.line("cvt.rzi.s32.f32 %s, %s", r, from)
+		w.line("max.s32 %s, %s, %d", r, r, int64(low))
+		w.line("min.s32 %s, %s, %d", r, r, int64(high))
+		w.line("st.global.%s [%s], %s", kind, at, r)
+		return
+	}
 	wide := "s64"
 	if w.out == dag.U64 {
 		wide = "u64"
 	}
 	lo, hi := integerRange(w.out)
 	r, p := w.temp("b64"), w.temp("pred")
-	w.line("cvt.rzi.%s.f64 %s, %s", wide, r, d)
-	low, high := uint64(0), uint64(1)<<(w.out.Size()*8-1)<<1-1
-	if w.out.Signed() {
-		low, high = uint64(int64(-1)<<(w.out.Size()*8-1)), 1<<(w.out.Size()*8-1)-1
-	}
-	w.line("setp.ge.f64 %s, %s, 0d%016X", p, d, math.Float64bits(hi))
+	w.line("cvt.rzi.%s.f64 %s, %s", wide, r, from)
+	w.line("setp.ge.f64 %s, %s, 0d%016X", p, from, math.Float64bits(hi))
 	w.line("selp.b64 %s, %d, %s, %s", r, int64(high), r, p)
-	w.line("setp.lt.f64 %s, %s, 0d%016X", p, d, math.Float64bits(lo))
+	w.line("setp.lt.f64 %s, %s, 0d%016X", p, from, math.Float64bits(lo))
 	w.line("selp.b64 %s, %d, %s, %s", r, int64(low), r, p)
-	w.line("setp.nan.f64 %s, %s, %s", p, d, d)
+	w.line("setp.nan.f64 %s, %s, %s", p, from, from)
 	w.line("selp.b64 %s, 0, %s, %s", r, r, p)
 	w.line("st.global.%s [%s], %s", kind, at, r)
 }

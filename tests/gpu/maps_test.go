@@ -89,6 +89,8 @@ func checkMaps(t *testing.T, p cudart.Platform, count int64) {
 			try("z = 30*x + a", out, in)
 			try("z = select(x > s, x, s)", out, in)
 		}
+		try("z = 1e10*x", out, dag.F32)
+		try("z = 200*sqrt(x)", out, dag.F32) // also NaN
 	}
 }
 
@@ -111,6 +113,12 @@ func TestMapsInterpreted(t *testing.T) {
 		try("z = a*x + y", element, element)
 		try("z = select(x > a, x, -y)", element, element)
 		try("z = select(x - s, s, x) * s", dag.F64, element)
+		try("z = 1e10*x", element, dag.F32)
+		try("z = 200*sqrt(x)", element, dag.F32)
+	}
+	for _, element := range []dag.DType{dag.I8, dag.I16, dag.U16} {
+		try("z = 1e10*x", element, dag.F32)
+		try("z = 200*sqrt(x)", element, dag.F32)
 	}
 }
 
