@@ -87,19 +87,18 @@ type tracedNode struct {
 
 // traceReport is the JSON document of trace.
 type traceReport struct {
-	Version   int          `json:"version"`         // 1
-	Command   string       `json:"command"`         // trace
-	Name      string       `json:"name"`            // the pipeline
-	Backend   string       `json:"backend"`         // cuda or cpu
-	Device    string       `json:"device"`          // the first device
-	File      string       `json:"file"`            // the timeline that was written
-	Page      string       `json:"page,omitempty"`  // the page of --html
-	Cores     int          `json:"cores,omitempty"` // of a CPU that ran everything
-	Predicted float64      `json:"predicted_us"`    // what the plan was predicted to take
-	Nodes     []tracedNode `json:"nodes"`           // of the last replay, by start
-	// BodyNodes are the nodes in loops and branches, as far as the last replay shows them.
-	BodyNodes []tracedBodyNode `json:"body_nodes,omitempty"`
-	Rank      *rankReport      `json:"rank,omitempty"` // with several ranks
+	Version   int              `json:"version"`              // 1
+	Command   string           `json:"command"`              // trace
+	Name      string           `json:"name"`                 // the pipeline
+	Backend   string           `json:"backend"`              // cuda or cpu
+	Device    string           `json:"device"`               // the first device
+	File      string           `json:"file"`                 // the timeline that was written
+	Page      string           `json:"page,omitempty"`       // the page of --html
+	Cores     int              `json:"cores,omitempty"`      // of a CPU that ran everything
+	Predicted float64          `json:"predicted_us"`         // what the plan was predicted to take
+	Nodes     []tracedNode     `json:"nodes"`                // of the last replay, by start
+	BodyNodes []tracedBodyNode `json:"body_nodes,omitempty"` // the nodes in loops and branches, as far as the last replay shows them
+	Rank      *rankReport      `json:"rank,omitempty"`       // with several ranks
 	*runtime.Trace
 	Analysis *analysis.Analysis `json:"analysis"` // of the last replay
 	Plan     json.RawMessage    `json:"plan"`     // the plan that ran
