@@ -77,6 +77,9 @@ indexed jobs, dagrun FILE finds its rank by itself. docs/ranks.md shows them.`,
 		if err := a.checkFlags(c); err != nil {
 			return err
 		}
+		if !f.Changed("number") {
+			return errors.New("launch needs to know how many ranks to run: add -n N")
+		}
 		if err := own.check(a.flags.ranks); err != nil {
 			return err
 		}
