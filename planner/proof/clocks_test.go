@@ -15,20 +15,10 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// eachRandomPlan visits thousands of small plans, and some with so many streams that several passes are needed.
+// eachRandomPlan visits random plans with their schedules.
 func eachRandomPlan(t *testing.T, visit func(p *plan.Plan, s *schedule, before [][]bool)) {
 	t.Helper()
-	small, wide := 4000, 40
-	if os.Getenv("DAGRUN_LONG") != "" {
-		small, wide = 20_000, 200
-	}
-	for seed := range small + wide {
-		rng := rand.New(rand.NewPCG(uint64(seed), 12))
-		nodes, streams, events := 1+rng.IntN(16), 1+rng.IntN(5), 1+rng.IntN(5)
-		if seed >= small {
-			nodes, streams, events = 150+rng.IntN(50), 65+rng.IntN(100), 1+rng.IntN(80)
-		}
-		p := plantest.RandomOps(rng, nodes, streams, events)
+	plantest.EachRandomOps(t, os.Getenv("DAGRUN_LONG") != "", func(_ *rand.Rand, p *plan.Plan, nodes int, before [][]bool) {
 		b := dag.New("random")
 		for i := range nodes {
 			b.Task(fmt.Sprintf("n%d", i))
@@ -37,11 +27,8 @@ func eachRandomPlan(t *testing.T, visit func(p *plan.Plan, s *schedule, before [
 		require.NoError(t, err)
 		s, v := readSchedule(g, p)
 		require.Nil(t, v)
-		visit(p, s, plantest.BruteBefore(g, p))
-		if t.Failed() {
-			t.Fatalf("seed %d: %+v", seed, p)
-		}
-	}
+		visit(p, s, before)
+	})
 }
 
 func TestClocksAgreeWithReachability(t *testing.T) {

@@ -15,30 +15,9 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// eachRandomPlan visits thousands of small plans, and some with so many streams that several passes are needed.
-func eachRandomPlan(t *testing.T, visit func(rng *rand.Rand, p *plan.Plan, nodes int, before [][]bool)) {
-	t.Helper()
-	small, wide := 4000, 40
-	if os.Getenv("DAGRUN_LONG") != "" {
-		small, wide = 20_000, 200
-	}
-	for seed := range small + wide {
-		rng := rand.New(rand.NewPCG(uint64(seed), 12))
-		nodes, streams, events := 1+rng.IntN(16), 1+rng.IntN(5), 1+rng.IntN(5)
-		if seed >= small {
-			nodes, streams, events = 150+rng.IntN(50), 65+rng.IntN(100), 1+rng.IntN(80)
-		}
-		p := plantest.RandomOps(rng, nodes, streams, events)
-		visit(rng, p, nodes, plantest.BruteBeforeOf(p, nodes))
-		if t.Failed() {
-			t.Fatalf("seed %d: %+v", seed, p)
-		}
-	}
-}
-
 func TestReducedIsTheTransitiveReduction(t *testing.T) {
 	needed, implied := 0, 0
-	eachRandomPlan(t, func(_ *rand.Rand, p *plan.Plan, nodes int, before [][]bool) {
+	plantest.EachRandomOps(t, os.Getenv("DAGRUN_LONG") != "", func(_ *rand.Rand, p *plan.Plan, nodes int, before [][]bool) {
 		s := order.Read(p, nodes)
 		start, from := s.Reduced(p)
 		for k, to := range s.Order {
@@ -67,7 +46,7 @@ func TestReducedIsTheTransitiveReduction(t *testing.T) {
 
 func TestFinishedIsTheLastLaunchBefore(t *testing.T) {
 	some, none := 0, 0
-	eachRandomPlan(t, func(rng *rand.Rand, p *plan.Plan, nodes int, before [][]bool) {
+	plantest.EachRandomOps(t, os.Getenv("DAGRUN_LONG") != "", func(rng *rand.Rand, p *plan.Plan, nodes int, before [][]bool) {
 		s := order.Read(p, nodes)
 		column := make([]int32, len(p.Streams))
 		columns := 0

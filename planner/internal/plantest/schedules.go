@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
 
 	"pgregory.net/rapid"
 
@@ -125,6 +126,28 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// EachRandomOps visits thousands of small plans of RandomOps, five times as many if long, and some with so many streams that several passes are needed. The generator that
+// made a plan goes on for the visitor.
+func EachRandomOps(t *testing.T, long bool, visit func(rng *rand.Rand, p *plan.Plan, nodes int, before [][]bool)) {
+	t.Helper()
+	small, wide := 4000, 40
+	if long {
+		small, wide = 20_000, 200
+	}
+	for seed := range small + wide {
+		rng := rand.New(rand.NewPCG(uint64(seed), 12))
+		nodes, streams, events := 1+rng.IntN(16), 1+rng.IntN(5), 1+rng.IntN(5)
+		if seed >= small {
+			nodes, streams, events = 150+rng.IntN(50), 65+rng.IntN(100), 1+rng.IntN(80)
+		}
+		p := RandomOps(rng, nodes, streams, events)
+		visit(rng, p, nodes, BruteBeforeOf(p, nodes))
+		if t.Failed() {
+			t.Fatalf("seed %d: %+v", seed, p)
+		}
+	}
 }
 
 // RandomOps makes random ops of a plan: any stream launches, records and waits, so that waits come between a launch and its record,
