@@ -71,7 +71,7 @@ func TestCompletionIsTyped(t *testing.T) {
 			await := func(what, want string) {
 				t.Helper()
 				got := ""
-				for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 					text, _ := os.ReadFile(seen) // it comes when the line has been run
 					if got = string(text); strings.HasSuffix(got, "\n") {
 						break

@@ -44,7 +44,7 @@ func interruptedTwice(t *testing.T, due func() bool, args ...string) (said strin
 		}
 	}
 	// The kernel merges two pending signals into one, so the second is sent after a while, and again in case it came too early all the same.
-	pause, last := 200*time.Microsecond, time.After(grace+time.Minute)
+	pause, last := 200*time.Microsecond, time.After(grace+5*time.Minute)
 	for {
 		_ = command.Process.Signal(syscall.SIGINT) // the command may have ended
 		select {

@@ -89,7 +89,7 @@ func (c *editorClient) next() received {
 	case m, more := <-c.messages:
 		require.True(c.t, more, "the server ended")
 		return m
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		require.FailNow(c.t, "no answer for a minute")
 		return received{}
 	}

@@ -120,7 +120,7 @@ func appears(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: appears file")
 	}
 	name := ts.MkAbs(args[0])
-	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(time.Millisecond) {
+	for began := time.Now(); time.Since(began) < 5*time.Minute; time.Sleep(time.Millisecond) {
 		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
 			return
 		}

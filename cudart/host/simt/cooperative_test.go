@@ -89,7 +89,7 @@ func meeting(t *testing.T, blocks uint32, fail uint64, check Check) ([]uint32, *
 	}()
 	select {
 	case <-done:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		r.Stop()
 		t.Fatal("the launch does not end")
 	}
