@@ -279,6 +279,8 @@ func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) e
 	switch {
 	case errors.Is(cause, world.ErrRank):
 		return rankFailure(cause)
+	case errors.Is(err, world.ErrRank): // before the ranks had met
+		return err
 	case ctx.Err() != nil && err != nil:
 		return ctx.Err()
 	case cause != nil && err != nil:

@@ -437,6 +437,15 @@ func TestARankKilledWhilePlansAreCompared(t *testing.T) {
 	c.learn(cache)
 }
 
+// A timeout that ends before --arrive names the rank that is missing, like --arrive does.
+func TestATimeoutBeforeARankHasArrived(t *testing.T) {
+	c := newCrew(t, 3, rankFile)
+	for _, p := range []*process{c.start(0, c.at, "ranks.yaml", "--timeout", "2s"), c.start(1, c.at, "ranks.yaml", "--timeout", "2s")} {
+		p.ends(statusTimeout, `rank (2 of 3 did not arrive before rank [01] timed out after 2s|1 of 3 did not arrive before rank 0 timed out after 2s, nor did 1 more|0 of 3 could not be reached at .* within 2 s.*)`)
+	}
+	require.Empty(t, c.whole())
+}
+
 func TestARankWithAnotherFile(t *testing.T) {
 	c := newCrew(t, 3, rankFile)
 	c.write("other.yaml", strings.Replace(rankFile, "name: first", "name: sum.3", 1))

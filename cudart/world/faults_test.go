@@ -232,6 +232,10 @@ func TestATimeoutNamesTheRankThatIsWaitedFor(t *testing.T) {
 	}
 }
 
+func TestAnswersAreWaitedForAsLongAsTheTimeoutWas(t *testing.T) {
+	require.Equal(t, []time.Duration{5 * time.Second, 9 * time.Second, 20 * time.Second}, []time.Duration{answerTime(time.Second), answerTime(9 * time.Second), answerTime(time.Hour)})
+}
+
 // A rank that is finished waits for those that are not, and the same goes for barriers.
 func TestATimeoutNamesTheRankThatHasNotFinished(t *testing.T) {
 	for _, barrier := range []bool{true, false} {

@@ -389,7 +389,11 @@ func (s *store) stuck(reporter int, after string) {
 	}
 	cause := s.missing(fmt.Sprintf("before rank %d timed out after %s", reporter, after))
 	if begun || cause == nil {
-		cause = s.awaited(s.ask(), reporter, after)
+		timeout, err := time.ParseDuration(after)
+		if err != nil {
+			timeout = mostAnswerTime
+		}
+		cause = s.awaited(s.ask(answerTime(timeout)), reporter, after)
 	}
 	cause.TimedOut = true
 	s.abort(cause)

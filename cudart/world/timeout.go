@@ -9,11 +9,19 @@ import (
 	"time"
 )
 
-// answerTime is how long ranks may take to say what they wait for.
-const answerTime = 20 * time.Second
+// answerTime is how long ranks may take to say what they wait for after a timeout: as long as that was, within bounds. A process that is
+// stopped never answers.
+func answerTime(timeout time.Duration) time.Duration {
+	return min(max(timeout, leastAnswerTime), mostAnswerTime)
+}
 
-// TimeoutPatience is how long TimedOut may take to find out which rank is waited for.
-const TimeoutPatience = answerTime + 5*time.Second
+const leastAnswerTime, mostAnswerTime = 5 * time.Second, 20 * time.Second
+
+// moreForStore is how much longer a rank waits for what rank 0 has found out.
+const moreForStore = 5 * time.Second
+
+// TimeoutPatience is how long TimedOut takes at most to find out which rank is waited for.
+const TimeoutPatience = mostAnswerTime + moreForStore
 
 // State returns what this rank is doing.
 func (w *World) State() State {
@@ -58,7 +66,7 @@ func (w *World) TimedOut() {
 	if w.store.send(frame{Kind: "stuck", Text: w.timeout.String()}) == nil {
 		select {
 		case <-w.failed:
-		case <-after(TimeoutPatience):
+		case <-after(answerTime(w.timeout) + moreForStore):
 		}
 	}
 	e := w.blames(0, "does not answer rank %d, which has timed out after %s", w.place.Rank, w.timeout)
@@ -86,10 +94,10 @@ func (w *World) waitsAt(barrier string) {
 }
 
 // ask returns what each rank waits for, nil for those that do not answer in time.
-func (s *store) ask() []*State {
+func (s *store) ask(within time.Duration) []*State {
 	states := make([]*State, s.place.Ranks)
 	s.all(frame{Kind: "state?"})
-	late := time.After(answerTime)
+	late := time.After(within)
 	for range states {
 		select {
 		case said := <-s.states:
