@@ -129,7 +129,10 @@ func ParseFamilyContext(ctx context.Context, source []byte, options Options, ran
 }
 
 func declaredOn(ctx context.Context, source []byte, root *yaml.Node, options Options, rank int, memory *parserMemory) (*parser, error) {
-	options.Rank = rank
+	options.Rank, options.LocalRank = rank, rank
+	if options.LocalRanks != nil {
+		options.LocalRank = options.LocalRanks[rank]
+	}
 	p := newParser(options)
 	p.shared, p.memory, p.cache = true, memory, memory.cache
 	t, bad := newText(source)

@@ -25,6 +25,8 @@ type Options struct {
 	ReadFile func(name string) ([]byte, error)
 	// Rank is the rank that the pipeline is for, of Ranks that run the file; LocalRank counts those of one machine. 0 ranks is one.
 	Rank, Ranks, LocalRank int
+	// LocalRanks are those of all ranks, by rank, for ParseFamily. nil: all ranks are on one machine.
+	LocalRanks []int
 	// Devices, if not 0, takes the place of the file's devices: how many the work may be spread over, or AllDevices.
 	Devices int
 }
@@ -43,6 +45,13 @@ func (o *Options) problem() error {
 		return fmt.Errorf("%d ranks: there can be 1 to %d", o.Ranks, MaxRanks)
 	case o.Rank < 0 || o.Rank >= ranks || o.LocalRank < 0 || o.LocalRank >= ranks:
 		return fmt.Errorf("rank %d (%d on its machine) is not one of %d", o.Rank, o.LocalRank, ranks)
+	case o.LocalRanks != nil && len(o.LocalRanks) != ranks:
+		return fmt.Errorf("there are %d local ranks for %d ranks", len(o.LocalRanks), ranks)
+	}
+	for rank, local := range o.LocalRanks {
+		if local < 0 || local >= ranks {
+			return fmt.Errorf("rank %d (%d on its machine) is not one of %d", rank, local, ranks)
+		}
 	}
 	return nil
 }

@@ -101,13 +101,15 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	if options.Save, err = fileBindings("save", a.flags.save); err != nil {
 		return nil, err
 	}
-	a.reread = func(rank int) (*dag.Graph, error) {
+	a.reread = func(rank, local int) (*dag.Graph, error) {
 		other := options
-		other.Rank, other.LocalRank = rank, 0
+		other.Rank, other.LocalRank = rank, local
 		return a.bucketed(dag.ParseContext(ctx, source, other))
 	}
-	a.family = func(n int) (*dag.Family, error) {
-		return a.bucketedFamily(dag.ParseFamilyContext(ctx, source, options, n))
+	a.family = func(n int, local []int) (*dag.Family, error) {
+		all := options
+		all.LocalRanks = local
+		return a.bucketedFamily(dag.ParseFamilyContext(ctx, source, all, n))
 	}
 	return a.bucketed(dag.ParseContext(ctx, source, options))
 }

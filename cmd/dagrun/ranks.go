@@ -107,8 +107,8 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	a.progress.report("wait for the other ranks", 0, 0)
 	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.flags.arrive, Mesh: onCPU, Device: gpu,
 		Timeout: a.flags.timeout, Text: a.progress.where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
-		Expected: func(rank int) (world.Expected, error) {
-			other, err := a.reread(rank)
+		Expected: func(m world.Member) (world.Expected, error) {
+			other, err := a.reread(m.Rank, m.LocalRank)
 			if err != nil {
 				return world.Expected{}, err
 			}
@@ -135,8 +135,12 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 }
 
 // proveRanks proves that all ranks can communicate.
-func (a *app) proveRanks() error {
-	family, err := a.family(a.place.Ranks)
+func (a *app) proveRanks(members []world.Member) error {
+	local := make([]int, len(members))
+	for rank := range members {
+		local[rank] = members[rank].LocalRank
+	}
+	family, err := a.family(a.place.Ranks, local)
 	if err != nil {
 		return err
 	}
@@ -174,7 +178,7 @@ func (a *app) checkRanks() (*checkedRanks, error) {
 	if a.place.Ranks <= 1 {
 		return nil, nil
 	}
-	family, err := a.family(a.place.Ranks)
+	family, err := a.family(a.place.Ranks, nil)
 	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
 		if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
 			return nil, err

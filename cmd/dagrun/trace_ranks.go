@@ -20,6 +20,7 @@ type sentTrace struct {
 	Trace *runtime.Trace  `json:"trace"`
 	Plan  json.RawMessage `json:"plan"`
 	Began []int64         `json:"began"` // by replay, in nanoseconds by the clock of rank 0
+	Local int             `json:"local"` // its local rank
 }
 
 // gatherTraces gives rank 0 the traces of all ranks, at times of its own clock. Other ranks get none.
@@ -29,7 +30,7 @@ func (a *app) gatherTraces(ctx context.Context, p *prepared, trace *runtime.Trac
 		return nil, err
 	}
 	a.log.Info("compared the clock with that of rank 0", "offset", offset.String(), "within", within.Round(100*time.Nanosecond).String())
-	sent := sentTrace{Trace: trace}
+	sent := sentTrace{Trace: trace, Local: a.place.LocalRank}
 	for k := range trace.Replays {
 		sent.Began = append(sent.Began, trace.Replays[k].Began().Add(offset).UnixNano())
 	}
@@ -68,7 +69,7 @@ func (a *app) alignTraces(all []sentTrace, options planner.Options) ([]runtime.R
 	ranks := make([]runtime.RankTrace, len(all))
 	for rank := range all {
 		sent := &all[rank]
-		g, err := a.reread(rank)
+		g, err := a.reread(rank, sent.Local)
 		if err != nil {
 			return nil, err
 		}

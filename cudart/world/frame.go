@@ -179,11 +179,12 @@ type State struct {
 
 // Member is a rank as the others know it.
 type Member struct {
-	Rank   int    `json:"rank"`
-	Host   string `json:"host"`
-	Pid    int    `json:"pid"`
-	Device string `json:"device"` // its UUID, "" on the CPU
-	Listen string `json:"listen"` // where it takes connections of other ranks
+	Rank      int    `json:"rank"`
+	Host      string `json:"host"`
+	Pid       int    `json:"pid"`
+	LocalRank int    `json:"local_rank"`
+	Device    string `json:"device"` // its UUID, "" on the CPU
+	Listen    string `json:"listen"` // where it takes connections of other ranks
 }
 
 // RankError is a failure of a rank, as the others report it.

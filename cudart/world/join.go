@@ -24,9 +24,9 @@ type JoinOptions struct {
 	Timeout time.Duration // after which ctx ends, for messages
 	Text    func() string // how far this rank has come, for the others when one of them times out: "after 3 of 10 replays"
 	// Of rank 0: what graph each rank must have, and what is decided for all of them.
-	Expected func(rank int) (Expected, error)
+	Expected func(m Member) (Expected, error)
 	Decision json.RawMessage
-	Check    func() error // called once all ranks have come; an error ends all of them
+	Check    func(members []Member) error // called once all ranks have come; an error ends all of them
 }
 
 // Join meets the other ranks and returns this rank's connection to them with the decision of rank 0. With one rank both are nil.
@@ -74,7 +74,7 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 	if err := w.reach(reaching, o, addresses, deadline); err != nil {
 		return w, nil, err
 	}
-	member := Member{Rank: o.Place.Rank, Pid: os.Getpid(), Device: o.Device}
+	member := Member{Rank: o.Place.Rank, LocalRank: o.Place.LocalRank, Pid: os.Getpid(), Device: o.Device}
 	member.Host, _ = os.Hostname()
 	var listener net.Listener
 	if o.Mesh {

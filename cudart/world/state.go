@@ -15,9 +15,9 @@ type store struct {
 	secret   string
 	place    Place
 	within   time.Duration
-	expected func(rank int) (Expected, error)
+	expected func(m Member) (Expected, error)
 	decision json.RawMessage
-	check    func() error
+	check    func(members []Member) error
 	session  string
 
 	unknown lobby

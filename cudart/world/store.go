@@ -153,7 +153,7 @@ func (s *store) start() {
 		return
 	}
 	if s.check != nil {
-		if err := s.check(); err != nil {
+		if err := s.check(s.members); err != nil {
 			s.abort(s.blames(0, "refuses the pipeline: %v", err))
 			return
 		}
@@ -172,8 +172,8 @@ func (s *store) disagreement() *RankError {
 		}
 		devices[m.Device] = rank
 	}
-	for rank := range s.members {
-		want, err := s.expected(rank)
+	for rank, m := range s.members {
+		want, err := s.expected(m)
 		if err != nil {
 			return s.blames(rank, "cannot run the pipeline of rank 0: %v", err)
 		}

@@ -36,7 +36,7 @@ func freeAddress(t *testing.T) string {
 func joining(at string, rank, ranks int) JoinOptions {
 	return JoinOptions{Place: Place{Rank: rank, Ranks: ranks, Rendezvous: at}, Secret: "secret", Arrive: 10 * time.Minute, Mesh: true, Hash: "graph",
 		Outline: func() []string { return []string{"up\x00memcpy", "sum\x00communication"} }, Decision: []byte(`{"iterations":3}`),
-		Expected: func(int) (Expected, error) {
+		Expected: func(Member) (Expected, error) {
 			return Expected{"graph", func() []string { return []string{"up\x00memcpy", "sum\x00communication"} }}, nil
 		}}
 }
@@ -179,7 +179,7 @@ func TestRanksThatDoNotFitAreNamed(t *testing.T) {
 		}, `) runs another pipeline: node 1, "sum", has op=max, here communication`},
 		"one GPU for two": {func(o *JoinOptions) { o.Device = [...]string{"GPU-0", "GPU-1", "GPU-1"}[o.Place.Rank] },
 			`) uses the same GPU as rank 1 (GPU-1), but NCCL needs one for each rank: start fewer ranks, or add --backend cpu`},
-		"a pipeline that is refused": {func(o *JoinOptions) { o.Check = func() error { return errGarbage } }, ") refuses the pipeline: " + errGarbage.Error()},
+		"a pipeline that is refused": {func(o *JoinOptions) { o.Check = func([]Member) error { return errGarbage } }, ") refuses the pipeline: " + errGarbage.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range together(t, 3, c.change, func(*World) error { return nil }) {

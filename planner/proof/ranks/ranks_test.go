@@ -35,6 +35,27 @@ func prove(t *testing.T, sync string, ranks int, nodes string) []string {
 	return texts
 }
 
+// Expressions know each rank's place on its machine: that of a run, or with all ranks on one.
+func TestLocalRanksAreThoseOfEachMachine(t *testing.T) {
+	nodes := `
+  - {name: leaders, broadcast: {inout: x, root: 0, among: [0, 2, 2]}, when: local_rank == 0}
+`
+	for _, c := range []struct {
+		local []int
+		found int
+	}{{[]int{0, 1, 0, 1}, 0}, {[]int{0, 1, 2, 3}, 1}, {nil, 1}} {
+		f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), dag.Options{LocalRanks: c.local}, 4)
+		require.NoError(t, err)
+		found, err := Prove(f)
+		require.NoError(t, err)
+		require.Len(t, found, c.found, "%v", c.local)
+	}
+	_, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), dag.Options{LocalRanks: []int{0, 1}}, 4)
+	require.ErrorContains(t, err, "there are 2 local ranks for 4 ranks")
+	_, err = dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), dag.Options{LocalRanks: []int{0, 1, 4, 0}}, 4)
+	require.ErrorContains(t, err, "rank 2 (4 on its machine) is not one of 4")
+}
+
 func TestPlantedFaultsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		sync  string
