@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -228,28 +227,6 @@ func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
 		return fmt.Errorf("the pipeline uses %d devices, but with several ranks each has one", devices)
 	}
 	return nil
-}
-
-// rankHash is what a rank's graph is compared by.
-func rankHash(g *dag.Graph) string { return g.Hash() + " " + g.WorkHash() }
-
-// outlineOf lists the nodes with what they do, for the first difference between two ranks' graphs. The nodes of bodies come before the loop or branch around
-// them, of whose bodies it would only say that they differ.
-func outlineOf(g *dag.Graph) []string {
-	var lines []string
-	for i := range g.Nodes {
-		if c := g.Nodes[i].Control; c != nil {
-			for _, body := range c.Bodies {
-				lines = append(lines, outlineOf(body)...)
-			}
-		}
-		parts := g.WorkParts(dag.NodeID(i))
-		for _, access := range g.Accesses(dag.NodeID(i)) {
-			parts = append(parts, access.Mode.String()+" "+g.RangeText(access.Range))
-		}
-		lines = append(lines, g.Nodes[i].Name+"\x00"+g.Nodes[i].Kind.String()+" "+strings.Join(parts, ", "))
-	}
-	return lines
 }
 
 // rankFailure gives the failure of another rank its exit status.

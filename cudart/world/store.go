@@ -208,35 +208,43 @@ func (s *store) difference(rank int, here []string) string {
 	}
 }
 
-// firstDifference compares two lists of nodes, each a name and what it does, apart by a zero byte.
+// firstDifference compares what two ranks do. A line is a node, its name and what it does, or something else: what that is, its name and
+// what there is to say of it, apart by zero bytes.
 func firstDifference(there, here []string) string {
-	split := func(list []string, k int) (name, what string) {
-		if k >= len(list) {
-			return "", ""
-		}
-		for at := range len(list[k]) {
-			if list[k][at] == 0 {
-				return list[k][:at], list[k][at+1:]
-			}
-		}
-		return list[k], ""
-	}
-	for k := range max(len(there), len(here)) {
-		theirs, does := split(there, k)
-		ours, did := split(here, k)
+	theirs, theirOthers := outlined(there)
+	ours, ourOthers := outlined(here)
+	for k := range max(len(theirs), len(ours)) {
 		switch {
-		case k >= len(there):
-			return fmt.Sprintf("it has %d nodes, here node %d is %q", len(there), k, ours)
-		case k >= len(here):
-			return fmt.Sprintf("node %d is %q, here there are %d nodes", k, theirs, len(here))
-		case theirs != ours:
-			return fmt.Sprintf("node %d is %q, here %q", k, theirs, ours)
-		case does != did:
-			does, did = differingParts(does, did)
-			return fmt.Sprintf("node %d, %q, has %s, here %s", k, ours, does, did)
+		case k >= len(theirs):
+			return fmt.Sprintf("it has %d nodes, here node %d is %q", len(theirs), k, ours[k][0])
+		case k >= len(ours):
+			return fmt.Sprintf("node %d is %q, here there are %d nodes", k, theirs[k][0], len(ours))
+		case theirs[k][0] != ours[k][0]:
+			return fmt.Sprintf("node %d is %q, here %q", k, theirs[k][0], ours[k][0])
+		case theirs[k][1] != ours[k][1]:
+			does, did := differingParts(theirs[k][1], ours[k][1])
+			return fmt.Sprintf("node %d, %q, has %s, here %s", k, ours[k][0], does, did)
+		}
+	}
+	for k := range min(len(theirOthers), len(ourOthers)) {
+		its, own := theirOthers[k], ourOthers[k]
+		if its[0] == own[0] && its[1] == own[1] && its[2] != own[2] {
+			return fmt.Sprintf("%s %q has %s, here %s", own[0], own[1], its[2], own[2])
 		}
 	}
 	return "its buffers differ"
+}
+
+// outlined takes the lines of an outline apart.
+func outlined(lines []string) (nodes, others [][]string) {
+	for _, line := range lines {
+		if parts := strings.Split(line, "\x00"); len(parts) > 2 {
+			others = append(others, parts[:3])
+		} else {
+			nodes = append(nodes, append(parts, "")[:2])
+		}
+	}
+	return nodes, others
 }
 
 // differingParts leaves out what two descriptions of a node have in common, if each part of the one has its place in the other.

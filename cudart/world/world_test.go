@@ -177,6 +177,17 @@ func TestRanksThatDoNotFitAreNamed(t *testing.T) {
 				o.Hash, o.Outline = "other", func() []string { return []string{"up\x00memcpy", "sum\x00op=max"} }
 			}
 		}, `) runs another pipeline: node 1, "sum", has op=max, here communication`},
+		"other contents": {func(o *JoinOptions) {
+			lines, first := []string{"up\x00memcpy", "sum\x00communication", "buffer\x00x\x00init=i"}, o.Expected
+			if o.Place.Rank == 2 {
+				o.Hash, o.Outline = "other", func() []string { return append(lines[:2:2], "buffer\x00x\x00init=2*i") }
+			}
+			o.Expected = func(m Member) (Expected, error) {
+				e, err := first(m)
+				e.Outline = func() []string { return lines }
+				return e, err
+			}
+		}, `) runs another pipeline: buffer "x" has init=2*i, here init=i`},
 		"one GPU for two": {func(o *JoinOptions) { o.Device = [...]string{"GPU-0", "GPU-1", "GPU-1"}[o.Place.Rank] },
 			`) uses the same GPU as rank 1 (GPU-1), but NCCL needs one for each rank: start fewer ranks, or add --backend cpu`},
 		"a pipeline that is refused": {func(o *JoinOptions) { o.Check = func([]Member) error { return errGarbage } }, ") refuses the pipeline: " + errGarbage.Error()},
