@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner/internal/effort"
 	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/model"
@@ -77,7 +78,7 @@ func SpillCandidates(ctx context.Context, p *SpillProblem, m *model.Machine, tim
 		return nil, err
 	}
 	if len(s.found) == 0 {
-		return nil, fmt.Errorf("%w: no order of copies was found that keeps within %d bytes", ErrCannotSpill, p.Limit)
+		return nil, fmt.Errorf("%w: no order of copies was found that keeps within %s", ErrCannotSpill, words.Bytes(p.Limit))
 	}
 	left := s.steps
 	for k, w := range s.starts {
