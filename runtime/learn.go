@@ -67,8 +67,9 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	l.learned.Samples, l.learned.Shares = make([][]float64, p.graph.Len()), make([][]float64, p.graph.Len())
 	p.learning.Store(true)
 	defer p.learning.Store(false)
+	before := p.Replays()
 	err := l.run(ctx)
-	l.learned.Replays, l.learned.Settled = l.used(), o.Thorough && err == nil
+	l.learned.Replays, l.learned.Settled = int(p.Replays()-before), o.Thorough && err == nil
 	if err != nil {
 		p.keepRunning()
 		if ctx.Err() == nil || l.learned.Profile == nil || p.bodies != nil || p.graph.Ranks > 1 {

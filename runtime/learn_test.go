@@ -320,3 +320,28 @@ func TestWhatWasLearnedUntilTheContextEndsIsReturned(t *testing.T) {
 	require.Len(t, learned.Profile.Nodes, g.Len())
 	require.False(t, learned.Settled)
 }
+
+// A program whose learning ended early goes on where it was: the replays that it has made are those that learning says.
+func TestReplaysAreCountedWhereTheContextEnds(t *testing.T) {
+	g, platform := carrying(t), cpu(t)
+	plan, err := planner.New(t.Context(), g, planner.Options{})
+	require.NoError(t, err)
+	for at := 12; at < 15; at++ { // the first six measure nodes
+		program, err := runtime.New(t.Context(), g, plan, platform, runtime.Options{})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		reports := 0
+		learned, err := program.Learn(ctx, runtime.LearnOptions{Replays: 5000, For: time.Hour, Thorough: true, Progress: func(stage string, _, _ int) {
+			if stage == runtime.StageLearn {
+				if reports++; reports == at {
+					stop()
+				}
+			}
+		}})
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotNil(t, learned)
+		require.EqualValues(t, program.Replays(), learned.Replays)
+		require.NoError(t, program.Run(t.Context(), 1))
+		require.NoError(t, program.Close())
+	}
+}
