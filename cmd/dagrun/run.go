@@ -405,7 +405,10 @@ func (a *app) printRunText(r *runReport) {
 	a.progress.clear()
 	if !a.flags.quiet {
 		took := duration(r.TookUS)
-		if r.Iterations != 1 {
+		switch {
+		case r.Iterations == 0:
+			took = "no replay"
+		case r.Iterations > 1:
 			took = fmt.Sprintf("%s per replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
 		}
 		if r.Rank != nil {
