@@ -1,4 +1,4 @@
-// Tests of a cache that others clear, fill and leave unfinished files in while it is used.
+// Tests of a cache that others clear, fill and leave unfinished files in while it is used, by clocks that are wrong.
 
 package cache
 
@@ -89,4 +89,19 @@ func TestReasonsAreShort(t *testing.T) {
 	_, err := f.Passes("key")
 	require.ErrorIs(t, err, ErrDamaged)
 	require.Less(t, len(err.Error()), 1000)
+}
+
+// A clock that was ahead once does not make what was measured then the latest for ever.
+func TestDurationsFromTheFutureAreTheOldest(t *testing.T) {
+	f := Open(t.TempDir())
+	ahead := &batch{at: time.Now().Add(1000 * time.Hour).UnixNano(), device: "gpu", fresh: true, order: []string{nodePrint(1), nodePrint(2)}, took: Durations{nodePrint(1): {100}, nodePrint(2): {200}}}
+	require.NoError(t, f.writeBatch(ctx, ahead))
+	require.NoError(t, f.KeepDurations(ctx, "gpu", Durations{nodePrint(1): {1}}, true))
+	for range mostBatches {
+		require.NoError(t, f.KeepDurations(ctx, "gpu", Durations{nodePrint(2): {2}}, false))
+	}
+	require.NoError(t, f.KeepDurations(ctx, "gpu", Durations{nodePrint(2): {3}}, true))
+	found, err := f.Durations("gpu")
+	require.NoError(t, err)
+	require.Equal(t, Durations{nodePrint(1): {1}, nodePrint(2): {3}}, found)
 }

@@ -110,6 +110,9 @@ func Fingerprint(text []byte) string {
 	return hex.EncodeToString(sum[:fingerprintLength/2])
 }
 
+// clocksDiffer is how far ahead the clock of another machine that shares the folder may be.
+const clocksDiffer = time.Hour
+
 // batches reads all files of a device, the earliest first. Files that cannot be used are left out and reported in the error.
 func (f *Folder) batches(device string) (all []*batch, names []string, err error) {
 	folder := f.device(device)
@@ -131,6 +134,9 @@ func (f *Folder) batches(device string) (all []*batch, names []string, err error
 		if err != nil {
 			errs = append(errs, skipped(name, err))
 			continue
+		}
+		if time.Unix(0, b.at).After(time.Now().Add(clocksDiffer)) {
+			b.at = 0 // the clock was wrong; what was measured since would never count
 		}
 		all, names = append(all, b), append(names, name)
 	}
