@@ -52,6 +52,7 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 	wasPlan, wasOps, wasMode, wasThreads, wasOverlap, was := p.plan, p.ops, p.mode, p.options.Threads, p.overlap, p.instances
 	p.useCode(w.overlap)
 	p.plan, p.ops, p.mode, p.options.Threads = w.plan, ops, w.mode, w.threads
+	p.planBodies()
 	p.instances = make([]*instance, 0, len(was))
 	err := p.equipAgain(ctx, was, wasPlan)
 	if err == nil && w.mode != Streams {
@@ -67,6 +68,7 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 			was[k].memory.lay(wasPlan)
 		}
 		p.plan, p.ops, p.mode, p.options.Threads, p.instances = wasPlan, wasOps, wasMode, wasThreads, was
+		p.planBodies()
 		p.useCode(wasOverlap)
 		return errors.Join(errs...)
 	}
@@ -82,6 +84,21 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 	p.deviceBytes, p.hostBytes = 0, 0
 	p.size()
 	return errors.Join(errs...)
+}
+
+// planBodies makes the programs of bodies follow the plan of the program around them.
+func (p *Program) planBodies() {
+	layout := p.plan.Memory
+	if p.body {
+		layout = p.layout
+	}
+	for i, bodies := range p.bodies {
+		for k, body := range bodies {
+			body.layout, body.plan = layout, p.plan.BodyOf(dag.NodeID(i), k)
+			body.ops = body.plan.Replay(1)
+			body.planBodies()
+		}
+	}
 }
 
 // equipAgain makes an instance of the new plan for each that there was, on the same memory where that holds the plan too.

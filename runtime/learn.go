@@ -42,7 +42,7 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 
 // Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
 // the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
-// be one of LearnOptions.Plan. Of a program with loops or branches it only measures nodes, those of bodies too. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
+// be one of LearnOptions.Plan. Of a program with loops or branches on the CPU device it only measures nodes, those of bodies too. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
 // hazards unenforced, or with DebugProgress; CanLearn says so. If the context ends after nodes have been measured, Learn returns what it
 // has learned until then, along with the error, unless there are loops, branches or several ranks.
 func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
@@ -116,7 +116,14 @@ func (l *learner) run(ctx context.Context) error {
 		return l.together(ctx)
 	}
 	if l.p.bodies != nil {
-		return l.measureBodies(ctx)
+		if err := l.measureBodies(ctx); err != nil || !l.comparesBodies() {
+			return err
+		}
+		l.o.Modes = []Mode{l.p.mode} // as streams, the host waits before each test
+		if err := l.compare(ctx); err != nil || len(l.learned.Ways) == 0 {
+			return err
+		}
+		return l.p.adopt(ctx, l.learned.Ways[0].way())
 	}
 	if l.o.Runs == 0 { // those that compared plans before measured the same nodes
 		if err := l.measureNodes(ctx); err != nil {

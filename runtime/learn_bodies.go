@@ -1,4 +1,4 @@
-// Learning with loops and branches: the nodes of bodies are measured pass by pass, in the plan that the program has. Plans are not compared.
+// Learning with loops and branches: the nodes of bodies are measured pass by pass, in the plan that the program has.
 
 package runtime
 
@@ -65,6 +65,12 @@ func (l *learner) measureBodies(ctx context.Context) error {
 	}
 	l.learned.Given = &Unfitted{Machine: l.o.Plan.Machine, Known: l.learned.Profile, Samples: make([][]float64, l.p.graph.Len())}
 	return l.timeModes(ctx)
+}
+
+// comparesBodies reports whether plans of a program with loops or branches are compared: on a GPU, where no host tests them, if there are enough
+// replays. What predictions are made from was timed before.
+func (l *learner) comparesBodies() bool {
+	return l.p.platform.Name() != "cpu" && !l.observes() && l.left >= FewestToCompare
 }
 
 // timeModes times the plan as streams and as a graph, if learning was given a time: passes take other times in either.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
@@ -92,4 +93,70 @@ func TestFewReplaysOfLoopsAreNotSlowedDown(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, learned.Replays)
 	require.Empty(t, learned.Inner)
+}
+
+// gpuLike is the CPU device under another name: what learning does on GPUs only can be tried with it.
+type gpuLike struct{ cudart.Platform }
+
+func (gpuLike) Name() string { return "cuda" }
+
+// Plans differ in the bodies of loops, which the program must follow too.
+func TestPlansOfLoopsAreComparedOnGPUs(t *testing.T) {
+	b := dag.New("sums")
+	b.Use(kernels.Library())
+	const n = 256
+	x, y, left := b.Device("x", dag.F32, n), b.Device("y", dag.F32, n), b.Device("left", dag.F64, 1)
+	out := b.Host("out", dag.F32, n)
+	b.Memset("start_x", b.Whole(x), 1)
+	b.Memset("start_y", b.Whole(y), 1)
+	b.Memset("start", b.Whole(left), 64)
+	b.Repeat("loop", dag.Loop{Until: "left < 1", Most: 50}, func() {
+		b.Kernel("half", "scale", dag.Args{1, 0.5, b.Whole(left)})
+		b.Kernel("double_x", "scale", dag.Args{n, 2, b.Whole(x)})
+		b.Kernel("double_y", "scale", dag.Args{n, 2, b.Whole(y)})
+		b.Kernel("add", "saxpy", dag.Args{n, 1, b.Whole(y), b.Whole(x)})
+	})
+	b.Copy("down", b.Whole(out), b.Whole(x))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	device, err := host.Open(host.Options{CheckOrder: true})
+	require.NoError(t, err)
+	defer device.Close()
+	platform, folder, ctx := gpuLike{device}, cache.Open(t.TempDir()), context.Background()
+	o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
+	plan, err := planner.New(ctx, g, o.Plan)
+	require.NoError(t, err)
+	for _, mode := range o.Modes {
+		p, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
+		require.NoError(t, err)
+		read := func() []byte {
+			require.NoError(t, p.Restore(ctx))
+			require.NoError(t, p.Run(ctx, 1))
+			memory := make([]byte, 4*n)
+			require.NoError(t, p.Read(ctx, dag.BufferID(3), memory))
+			return memory
+		}
+		want := read()
+		learned, err := p.Learn(ctx, o)
+		require.NoError(t, err)
+		require.Greater(t, len(learned.Ways), 1)
+		require.Equal(t, learned.Ways[0].Plan, p.Plan())
+		loop, streams := dag.NodeID(3), map[int]bool{}
+		for _, w := range learned.Ways {
+			streams[len(w.Plan.BodyOf(loop, 0).Streams)] = true
+			require.Equal(t, mode, w.Mode, "the host would test conditions otherwise")
+			require.NoError(t, runtime.Adopt(ctx, p, w))
+			require.Same(t, w.Plan.BodyOf(loop, 0), runtime.BodyPlan(p, loop))
+			require.Equal(t, want, read())
+		}
+		require.Greater(t, len(streams), 1)
+		require.NoError(t, p.Close())
+
+		require.NoError(t, runtime.Recall(g, platform, folder, o, runtime.Arena).Keep(ctx, learned, true))
+		later := o
+		later.Plan.Profile = &planner.Profile{Passes: map[string]int64{"loop": 7}}
+		recalled := runtime.Recall(g, platform, folder, later, runtime.Arena)
+		require.Empty(t, recalled.Warnings)
+		require.NotEmpty(t, recalled.Ways, "whatever is known of passes")
+	}
 }

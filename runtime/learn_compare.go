@@ -80,6 +80,9 @@ func (l *learner) compare(ctx context.Context) (err error) {
 	}
 	l.step("timed the best ways again")
 	l.sort()
+	if l.p.bodies != nil {
+		return nil // durations were corrected before, pass by pass
+	}
 	return l.fitPlain()
 }
 
@@ -199,7 +202,16 @@ func (w LearnedWay) same(other LearnedWay) bool {
 
 // print identifies what same compares.
 func (w LearnedWay) print() string {
-	return cache.Fingerprint(fmt.Append(nil, w.Mode, w.Threads, w.Plan.Streams, w.Plan.Order))
+	text := fmt.Append(nil, w.Mode, w.Threads)
+	var add func(p *planner.Plan)
+	add = func(p *planner.Plan) {
+		text = fmt.Append(text, p.Streams, p.Order)
+		for k := range p.Bodies {
+			add(p.Bodies[k].Plan)
+		}
+	}
+	add(w.Plan)
+	return cache.Fingerprint(text)
 }
 
 // queues returns how many streams of a replay the device has hardware queues for. Streams that share a queue wait for each other, so a
@@ -333,9 +345,10 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, err
 	return plans, awaited, nil
 }
 
-// samePlan reports whether two plans of a graph issue the same nodes to the same streams in the same order.
+// samePlan reports whether two plans of a graph issue the same nodes to the same streams in the same order, those of bodies included.
 func samePlan(a, b *planner.Plan) bool {
-	return reflect.DeepEqual(a.Streams, b.Streams) && reflect.DeepEqual(a.Order, b.Order)
+	return reflect.DeepEqual(a.Streams, b.Streams) && reflect.DeepEqual(a.Order, b.Order) &&
+		slices.EqualFunc(a.Bodies, b.Bodies, func(a, b planner.Body) bool { return samePlan(a.Plan, b.Plan) })
 }
 
 // try times one way to replay in rounds of at most so many replays, which are short, because the best are timed again.

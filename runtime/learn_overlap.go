@@ -12,7 +12,7 @@ import (
 // overlap times the best way of each mode again, without overlapping launches and with them, and keeps the latter where they are faster. They may
 // be faster on streams and slower in a graph.
 func (l *learner) overlap(ctx context.Context) error {
-	if l.o.Overlap != OverlapAuto {
+	if l.o.Overlap != OverlapAuto || l.p.bodies != nil { // launches in bodies do not overlap
 		return nil
 	}
 	if err := CanOverlap(l.p.platform); err != nil {

@@ -126,6 +126,12 @@ func sharePrint(print string) string { return cache.Fingerprint([]byte("share " 
 func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
 	var profile, machine bytes.Buffer
 	p, m := o.Plan.Profile, o.Plan.Machine
+	if p != nil { // runs find out how many passes loops make
+		known := *p
+		if known.Passes, p = nil, &known; len(known.Nodes) == 0 {
+			p = nil
+		}
+	}
 	if p != nil && p.Encode(&profile) != nil || m != nil && m.Encode(&machine) != nil {
 		return "" // what cannot be written is refused when it is planned with
 	}

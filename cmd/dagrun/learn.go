@@ -189,21 +189,11 @@ func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program,
 		return
 	}
 	us := float64(took.Nanoseconds()) / 1e3 / float64(replays)
-	if p.graph.HasControl() {
-		loops, err := program.Loops(ctx)
-		if err == nil {
-			err = l.recalled.CorrectBodies(ctx, program, us, loops, l.options)
-		}
-		if err != nil && ctx.Err() == nil {
-			a.warn("what was learned is not corrected: %v", err)
-		}
-		return
-	}
 	way, compared := l.way, l.learned != nil && len(l.learned.Ways) > 0
 	if compared {
 		way = &l.learned.Ways[0]
 	}
-	if err := l.recalled.Correct(ctx, way, us, l.options); err != nil && ctx.Err() == nil {
+	if err := l.correct(ctx, p, program, way, us); err != nil && ctx.Err() == nil {
 		a.warn("what was learned is not corrected: %v", err)
 	}
 	if l.way == nil || compared {
@@ -214,6 +204,18 @@ func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program,
 		a.warn("%v", err)
 	}
 	l.drift = drift{runs: runs, again: again, us: us, then: l.way.Each.Median}
+}
+
+// correct corrects the durations that were learned by what a replay took; those of nodes in bodies by what loops did too.
+func (l *learning) correct(ctx context.Context, p *prepared, program *runtime.Program, way *runtime.LearnedWay, us float64) error {
+	if !p.graph.HasControl() {
+		return l.recalled.Correct(ctx, way, us, l.options)
+	}
+	loops, err := program.Loops(ctx)
+	if err != nil {
+		return err
+	}
+	return l.recalled.CorrectBodies(ctx, program, us, loops, l.options)
 }
 
 // learnReport is the part of a run's JSON about learning.
