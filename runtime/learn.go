@@ -116,14 +116,10 @@ func (l *learner) run(ctx context.Context) error {
 		return l.together(ctx)
 	}
 	if l.p.bodies != nil {
-		if err := l.measureBodies(ctx); err != nil || !l.comparesBodies() {
+		if err := l.measureBodies(ctx); err != nil {
 			return err
 		}
-		l.o.Modes = []Mode{l.p.mode} // as streams, the host waits before each test
-		if err := l.compare(ctx); err != nil || len(l.learned.Ways) == 0 {
-			return err
-		}
-		return l.p.adopt(ctx, l.learned.Ways[0].way())
+		return l.compareBodies(ctx)
 	}
 	if l.o.Runs == 0 { // those that compared plans before measured the same nodes
 		if err := l.measureNodes(ctx); err != nil {
@@ -144,6 +140,24 @@ func (l *learner) run(ctx context.Context) error {
 		return l.p.adopt(ctx, l.was)
 	}
 	return nil
+}
+
+// compareBodies compares plans of a program with loops or branches on a GPU, if there are enough replays, in the mode that it has: as streams, the
+// host waits before each test.
+func (l *learner) compareBodies(ctx context.Context) error {
+	if l.p.platform.Name() == "cpu" || l.left < FewestToCompare {
+		return nil
+	}
+	timed := l.learned.Ways
+	l.o.Modes = []Mode{l.p.mode}
+	if err := l.compare(ctx); err != nil {
+		return err
+	}
+	l.learned.Ways = append(l.learned.Ways, l.unlike(timed)...)
+	if l.sort(); len(l.learned.Ways) == 0 {
+		return nil
+	}
+	return l.p.adopt(ctx, l.learned.Ways[0].way())
 }
 
 // measureNodes replays with timed events before and after each node. On one stream a node has the device to itself, so a plan for one

@@ -67,12 +67,6 @@ func (l *learner) measureBodies(ctx context.Context) error {
 	return l.timeModes(ctx)
 }
 
-// comparesBodies reports whether plans of a program with loops or branches are compared: on a GPU, where no host tests them, if there are enough
-// replays. What predictions are made from was timed before.
-func (l *learner) comparesBodies() bool {
-	return l.p.platform.Name() != "cpu" && !l.observes() && l.left >= FewestToCompare
-}
-
 // timeModes times the plan as streams and as a graph, if learning was given a time: passes take other times in either.
 func (l *learner) timeModes(ctx context.Context) error {
 	if !l.observes() {

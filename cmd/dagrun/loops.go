@@ -46,10 +46,10 @@ func (a *app) noteNoGraph(why string) {
 	a.note("it runs as streams, not as a graph: %s; the host tests the conditions of loops and branches", why)
 }
 
-// preferGraph makes a pipeline with loops or branches run as a graph on a GPU, unless the user chose otherwise: in streams, the host waits
+// preferGraph makes a pipeline with loops or branches run as a graph on a GPU, unless the user or an earlier run chose otherwise: in streams, the host waits
 // for the device before each test, which takes longer than a conditional node.
 func (a *app) preferGraph(p *prepared, o *runtime.Options) {
-	if p.graph.HasControl() && p.platform.Name() == "cuda" && a.flags.replay == graphAuto && !a.flags.chosen && o.Mode == runtime.Streams {
+	if p.graph.HasControl() && p.platform.Name() == "cuda" && a.flags.replay == graphAuto && !a.flags.chosen && o.Mode == runtime.Streams && !p.learning.chose() {
 		o.Mode = runtime.Captured
 	}
 }

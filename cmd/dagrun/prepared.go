@@ -51,6 +51,9 @@ type learning struct {
 	bodies   bool // the pipeline has loops or branches
 }
 
+// chose reports whether an earlier run has chosen how to replay.
+func (l *learning) chose() bool { return l != nil && l.way != nil }
+
 // opened is a platform with its description.
 type opened struct {
 	cudart.Platform

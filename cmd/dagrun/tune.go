@@ -25,9 +25,9 @@ func (a *app) tuneCommand() *cobra.Command {
 a graph and as streams. The best is kept, and dagrun FILE takes it from then on.
 
 Nothing is saved and no expectation is compared: only times count. With -p name=1,2,4 each
-value is tuned, and the last line says which is best. With loops or branches, nodes are measured
-and replays are timed, but plans are not compared. What was learned until an interrupt or a
-timeout is kept, except of loops and branches.`,
+value is tuned, and the last line says which is best. With loops or branches, the CPU device
+measures nodes and times replays, but does not compare plans. What was learned until an interrupt
+or a timeout is kept, except of loops and branches.`,
 		Example: `  dagrun tune pipelines/chunks.yaml
   dagrun tune pipelines/chunks.yaml --for 30s
   dagrun tune pipelines/chunks.yaml -p k=1,2,4,8`,
@@ -81,7 +81,7 @@ type tuneReport struct {
 	Kept     bool    `json:"kept"`
 
 	place   string
-	control bool // there are loops or branches, so plans are not compared
+	control bool // there are loops or branches, and the CPU device does not compare their plans
 }
 
 func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
@@ -185,13 +185,18 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 		a.warn("what was learned is not kept: %v", err)
 		report.Kept = false
 	}
-	if report.control = g.HasControl(); report.control {
+	if report.control = g.HasControl() && platform.Name() == "cpu"; report.control {
 		way, err := a.timeOnly(ctx, p, program, learned, long)
 		if err != nil {
 			return nil, err
 		}
 		learned.Ways = []runtime.LearnedWay{*way}
 	}
+	loops, err := program.Loops(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.keepPasses(ctx, g, loops)
 	if len(learned.Ways) == 0 {
 		return nil, errors.New("the pipeline has no nodes: there is nothing to tune")
 	}
@@ -225,7 +230,7 @@ func (a *app) keepEarly(ctx context.Context, l *learning, learned *runtime.Learn
 	a.note("what was learned until then is kept: %s", kept)
 }
 
-// timeOnly times the replays of a pipeline with loops or branches, whose plans are not compared, for a part of a time.
+// timeOnly times the replays of a pipeline with loops or branches, whose plans the CPU device does not compare, for a part of a time.
 func (a *app) timeOnly(ctx context.Context, p *prepared, program *runtime.Program, learned *runtime.Learned, long time.Duration) (*runtime.LearnedWay, error) {
 	const rounds, most = 5, 1000
 	a.progress.report(stageMeasure, 0, 0)
@@ -242,11 +247,6 @@ func (a *app) timeOnly(ctx context.Context, p *prepared, program *runtime.Progra
 		}
 		samples = append(samples, timing.Wall)
 	}
-	loops, err := program.Loops(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a.keepPasses(ctx, p.graph, loops)
 	plan := program.Plan()
 	way := &runtime.LearnedWay{Plan: plan, Mode: program.Mode(), Threads: 1, Each: runtime.Summarize(samples)}
 	way.Predicted, err = program.PredictEach(p.options.Machine, learned.Profile)
