@@ -138,8 +138,10 @@ func (s *settings) learnAndMeasure(ctx context.Context, platform cudart.Platform
 		}
 		// The ways take turns, because the host submits at other speeds at other times, for tenths of a second to seconds.
 		for range rounds {
-			if err := measureRound(ctx, platform, g, learned, ways, max(10, s.iterations/6)); err != nil {
-				return nil, err
+			for _, w := range ways {
+				if err := w.measure(ctx, platform, g, learned, max(10, s.iterations/6)); err != nil {
+					return nil, err
+				}
 			}
 		}
 		r.Ways = append(r.Ways, ways...)
@@ -150,38 +152,16 @@ func (s *settings) learnAndMeasure(ctx context.Context, platform cudart.Platform
 // rounds is how many times each way to replay is measured.
 const rounds = 5
 
-// measureRound measures each way once. Before and after those that are submitted as streams, a way that learning timed tells how fast the host is.
-func measureRound(ctx context.Context, platform cudart.Platform, g *dag.Graph, learned *runtime.Learned, ways []*predictedWay, iterations int) error {
-	host := func() (slower float64, err error) {
-		if len(ways) == 0 || ways[0].Mode != runtime.Streams {
-			return 0, nil
-		}
+// measure replays the plan for one round, as often before it is timed as afterwards, since the first replays of a new program are slower. Just before,
+// a way that learning timed tells how fast the host is.
+func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, learned *runtime.Learned, iterations int) (err error) {
+	if w.Mode == runtime.Streams {
 		now, err := learned.Now(ctx, g, platform)
 		if err != nil {
-			return 0, err
-		}
-		return now.Host, nil
-	}
-	before, err := host()
-	if err != nil {
-		return err
-	}
-	for _, w := range ways {
-		if err := w.measure(ctx, platform, g, iterations); err != nil {
 			return err
 		}
-		after, err := host()
-		if err != nil {
-			return err
-		}
-		w.Hosts = append(w.Hosts, math.Sqrt(before*after))
-		before = after
+		w.Hosts = append(w.Hosts, now.Host)
 	}
-	return nil
-}
-
-// measure replays the plan as often before it is timed as afterwards: the first replays of a new program are slower.
-func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, iterations int) (err error) {
 	program, err := runtime.New(ctx, g, w.Plan, platform, runtime.Options{Mode: w.Mode})
 	if err != nil {
 		return err

@@ -31,9 +31,9 @@ type predictedWay struct {
 	Asked     string // strategy and streams
 	Mode      runtime.Mode
 	Rounds    []*runtime.Timing
-	Hosts     []float64 // by round: how much slower the host was just before and after than when learning timed other ways; 0 if no way depends on that
+	Hosts     []float64 // by round: how much slower the host was just before than when learning timed other ways; 0 if no way depends on that
 	Predicted float64   // for the host as it was when learning timed other ways
-	Now       float64   // for the host as it was in each round
+	Now       float64   // for the host as it was just before each round
 }
 
 // walls are the microseconds of a replay, by round.
@@ -112,7 +112,7 @@ func (r *record) predictAgain(g *dag.Graph) error {
 }
 
 // predict predicts the ways that were measured, from what was learned. Each round is compared with what is predicted for the host as it was
-// just before and after; the median of these ratios counts.
+// just before; the median of these ratios counts.
 func (r *record) predict(g *dag.Graph, learned *runtime.Learned) (err error) {
 	for _, w := range r.Ways {
 		if w.Predicted, err = learned.PredictEach(g, w.Plan, w.Mode); err != nil {
