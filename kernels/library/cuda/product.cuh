@@ -77,6 +77,11 @@ template <class S, class T, class L> struct Scaled : Plain<S, T, L> {
   }
 };
 
+// across_of and down_of are where a warp's lanes lie that are so many across: neighbours in pairs below each other, and pairs beside each other.
+// Loads of 16 bytes a lane from shared memory take less time where lanes whose numbers differ by 1, or those by 2, want the same.
+DEVICE int across_of(u32 lane, u32 across) { return lane / 2 % across; }
+DEVICE int down_of(u32 lane, u32 across) { return lane / (2 * across) * 2 + lane % 2; }
+
 // A block's tile has side x side threads with own x own results each; depth columns of a and rows of b are processed at a time.
 const int tile_threads = 256, depth = 16;
 
@@ -89,7 +94,7 @@ DEVICE void tiled(bool ta, bool tb, i64 m, i64 n, i64 k, const TA *a, LA lda, co
   u32 columns = (u32)((n + tile - 1) / tile), tiles = (u32)((m + tile - 1) / tile) * columns;
   // A warp computes 8 x 4 threads' results, which takes the fewest reads of shared memory.
   u32 lane = thread_x() & 31, warp = thread_x() >> 5;
-  int ty = warp / 4 * 8 + lane / 4, tx = warp % 4 * 4 + lane % 4;
+  int ty = warp / 4 * 8 + down_of(lane, 4), tx = warp % 4 * 4 + across_of(lane, 4);
   // A thread loads four elements along a stored row, at these places of a step.
   int far = thread_x() / (tile / 4), near = thread_x() % (tile / 4) * 4, down = thread_x() / (depth / 4), along = thread_x() % (depth / 4) * 4;
   const int fars = tile_threads / (tile / 4), downs = tile_threads / (depth / 4);
@@ -205,8 +210,10 @@ template <int own_, int own_columns_, int across_, int deep_> struct Thin {
   static const int most = (thin_bytes / 4 - thin_warps * step) / wide / deep * deep;             // rows of b in shared memory
   static_assert(step >= lanes_down * (wide + 1), "results take the place of a");
   // place is where a unit of a row is. Units of a row are exchanged such that eight lanes meet no bank conflict when they store along rows, nor
-  // when each reads its own row.
-  DEVICE_MEMBER static int place(int row, int unit) { return (row * units + (unit ^ (row * units / 8 & (units - 1)))) * 4; }
+  // when each reads its own row. A row is some rows on from a first one, which is less than the power of two that on is a multiple of: so each lane
+  // computes few addresses, and the others are constant distances from them.
+  DEVICE_MEMBER static int turn(int row) { return row * units / 8 & (units - 1); }
+  template <class C> DEVICE_MEMBER static C *place(C *first, int turned, int on) { return first + (turned ^ turn(on)) * 4 + on * units * 4; }
 };
 
 // A lane loads four elements along a row at a time if rows are whole, that is aligned. Otherwise it loads single ones, and a warp's are neighbours.
@@ -216,8 +223,8 @@ DEVICE void thin_rows(bool whole, bool tb, i64 m, i64 n, i64 k, const TA *a, LA 
   const int own = Way::own, own_columns = Way::own_columns, across = Way::across, wide = Way::wide, deep = Way::deep, high = Way::high;
   const int lanes_down = Way::lanes_down, loads = Way::loads;
   int lane = thread_x() & 31, warp = thread_x() >> 5, down = lane / Way::units, along = lane % Way::units * 4;
-  int own_row = lane / across, own_col = lane % across * 4;
-  C *as = memory + warp * Way::step, *bs = memory + thin_warps * Way::step;
+  int own_row = down_of(lane, across), own_col = across_of(lane, across) * 4;
+  C *as = memory + warp * Way::step, *bs = memory + thin_warps * Way::step, *own_line = as + own_row * deep;
   bool quads = finish.quads() && across > 1;
   // A block's warps have neighbouring rows, unless there are so few rows that all are on their way at once: then blocks have neighbours.
   i64 step = (i64)blocks_x() * thin_warps * high;
@@ -312,21 +319,26 @@ DEVICE void thin_rows(bool whole, bool tb, i64 m, i64 n, i64 k, const TA *a, LA 
     if (more) load(next_row, next_from);
     if (begun && k > 0) {
       const C *factor = bs + (from - held) * wide + own_col;
-#pragma unroll 2
-      for (int p = 0; p < Way::units; p++) {
-        four<C> x[own];
+      int upto = (int)smaller((k - from + 7) / 8 * 2, (i64)Way::units); // those with columns of a
+#pragma unroll 1
+      for (int pair = 0; pair < upto; pair += 2, factor += 8 * wide) {
+        int turned = pair ^ Way::turn(own_row);
 #pragma unroll
-        for (int q = 0; q < own; q++) x[q] = *(const four<C> *)(as + Way::place(own_row + lanes_down * q, p));
+        for (int p = 0; p < 2; p++) {
+          four<C> x[own];
 #pragma unroll
-        for (int e = 0; e < 4; e++)
+          for (int q = 0; q < own; q++) x[q] = *(const four<C> *)Way::place(own_line, turned ^ p, lanes_down * q);
 #pragma unroll
-          for (int j = 0; j < own_columns; j += 4) {
-            four<C> y = *(const four<C> *)(factor + (p * 4 + e) * wide + j * across);
+          for (int e = 0; e < 4; e++)
 #pragma unroll
-            for (int q = 0; q < own; q++)
+            for (int j = 0; j < own_columns; j += 4) {
+              four<C> y = *(const four<C> *)(factor + (p * 4 + e) * wide + j * across);
 #pragma unroll
-              for (int f = 0; f < 4; f++) acc[q][j + f] = fused(x[q].v[e], y.v[f], acc[q][j + f]);
-          }
+              for (int q = 0; q < own; q++)
+#pragma unroll
+                for (int f = 0; f < 4; f++) acc[q][j + f] = fused(x[q].v[e], y.v[f], acc[q][j + f]);
+            }
+        }
       }
     }
     if (begun && from + deep >= k) store(row + of_warp, acc);
@@ -355,11 +367,11 @@ DEVICE void thin_rows(bool whole, bool tb, i64 m, i64 n, i64 k, const TA *a, LA 
         four<C> q;
 #pragma unroll
         for (int e = 0; e < 4; e++) q.v[e] = see((C)v[u][e], e);
-        *(four<C> *)(as + Way::place(down + u * Way::apart, along / 4)) = q;
+        *(four<C> *)Way::place(as + down * Way::units * 4, along / 4 ^ Way::turn(down), u * Way::apart) = q;
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < loads * 4; i++) as[Way::place(lane / deep + i * rows_on, lane % deep / 4) + lane % 4] = see((C)v[i / 4][i % 4], 0);
+      for (int i = 0; i < loads * 4; i++) Way::place(as + lane / deep * deep, lane % deep / 4 ^ Way::turn(lane / deep), i * rows_on)[lane % 4] = see((C)v[i / 4][i % 4], 0);
     }
     warp_barrier();
   }
