@@ -276,6 +276,10 @@ func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 			v = math.Abs(v) * 60
 		case kernel == "exp" || kernel == "sin" || kernel == "cos":
 			v *= 40
+		case kernel == "softmax" && i%37 == 5:
+			v = -60 * math.Abs(v) // some exponentials are tiny, or 0
+		case kernel == "softmax" && i%20_011 == 7:
+			v = special[random.IntN(len(special))]
 		case kernel == "spmv_csr" && m.name == "columns":
 			v = float64(random.IntN(int(s["cols"])))
 		}

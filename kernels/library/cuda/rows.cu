@@ -327,46 +327,110 @@ BOTH_WAYS(ROW_NORMALISE, row_normalise, f32) BOTH_WAYS(ROW_NORMALISE, row_normal
 }
 BOTH_WAYS(ADD_BIAS, add_bias, f32) BOTH_WAYS(ADD_BIAS, add_bias, f64)
 
-// softmax_kept computes rows that registers hold, of up to most elements for each thread, high rows at a time: each element is read once, and
+// softmax_warps computes rows that registers of a warp hold, of up to most elements for each lane, high rows at a time: each element is read once, and
 // each exponential is computed once.
-template <bool warp, int high, int most, class T> DEVICE void softmax_kept(i64 rows, u32 cols, const T *x, T *y) {
-  const u32 step = warp ? 32 : row_threads;
-  u32 first = warp ? thread_x() & 31 : thread_x();
-  i64 rows_step = (warp ? index_step() >> 5 : (i64)blocks_x()) * high;
-  for (i64 row = (warp ? first_index() >> 5 : (i64)block_x()) * high; row < rows; row += rows_step) {
+template <int high, int most, class T> DEVICE void softmax_warps(i64 rows, u32 cols, const T *x, T *y) {
+  u32 lane = thread_x() & 31;
+  for (i64 row = (first_index() >> 5) * high; row < rows; row += (index_step() >> 5) * high) {
     T v[high][most], m[high], s[high];
     i64 at[high];
 #pragma unroll
     for (int k = 0; k < high; k++) {
-      at[k] = (high == 1 ? row : smaller(row + k, rows - 1)) * cols + first;
+      at[k] = (high == 1 ? row : smaller(row + k, rows - 1)) * cols + lane;
       m[k] = -infinity(T()), s[k] = (T)0;
 #pragma unroll
       for (int u = 0; u < most; u++) {
         v[k][u] = -infinity(T());
-        if (first + u * step < cols) v[k][u] = x[at[k] + u * step];
+        if (lane + u * 32 < cols) v[k][u] = x[at[k] + u * 32];
       }
     }
 #pragma unroll
     for (int k = 0; k < high; k++) {
 #pragma unroll
       for (int u = 0; u < most; u++) Most<T>::join(m[k], v[k][u]);
-      m[k] = warp ? warp_tree<Most<T>>(m[k]) : block_tree<Most<T>>(m[k]);
+      m[k] = warp_tree<Most<T>>(m[k]);
     }
 #pragma unroll
     for (int k = 0; k < high; k++) {
 #pragma unroll
       for (int u = 0; u < most; u++) {
-        if (first + u * step >= cols) continue;
+        if (lane + u * 32 >= cols) continue;
         v[k][u] = near_exponential(v[k][u] - m[k]);
         s[k] = s[k] + v[k][u];
       }
-      s[k] = warp ? warp_tree<Total<T>>(s[k]) : block_tree<Total<T>>(s[k]);
+      s[k] = warp_tree<Total<T>>(s[k]);
     }
 #pragma unroll
     for (int k = 0; k < high; k++)
 #pragma unroll
       for (int u = 0; u < most; u++)
-        if (first + u * step < cols && row + k < rows) y[at[k] + u * step] = v[k][u] / s[k];
+        if (lane + u * 32 < cols && row + k < rows) y[at[k] + u * 32] = v[k][u] / s[k];
+  }
+}
+
+// The exponentials of tame numbers, which are at most 0, are far from the smallest numbers: at least 2^-80 for f32, and 2^-578 for f64.
+DEVICE bool is_tame(f32 x) { return x > -55.0f; }
+DEVICE bool is_tame(f64 x) { return x > -400.0; }
+template <class T> DEVICE T tame_exponential(T x) {
+  i32 n;
+  T p = exponential_part(x, n);
+  return near_scaled(p, n);
+}
+// tame_quotient is a / b for such an exponential and a b from 1 to 2^63, or NaN, whose inverse is given: the remainder of a quotient that is off by one
+// at most is exact, and a step along it rounds as a division does.
+template <class T> DEVICE T tame_quotient(T a, T b, T inverse) {
+  T q = a * inverse;
+  return fused(fused(-q, b, a), inverse, q);
+}
+
+// Greatest is Most where it does not matter which of 0 and -0 is greater, and takes one instruction for f32.
+template <class C> struct Greatest : Most<C> {};
+template <> struct Greatest<f32> {
+  static DEVICE_MEMBER void join(f32 &a, f32 b) { asm("max.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b)); }
+};
+
+// softmax_block computes rows that registers of a block hold, of up to most elements for each thread. A thread with an element far below the largest
+// one, or NaN, reads its elements again.
+template <int most, class T> DEVICE void softmax_block(i64 rows, u32 cols, const T *x, T *y) {
+  const u32 step = row_threads;
+  u32 first = thread_x();
+  for (i64 row = block_x(); row < rows; row += blocks_x()) {
+    const T *r = x + row * cols;
+    T *w = y + row * cols, v[most], m = -infinity(T()), s = (T)0;
+#pragma unroll
+    for (int u = 0; u < most; u++) {
+      v[u] = -infinity(T());
+      if (first + u * step < cols) v[u] = r[first + u * step];
+    }
+#pragma unroll
+    for (int u = 0; u < most; u++) Greatest<T>::join(m, v[u]);
+    m = block_tree<Greatest<T>>(m);
+    bool tame = true;
+#pragma unroll
+    for (int u = 0; u < most; u++) {
+      v[u] = v[u] - m;
+      tame = tame && (first + u * step >= cols || is_tame(v[u]));
+    }
+    if (tame) {
+#pragma unroll
+      for (int u = 0; u < most; u++) {
+        v[u] = tame_exponential(v[u]);
+        if (first + u * step < cols) s = s + v[u];
+      }
+    } else {
+#pragma unroll 1
+      for (u32 j = first; j < cols; j += step) s = s + exponential(r[j] - m);
+    }
+    s = block_tree<Total<T>>(s);
+    if (tame) {
+      T inverse = (T)1 / s;
+#pragma unroll
+      for (int u = 0; u < most; u++)
+        if (first + u * step < cols) w[first + u * step] = tame_quotient(v[u], s, inverse);
+    } else {
+#pragma unroll 1
+      for (u32 j = first; j < cols; j += step) w[j] = exponential(r[j] - m) / s;
+    }
   }
 }
 
@@ -406,13 +470,28 @@ template <class T> DEVICE void softmax_stored(i64 rows, u32 cols, const T *x, T 
 }
 
 template <class T> DEVICE void softmax_few(i64 rows, i64 cols, const T *x, T *y) {
-  staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, y, [=](T *r, i64) {
+  staged<true>(rows, cols, [=](i64 i) -> T { return x[i]; }, y, [=](T *r, i64 row) {
     T m = -infinity(T()), s = (T)0;
+    bool tame = true;
     for (u32 j = 0; j < (u32)cols; j++) Most<T>::join(m, r[j]);
     for (u32 j = 0; j < (u32)cols; j++) {
-      r[j] = near_exponential(r[j] - m);
+      T v = r[j] - m;
+      tame = tame && is_tame(v);
+      r[j] = tame_exponential(v);
       s = s + r[j];
     }
+    if (tame) {
+      T inverse = (T)1 / s;
+      for (u32 j = 0; j < (u32)cols; j++) r[j] = tame_quotient(r[j], s, inverse);
+      return;
+    }
+    s = (T)0;
+#pragma unroll 1
+    for (u32 j = 0; j < (u32)cols; j++) {
+      r[j] = exponential(x[row * cols + j] - m);
+      s = s + r[j];
+    }
+#pragma unroll 1
     for (u32 j = 0; j < (u32)cols; j++) r[j] = r[j] / s;
   });
 }
@@ -428,11 +507,12 @@ template <class T> DEVICE void softmax(i64 rows, i64 cols, const T *x, T *y) {
 
 // Kernels by the most columns that they take, of which softmaxForms in table_rows.go chooses one.
 #define SOFTMAX(name, t, body) ROWS_OF(t, 6, 5, name)(i64 rows, i64 cols, const t *x, t *y) { body; }
-#define SOFTMAX_KEPT(t, columns, ...) SOFTMAX(softmax_to##columns, t, (softmax_kept<__VA_ARGS__>(rows, (u32)cols, x, y)))
+#define SOFTMAX_WARPS(t, columns, high) SOFTMAX(softmax_to##columns, t, (softmax_warps<high, columns / 32>(rows, (u32)cols, x, y)))
+#define SOFTMAX_BLOCK(t, columns) SOFTMAX(softmax_to##columns, t, softmax_block<columns / row_threads>(rows, (u32)cols, x, y))
 #define SOFTMAXES(t) SOFTMAX(softmax, t, softmax(rows, cols, x, y)) SOFTMAX(softmax_few, t, softmax_few(rows, cols, x, y)) \
-  SOFTMAX_KEPT(t, 32, true, 4, 1) SOFTMAX_KEPT(t, 64, true, 4, 2) SOFTMAX_KEPT(t, 128, true, 2, 4) SOFTMAX_KEPT(t, 256, true, 1, 8) SOFTMAX_KEPT(t, 512, true, 1, 16) \
-  SOFTMAX_KEPT(t, 768, false, 1, 3) SOFTMAX_KEPT(t, 1024, false, 1, 4) SOFTMAX_KEPT(t, 1536, false, 1, 6) SOFTMAX_KEPT(t, 2048, false, 1, 8)
-SOFTMAXES(f32) SOFTMAX_KEPT(f32, 4096, false, 1, 16)
+  SOFTMAX_WARPS(t, 32, 4) SOFTMAX_WARPS(t, 64, 4) SOFTMAX_WARPS(t, 128, 2) SOFTMAX_WARPS(t, 256, 1) SOFTMAX_WARPS(t, 512, 1) \
+  SOFTMAX_BLOCK(t, 768) SOFTMAX_BLOCK(t, 1024) SOFTMAX_BLOCK(t, 1536) SOFTMAX_BLOCK(t, 2048)
+SOFTMAXES(f32) ROWS_OF(f32, 5, 5, softmax_to4096)(i64 rows, i64 cols, const f32 *x, f32 *y) { softmax_block<16>(rows, (u32)cols, x, y); }
 SOFTMAXES(f64) SOFTMAX(softmax_to4096, f64, softmax_stored(rows, (u32)cols, x, y))
 
 // Joins rows of two matrices side by side.
