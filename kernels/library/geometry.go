@@ -38,17 +38,20 @@ func oneBlock(param string) geometry {
 	}
 }
 
-// perRow gives each row up to a limit a thread, each longer one up to another limit a warp, and each of the others a block.
+// perRow gives each row up to a limit a thread, each longer one up to another limit a warp, and each of the others a block. If there are many rows, a
+// thread has two, and a warp or a block six.
 func perRow(shortRow, warpRow int64) geometry {
 	return func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-		each := int64(launch.BlockSize)
+		each, many := int64(launch.BlockSize), int64(6)
 		switch cols := v.of("cols"); {
 		case cols > warpRow:
 			each = 1
 		case cols > shortRow:
 			each /= 32
+		default:
+			many = 2
 		}
-		launch.Spread(info, v.of("rows"), each)
+		launch.Divide(info, v.of("rows"), each, each*many)
 		info.Fixed = true
 	}
 }
@@ -60,11 +63,11 @@ func byTiles(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 	info.Fixed = true
 }
 
-// points gives each thread a few points of a grid.
+// points gives each thread a few points of a grid, or more if there are many.
 func points(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 	n, ok := product(v.of("rows"), v.of("cols"))
 	if !ok {
 		n = 1 << 62
 	}
-	launch.Spread(info, n, launch.BlockSize*2)
+	launch.Divide(info, n, launch.BlockSize*2, launch.BlockSize*32)
 }

@@ -37,7 +37,7 @@ func imageRows() []row {
 			launch: points, versions: both(byRows(stencil5[float32](1)), byRows(stencil5[float64](1)))},
 		{name: "stencil3", doc: "y = x + alpha * (left + right - 2 * x); the ends are copied", signature: "n i64, alpha T, x in T[n], y out T[n]", flops: "5*n", steps: fixed(7),
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("n"), launch.BlockSize*4)
+				launch.Divide(info, v.of("n"), launch.BlockSize*4, launch.BlockSize*16)
 			}, versions: both(stencil3[float32], stencil3[float64])},
 		{name: "conv2d", doc: "y = the convolution of a picture with channels last; weights are [out][size][size][in]", signature: conv, flops: convFlops, steps: convolutionSteps,
 			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(false, false)}}},
@@ -86,7 +86,7 @@ func paddedSize(v scalars) (rows, cols int64) {
 func convolved(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 	rows, cols := paddedSize(v)
 	high, wide := (rows-v.of("size"))/v.of("stride")+1, (cols-v.of("size"))/v.of("stride")+1
-	launch.Spread(info, high*wide*((v.of("out")+7)/8), launch.BlockSize)
+	launch.Divide(info, high*wide*((v.of("out")+7)/8), launch.BlockSize, launch.BlockSize*32)
 }
 
 // blurred gives a block several tiles, because each block computes the weights again.

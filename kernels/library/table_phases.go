@@ -45,7 +45,7 @@ func phaseRows() []row {
 		{name: "fft_stage", doc: "y = one of the log2(n) stages (half = 1, 2, 4, ... n/2) of batch Fourier transforms of n complex numbers, stored as pairs; inverse = 1 does not scale",
 			signature: "n i64 2.., batch i64, half i64 1.., inverse i32 0..1, x in T[2*n*batch], y out T[2*n*batch]", flops: "17*n*batch", steps: fixed(12),
 			check: powersOfTwo, launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("n")/2*v.of("batch"), launch.BlockSize*2)
+				launch.Divide(info, v.of("n")/2*v.of("batch"), launch.BlockSize*2, launch.BlockSize*4)
 			},
 			versions: both(fftStage[float32], fftStage[float64])},
 	}

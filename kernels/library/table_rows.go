@@ -33,7 +33,7 @@ func rowRows() []row {
 			launch: perRow(shortRow, warpRow), forms: []form{ofColumns("few", 1, 16, perRow(shortRow, warpRow), rowSteps(1))}, versions: both(byRows(addBias[float32]), byRows(addBias[float64]))},
 		{name: "concat", doc: "z = x and y side by side: each row has m elements of x, then n of y", signature: "rows i64, m i64, n i64, x in T[rows*m], y in T[rows*n], z out T[rows*(m+n)]",
 			steps: fixed(11), launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("rows")*(v.of("m")+v.of("n")), launch.BlockSize*4)
+				launch.Divide(info, v.of("rows")*(v.of("m")+v.of("n")), launch.BlockSize*4, launch.BlockSize*16)
 			},
 			versions: []version{{bind{T: dag.F32}, concatenating[float32]}, {bind{T: dag.F64}, concatenating[float64]}, {bind{T: dag.I32}, concatenating[int32]}}},
 	}

@@ -77,31 +77,40 @@ BLUR(f32) BLUR(f64)
 }
 BLUR_ROWS(f32) BLUR_ROWS(f64)
 
-// grid_points calls f(row, column) for each point. Neighbours are read through the caches.
-template <class F> DEVICE void grid_points(i64 rows, i64 cols, F f) {
-  i64 total = rows * cols, step = index_step();
-  if ((u64)total <= 0x7fffffffu) {
-    for (u32 i = (u32)first_index(); i < (u32)total; i += (u32)step) f((i64)(i / (u32)cols), (i64)(i % (u32)cols));
-    return;
+// grid_points calls f(row, column, index) for each point, whose row and column are computed from those of the previous one, without a division.
+// Neighbours are read through the caches.
+template <class I, class F> DEVICE void points_by(I total, I cols, I step, F f) {
+  I i = (I)first_index(), r = i / cols, c = i % cols, down = step / cols, along = step % cols;
+#pragma unroll 2
+  for (; i < total; i += step) {
+    f((i64)r, (i64)c, (i64)i);
+    r += down;
+    c += along;
+    if (c >= cols) c -= cols, r++;
   }
-  for (i64 i = first_index(); i < total; i += step) f(i / cols, i % cols);
+}
+template <class F> DEVICE void grid_points(i64 rows, i64 cols, F f) {
+  u64 total = (u64)(rows * cols);
+  if (total == 0) return;
+  if (total <= 0x7fffffffu) points_by<u32>((u32)total, (u32)cols, (u32)index_step(), f);
+  else points_by<u64>(total, (u64)cols, (u64)index_step(), f);
 }
 
 // The magnitude of the gradient. Points outside the picture count as zero; x has `above` and `below` extra rows, as in a blur.
 template <class T> DEVICE void sobel(i64 rows, i64 cols, i64 above, i64 below, const T *x, T *y) {
-  grid_points(rows, cols, [=](i64 r, i64 c) {
+  grid_points(rows, cols, [=](i64 r, i64 c, i64 i) {
     T p[3][3];
-    const T *middle = x + (r + above) * cols + c;
+    const T *middle = x + above * cols + i;
 #pragma unroll
-    for (int i = 0; i < 3; i++) {
-      bool row = r + i - 1 >= -above && r + i - 1 < rows + below;
-      const T *at = middle + (i - 1) * cols;
+    for (int k = 0; k < 3; k++) {
+      bool row = r + k - 1 >= -above && r + k - 1 < rows + below;
+      const T *at = middle + (k - 1) * cols;
 #pragma unroll
-      for (int j = 0; j < 3; j++) p[i][j] = row && (j != 0 || c > 0) && (j != 2 || c < cols - 1) ? at[j - 1] : (T)0;
+      for (int j = 0; j < 3; j++) p[k][j] = row && (j != 0 || c > 0) && (j != 2 || c < cols - 1) ? at[j - 1] : (T)0;
     }
     T h = (p[0][2] - p[0][0]) + (T)2 * (p[1][2] - p[1][0]) + (p[2][2] - p[2][0]);
     T v = (p[2][0] - p[0][0]) + (T)2 * (p[2][1] - p[0][1]) + (p[2][2] - p[0][2]);
-    y[r * cols + c] = root(h * h + v * v);
+    y[i] = root(h * h + v * v);
   });
 }
 #define SOBEL(t) KERNEL(sobel_##t)(i64 rows, i64 cols, const t *x, t *y) { sobel(rows, cols, 0, 0, x, y); }
@@ -111,22 +120,22 @@ SOBEL_ROWS(f32) SOBEL_ROWS(f64)
 
 // One step of the heat equation on a grid; the border is copied.
 #define STENCIL5(t) KERNEL(stencil5_##t)(i64 rows, i64 cols, t alpha, const t *x, t *y) { \
-  grid_points(rows, cols, [=](i64 r, i64 c) { \
-    const t *p = x + r * cols + c; \
+  grid_points(rows, cols, [=](i64 r, i64 c, i64 i) { \
+    const t *p = x + i; \
     t v = *p; \
     if (r > 0 && r < rows - 1 && c > 0 && c < cols - 1) v = v + alpha * (((p[-cols] + p[cols]) + (p[-1] + p[1])) - (t)4 * v); \
-    y[r * cols + c] = v; \
+    y[i] = v; \
   }); \
 }
 STENCIL5(f32) STENCIL5(f64)
 
 // The same for some rows of a larger grid: x has an extra row above and below. The outer columns are copied.
 #define STENCIL5_HALO(t) KERNEL(stencil5_halo_##t)(i64 rows, i64 cols, t alpha, const t *x, t *y) { \
-  grid_points(rows, cols, [=](i64 r, i64 c) { \
-    const t *p = x + (r + 1) * cols + c; \
+  grid_points(rows, cols, [=](i64 r, i64 c, i64 i) { \
+    const t *p = x + cols + i; \
     t v = *p; \
     if (c > 0 && c < cols - 1) v = v + alpha * (((p[-cols] + p[cols]) + (p[-1] + p[1])) - (t)4 * v); \
-    y[r * cols + c] = v; \
+    y[i] = v; \
   }); \
 }
 STENCIL5_HALO(f32) STENCIL5_HALO(f64)
