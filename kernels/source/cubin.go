@@ -36,7 +36,7 @@ func parseCubin(code []byte) (entries []sourceKernel, globals []string, err erro
 			err = fmt.Errorf("a damaged cubin: %v", r)
 		}
 	}()
-	f, err := elf.NewFile(bytes.NewReader(code))
+	f, err := elf.NewFile(bytes.NewReader(withELFVersion(code)))
 	if err != nil {
 		return nil, nil, fmt.Errorf("not a cubin: %w", err)
 	}
@@ -82,6 +82,17 @@ func parseCubin(code []byte) (entries []sourceKernel, globals []string, err erro
 	sort.Slice(entries, func(i, j int) bool { return entries[i].name < entries[j].name })
 	sort.Strings(globals)
 	return entries, globals, nil
+}
+
+// withELFVersion returns a file with the version of ELF in its header, where toolkits before CUDA 13 write their own, such as 118. debug/elf refuses others.
+func withELFVersion(code []byte) []byte {
+	const machineAt, versionAt, end = 18, 20, 24
+	if len(code) < end || binary.LittleEndian.Uint16(code[machineAt:]) != machineCUDA {
+		return code
+	}
+	code = bytes.Clone(code)
+	binary.LittleEndian.PutUint32(code[versionAt:], uint32(elf.EV_CURRENT))
+	return code
 }
 
 // CubinParameters tells how many parameters each kernel of a cubin takes; nothing of kernels whose parameters it does not list, or of

@@ -217,6 +217,10 @@ func TestParametersOfCubinsAreCounted(t *testing.T) {
 		CubinParameters(code[:n]) // must not panic
 	}
 	assert.Nil(t, CubinParameters([]byte("no ELF")))
+
+	code[20] = 118 // as CUDA 11.8 writes it
+	assert.Equal(t, map[string]int{"blur": 2}, CubinParameters(code))
+	assert.Equal(t, byte(118), code[20])
 }
 
 // Kernels with more than 4 KiB of parameters list them in records of another form.
