@@ -33,7 +33,8 @@ type ran struct {
 			}
 		}
 	}
-	wall time.Duration
+	wall   time.Duration
+	phases map[string]time.Duration // what took how long, if the run was asked for it with -v
 }
 
 // way says how the run replayed: "list 4, graph, overlap".
@@ -66,11 +67,12 @@ type benched struct {
 
 // answer runs dagrun and decodes the document that it prints.
 func (s *settings) answer(ctx context.Context, into any, args ...string) (wall time.Duration, err error) {
-	return s.answerIn(ctx, into, nil, args...)
+	wall, _, err = s.answerIn(ctx, into, nil, args...)
+	return wall, err
 }
 
-// answerIn runs dagrun with more environment variables than there are.
-func (s *settings) answerIn(ctx context.Context, into any, environment []string, args ...string) (wall time.Duration, err error) {
+// answerIn runs dagrun with more environment variables than there are, and also returns what it says beside the document.
+func (s *settings) answerIn(ctx context.Context, into any, environment []string, args ...string) (wall time.Duration, said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	start := time.Now()
@@ -82,18 +84,32 @@ func (s *settings) answerIn(ctx context.Context, into any, environment []string,
 	wall = time.Since(start)
 	if jsonErr := json.Unmarshal(out, into); jsonErr != nil || err != nil {
 		first, _, _ := strings.Cut(strings.TrimSpace(errors.String()), "\n")
-		return wall, fmt.Errorf("dagrun %s: %v: %s", strings.Join(args, " "), err, first)
+		return wall, "", fmt.Errorf("dagrun %s: %v: %s", strings.Join(args, " "), err, first)
 	}
-	return wall, nil
+	return wall, errors.String(), nil
 }
 
 // run runs a pipeline with a cache folder. In its first run neither dagrun nor the driver, which compiles kernels, knows it.
 func (s *settings) run(ctx context.Context, file, cache string, args ...string) (*ran, error) {
 	r := &ran{}
-	var err error
 	compiled := []string{"CUDA_CACHE_PATH=" + cache + ".driver"}
-	r.wall, err = s.answerIn(ctx, r, compiled, append([]string{file, "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", cache}, args...)...)
+	wall, said, err := s.answerIn(ctx, r, compiled, append([]string{file, "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", cache}, args...)...)
+	r.wall, r.phases = wall, phasesOf(said)
 	return r, err
+}
+
+// phasesOf reads what the phases of a run took, as dagrun -v prints it: "took: read 5.9ms, open 132.85ms".
+func phasesOf(said string) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	_, list, _ := strings.Cut(said, "took: ")
+	list, _, _ = strings.Cut(list, "\n")
+	for _, phase := range strings.Split(list, ", ") {
+		name, text, _ := strings.Cut(phase, " ")
+		if took, err := time.ParseDuration(text); err == nil {
+			all[name] = took
+		}
+	}
+	return all
 }
 
 // milliseconds is a duration in milliseconds.
