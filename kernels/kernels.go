@@ -19,6 +19,10 @@ import (
 type (
 	// Module is code that a device can load, with Go versions of its kernels for the CPU device.
 	Module = launch.Module
+	// Machine is code that GPUs run as it is.
+	Machine = launch.Machine
+	// MachineKernel is the machine code of one kernel.
+	MachineKernel = launch.MachineKernel
 	// Kind is the form of a module's code.
 	Kind = launch.Kind
 	// Reference is a kernel in plain Go. It has no state: Run may be called for disjoint spans at once, in any order.

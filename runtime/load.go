@@ -30,10 +30,13 @@ func (p *Program) load(ctx context.Context, waiting bool) error {
 	}
 	if first := p.loaded; first == nil {
 		p.loaded = l
-	} else { // variables of modules are memory, of which there is only one
+	} else {
 		for at, loaded := range first.modules {
-			if l.shared[at.module] {
+			switch {
+			case l.shared[at.module]: // variables of modules are memory, of which there is only one
 				l.modules[at], l.plain[at] = loaded, true
+			case waiting && waits(loaded):
+				l.modules[at] = loaded
 			}
 		}
 	}

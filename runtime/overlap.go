@@ -72,6 +72,12 @@ func waiting(m *kernels.Module) (*kernels.Module, bool) {
 	return &w, true
 }
 
+// waits reports whether every kernel of loaded code waits for the launches before it, though it may have been loaded for launches that do not overlap.
+func waits(loaded cudart.Module) bool {
+	m, ok := loaded.(interface{ Waits() bool })
+	return ok && m.Waits()
+}
+
 // mayBegin reports whether a command is a launch that may begin early, wherever it stands: its code was loaded so that it waits first, and it
 // uses no variable of a module that launches write, because a constant one may be read as soon as the launch has begun. So may a texture be.
 func (p *Program) mayBegin(c *cudart.Command) bool {

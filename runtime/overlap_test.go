@@ -28,6 +28,8 @@ type overlapping struct {
 	spoil func(text string) string // what happens to code on its way to the device
 	early [][]string               // of each list and graph: the nodes that begin early
 	slow  func(graph, early bool)  // delays a replay
+	waits bool                     // whatever is loaded waits first
+	loads int
 }
 
 type overlappingList struct {
@@ -71,7 +73,10 @@ func (o *overlapping) CanOverlap(int32) error { return nil }
 type overlappingModule struct {
 	cudart.Module
 	waits map[string]bool
+	all   bool
 }
+
+func (m *overlappingModule) Waits() bool { return m.all }
 
 type overlappingKernel struct {
 	cudart.Kernel
@@ -84,7 +89,8 @@ func (o *overlapping) Load(ctx context.Context, device int32, m *kernels.Module)
 		return nil, err
 	}
 	found := map[string]bool{}
-	if m.Waiting {
+	o.loads++
+	if m.Waiting || o.waits {
 		text, err := ptx.Waiting(string(m.Code))
 		if err != nil {
 			return nil, err
@@ -100,7 +106,7 @@ func (o *overlapping) Load(ctx context.Context, device int32, m *kernels.Module)
 			found[parsed.Functions[id].Name] = parsed.WaitsFirst(id)
 		}
 	}
-	return &overlappingModule{loaded, found}, nil
+	return &overlappingModule{loaded, found, o.waits}, nil
 }
 
 func (m *overlappingModule) Kernel(entry string) (cudart.Kernel, error) {
@@ -241,6 +247,31 @@ func TestOverlapNeedsADevice(t *testing.T) {
 	_, err = runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: 7})
 	require.EqualError(t, err, "unknown choice: Overlap(7)")
 	require.EqualError(t, runtime.CanOverlap(nil), "there is no platform")
+}
+
+// Code that waits although launches do not overlap need not be loaded again for launches that do.
+func TestCodeThatWaitsIsLoadedOnce(t *testing.T) {
+	g := overlapChain(t)
+	plan, err := planner.New(context.Background(), g, planner.Options{})
+	require.NoError(t, err)
+	for _, waits := range []bool{false, true} {
+		device := overlappingDevice(t)
+		device.waits = waits
+		p, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: runtime.OverlapAuto})
+		require.NoError(t, err)
+		device.slow = func(_, early bool) {
+			if !early {
+				time.Sleep(3 * time.Millisecond)
+			}
+		}
+		_, err = p.Learn(context.Background(), runtime.LearnOptions{Replays: 120, Overlap: runtime.OverlapAuto})
+		require.NoError(t, err)
+		nodes, on := p.Overlaps()
+		require.True(t, on)
+		require.Equal(t, 4, nodes)
+		require.Equal(t, map[bool]int{false: 2, true: 1}[waits], device.loads)
+		require.NoError(t, p.Close())
+	}
 }
 
 func TestLearningComparesLaunchesThatOverlap(t *testing.T) {

@@ -11,23 +11,25 @@ import (
 // floorsOfKernels are the packages of kernels/ from the bottom up. A package imports only those on lower floors: kinds of kernels
 // know nothing of one another, and kernels itself puts them together.
 var floorsOfKernels = map[string]int{
-	"kernels/internal/numbers":         1, // special functions and random numbers, with the bits that kernels compute
-	"kernels/library/ptx":              1, // the library's PTX
-	"kernels/ptx":                      1, // PTX as a language
-	"kernels/library/cuda":             1, // the library's CUDA C
-	"kernels/source/internal/cache":    1, // compiled code on disk
-	"kernels/source/internal/failure":  1, // the error of all compilers
-	"kernels/source/nvrtc":             2, // NVIDIA's run-time compiler
-	"kernels/source/clang":             2, // clang, without a toolkit
-	"kernels/ptx/access":               2, // what PTX shows of a kernel's arguments
-	"kernels/conditions":               2, // what decides about loops and branches
-	"kernels/internal/launch":          2, // what all kinds of kernels share
-	"kernels/library":                  3, // the kernels that come with dagrun
-	"kernels/library/internal/makeptx": 3, // the tool that compiles them
-	"kernels/calls":                    3, // functions of NVIDIA's libraries
-	"kernels/maps":                     3, // kernels made of expressions
-	"kernels/source":                   3, // users' modules
-	"kernels":                          4, // all of them together
+	"kernels/internal/numbers":           1, // special functions and random numbers, with the bits that kernels compute
+	"kernels/library/ptx":                1, // the library's PTX
+	"kernels/ptx":                        1, // PTX as a language
+	"kernels/library/cuda":               1, // the library's CUDA C
+	"kernels/source/internal/cache":      1, // compiled code on disk
+	"kernels/source/internal/failure":    1, // the error of all compilers
+	"kernels/source/nvrtc":               2, // NVIDIA's run-time compiler
+	"kernels/source/clang":               2, // clang, without a toolkit
+	"kernels/ptx/access":                 2, // what PTX shows of a kernel's arguments
+	"kernels/conditions":                 2, // what decides about loops and branches
+	"kernels/internal/launch":            2, // what all kinds of kernels share
+	"kernels/library":                    3, // the kernels that come with dagrun
+	"kernels/library/internal/makeptx":   3, // the tool that compiles them
+	"kernels/library/cubin":              1, // the library's machine code
+	"kernels/library/internal/makecubin": 3, // the tool that makes it
+	"kernels/calls":                      3, // functions of NVIDIA's libraries
+	"kernels/maps":                       3, // kernels made of expressions
+	"kernels/source":                     3, // users' modules
+	"kernels":                            4, // all of them together
 }
 
 func TestPackagesOfKernelsImportOnlyLowerFloors(t *testing.T) {

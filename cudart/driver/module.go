@@ -22,16 +22,18 @@ type module struct {
 	d        *device
 	name     string
 	handle   uintptr
+	machine  *machineCode    // loaded instead of PTX; then there is no handle
 	entries  []string        // of PTX, for messages
 	params   map[string]int  // how many parameters each kernel has, as far as the code tells
 	waiting  map[string]bool // of PTX: the kernels that wait for the launches before them before they do anything else
 	warnings []string
 	closed   atomic.Bool
-	origin   string            // how the source was compiled
+	origin   string            // how source was compiled, or which machine code was loaded instead of PTX
 	symbols  map[string]string // of source: where the code has kernels
 }
 
-// Origin tells whether a module of CUDA C was compiled now or found in the cache; "" for other modules.
+// Origin tells whether a module of CUDA C was compiled now or found in the cache, and whether machine code that comes with PTX was loaded or why not; "" for
+// other modules.
 func (m *module) Origin() string { return m.origin }
 
 // Load loads a module on a device. Source is compiled for the device first. The driver may delay loading a kernel until its first use
@@ -55,6 +57,13 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	}
 	image, kind, log, origin := code.Code, code.Kind, "", ""
 	var symbols map[string]string
+	if code.Machine != nil {
+		machine, err := p.loadMachine(d, code)
+		if err == nil {
+			return p.machineModule(d, code.Name, machine), nil
+		}
+		origin = "PTX, because " + err.Error()
+	}
 	if kind == kernels.Source {
 		c, err := p.compileFor(ctx, d, code)
 		if err != nil {
@@ -65,8 +74,12 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if len(image) == 0 {
 		return nil, fmt.Errorf("module %s: no code", code.Name)
 	}
-	if code.Waiting {
-		if image, err = waiting(code.Name, kind, image); err != nil {
+	if code.Waiting || code.MayWait && p.CanOverlap(number) == nil {
+		form, err := waiting(code.Name, kind, image)
+		switch {
+		case err == nil:
+			image = form
+		case code.Waiting:
 			return nil, err
 		}
 	}
@@ -99,6 +112,31 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	return m, nil
 }
 
+// Waits reports whether every kernel of the module waits for the launches before it before it does anything else.
+func (m *module) Waits() bool {
+	for _, entry := range m.entries {
+		if !m.waiting[entry] {
+			return false
+		}
+	}
+	return len(m.entries) > 0
+}
+
+// machineModule makes a module of machine code.
+func (p *Platform) machineModule(d *device, name string, machine *machineCode) *module {
+	p.live.modules.Add(1)
+	return &module{p: p, d: d, name: name, machine: machine, entries: machine.entries, params: machine.params, waiting: machine.waiting,
+		origin: "machine code for " + machine.architecture}
+}
+
+// holding returns the CUmodule that a kernel is in, or should be.
+func (m *module) holding(entry string) uintptr {
+	if m.machine != nil {
+		return m.machine.holding(entry)
+	}
+	return m.handle
+}
+
 // Warnings returns what a user should know about the module.
 func (m *module) Warnings() []string { return m.warnings }
 
@@ -110,7 +148,7 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if symbol := m.symbols[entry]; symbol != "" {
 		entry = symbol
 	}
-	handle, err := m.p.findKernel(m.d, m.handle, entry)
+	handle, err := m.p.findKernel(m.d, m.holding(entry), entry)
 	if err != nil {
 		if isCode(err, codeNotFound) {
 			return nil, fmt.Errorf("module %s: %w", m.name, m.missing(err.(*cudart.Error), entry))
@@ -144,7 +182,7 @@ func (m *module) Global(name string) (cudart.Ptr, int64, error) {
 		return 0, 0, err
 	}
 	defer s.release()
-	s.callPointers(cuModuleGetGlobal, s.out(0), s.out(1), m.handle, unsafe.Pointer(&text[0]))
+	s.callPointers(cuModuleGetGlobal, s.out(0), s.out(1), m.holding(""), unsafe.Pointer(&text[0]))
 	if err := s.run(); err != nil {
 		if isCode(err, codeNotFound) {
 			err.(*cudart.Error).Detail = fmt.Sprintf("the module has no variable %q", symbol)
@@ -216,5 +254,8 @@ func (m *module) Close() error {
 		return nil
 	}
 	m.p.live.modules.Add(-1)
+	if m.machine != nil {
+		return m.machine.unload(m.p, m.d)
+	}
 	return m.p.dispose(m.d, cuModuleUnload, m.handle)
 }

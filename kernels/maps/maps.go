@@ -67,7 +67,7 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 	for _, name := range spec.Scalars {
 		k.params = append(k.params, dag.KernelParam{Name: name, DType: dag.F64, Size: 8})
 	}
-	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX,
+	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true,
 		Code:       ptx.Complete(strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)),
 		References: map[string]launch.Reference{k.entry: p.reference()}}
 	made, _ := m.made.LoadOrStore(key, k)

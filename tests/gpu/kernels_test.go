@@ -516,8 +516,15 @@ func (b *bench) check(t *testing.T, l *launch, k cudart.Kernel, what string) {
 	}
 }
 
-// fromPTX returns the library's own code for an entry.
-func fromPTX(entry string) *kernels.Module { return kernels.LibraryModule(entry) }
+// fromLibrary returns the library's own code for an entry: on GPUs that have some, its machine code.
+func fromLibrary(entry string) *kernels.Module { return kernels.LibraryModule(entry) }
+
+// fromPTX returns the library's PTX for an entry.
+func fromPTX(entry string) *kernels.Module {
+	m := kernels.LibraryModule(entry)
+	m.Machine = nil
+	return m
+}
 
 // checkKernels runs every kernel of the library at all sizes within limit, with the code that module returns.
 func checkKernels(t *testing.T, p cudart.Platform, limit int64, module func(entry string) *kernels.Module) {
@@ -583,6 +590,11 @@ func launchable(k cudart.Kernel, p cudart.Platform, threads uint32) error {
 }
 
 func TestKernels(t *testing.T) {
+	checkKernels(t, open(t), 1<<40, fromLibrary)
+}
+
+// TestKernelsFromPTX runs what GPUs without machine code load.
+func TestKernelsFromPTX(t *testing.T) {
 	checkKernels(t, open(t), 1<<40, fromPTX)
 }
 
@@ -740,7 +752,7 @@ func TestKernelsAbove2GiB(t *testing.T) {
 				if !strings.HasSuffix(v.Entry, "_f32") {
 					continue
 				}
-				loaded := forms{p: p, module: fromPTX}
+				loaded := forms{p: p, module: fromLibrary}
 				l := prepare(t, d, v, s, 1, 1<<60, rand.New(rand.NewPCG(1, 2)))
 				want := l.reference(t)
 				got := b.run(t, l, loaded.kernel(t, l), 1)[0]

@@ -31,7 +31,24 @@ type Module struct {
 	Build      Build                // how Source is compiled
 	Headers    string               // of Source: a hash of the files that it includes, as far as they were found
 	Waiting    bool                 // GPUs load the kernels so that each first waits for the launches before it, which lets launches overlap
+	MayWait    bool                 // of PTX: the kernels may wait so even where launches do not overlap, so that there is one form to compile; it takes no time
 	Parameters map[string][]string  // of Calls: the names of the parameters by entry
+	// Machine returns the same kernels as machine code for GPUs of a compute capability, which load it instead of PTX; an error says why there is none.
+	// nil: there is only Code.
+	Machine func(capability [2]int, waiting bool) (*Machine, error)
+}
+
+// Machine is code that GPUs run as it is.
+type Machine struct {
+	Architecture string // that it was made for, such as "sm_90"
+	Kernels      []MachineKernel
+}
+
+// MachineKernel is the machine code of one kernel.
+type MachineKernel struct {
+	Entry string
+	Cubin []byte
+	Waits bool // for the launches before it; every kernel does if that is asked for
 }
 
 // Identity is a hash of the code and of how it is compiled. Kernels of one entry in modules of one identity do the same.

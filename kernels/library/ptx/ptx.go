@@ -10,6 +10,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -80,6 +81,12 @@ func unpack(name string) (string, error) {
 	whole, err := io.ReadAll(r)
 	return string(whole), err
 }
+
+// Names lists all kernels.
+func Names() []string { return slices.Clone(index().names) }
+
+// Has reports whether the library has a kernel.
+func Has(name string) bool { return index().in[name] != "" }
 
 // Entries returns a module with these kernels, or with all of them if none is named. Names that the library does not have are
 // ignored: looking them up in the loaded module fails.
