@@ -88,7 +88,7 @@ func (s *settings) make(architecture string) error {
 func (s *settings) maker(architecture string) (string, error) {
 	out, err := exec.Command(s.ptxas, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", s.ptxas, err)
+		return "", fmt.Errorf("%s --version: %w; the CUDA toolkit has it (in Debian the package nvidia-cuda-toolkit), and -ptxas says where. Until the machine code is made again, GPUs load the PTX of what has changed, and a test fails", s.ptxas, err)
 	}
 	_, release, _ := strings.Cut(string(out), "release ")
 	release, _, _ = strings.Cut(release, "\n")
