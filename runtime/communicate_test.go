@@ -59,7 +59,7 @@ func endsOf(t *testing.T, file string, options runtime.Options, alone bool, run 
 			return err
 		}
 		w, _, err := world.Join(t.Context(), world.JoinOptions{Place: world.Place{Rank: rank, Ranks: 2, Rendezvous: at}, Secret: "s", Mesh: true, Arrive: 10 * time.Minute, Hash: "h",
-			Expected: func(int) (world.Expected, error) { return world.Expected{Hash: "h"}, nil }})
+			Expected: func(world.Member) (world.Expected, error) { return world.Expected{Hash: "h"}, nil }})
 		if err != nil {
 			return err
 		}

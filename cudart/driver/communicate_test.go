@@ -188,7 +188,7 @@ func joinAll(t *testing.T, ranks int) []*world.World {
 		all.Go(func() {
 			place := world.Place{Rank: rank, Ranks: ranks, Rendezvous: net.JoinHostPort("127.0.0.1", port)}
 			worlds[rank], _, errs[rank] = world.Join(t.Context(), world.JoinOptions{Place: place, Secret: "s", Arrive: 10 * time.Minute, Hash: "h", Device: "GPU-" + strconv.Itoa(rank),
-				Expected: func(int) (world.Expected, error) { return world.Expected{Hash: "h"}, nil }})
+				Expected: func(world.Member) (world.Expected, error) { return world.Expected{Hash: "h"}, nil }})
 		})
 	}
 	all.Wait()
