@@ -141,7 +141,7 @@ var plannerImports = map[string][]string{
 	"planner/internal/planted": {},
 	"planner/internal/scratch": {},
 	"planner/internal/sets":    {},
-	"planner/internal/shop":    {"planner/internal/effort", "planner/internal/sets"},
+	"planner/internal/shop":    {"planner/internal/effort", "planner/internal/scratch", "planner/internal/sets"},
 	"planner/plan":             {"dag", "internal/jsontext", "internal/words", "planner/internal/planted"},
 	"planner/proof":            {"dag", "planner/plan"},
 	"planner/proof/ranks":      {"dag"},
