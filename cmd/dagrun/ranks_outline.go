@@ -59,7 +59,7 @@ func outlineParts(g *dag.Graph, i dag.NodeID, codes map[*kernels.Module]string) 
 	return parts
 }
 
-// contentsText is what a file says of the first contents of a buffer, "" for nothing. What is read from a file may differ from rank to rank.
+// contentsText is what a pipeline says of the first contents of a buffer, "" for nothing. Ranks may read different files.
 func contentsText(init *dag.Init) string {
 	if init == nil {
 		return ""
@@ -81,5 +81,5 @@ func contentsText(init *dag.Init) string {
 	case dag.InitExpr:
 		return init.Expr.String()
 	}
-	return ""
+	return "a file"
 }
