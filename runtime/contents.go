@@ -141,7 +141,7 @@ func inParallel(ctx context.Context, n int64, do func(lo, hi int64) error) error
 }
 
 // initialise fills the buffers of every instance with their initial contents. Host buffers without an init start as zeros, and so do device
-// buffers that a replay reads before it writes them, because results must not depend on what the memory held before. The caller's own
+// buffers that a replay reads before it writes them or that are results, because results must not depend on what the memory held before. The caller's own
 // memory is not changed, but the contents of carried buffers in it are saved for Restore.
 func (p *Program) initialise(ctx context.Context) error {
 	for _, id := range p.graph.Carried() {
@@ -160,11 +160,12 @@ func (p *Program) initialise(ctx context.Context) error {
 
 // startsFilled reports whether a buffer has contents before the first replay that the program gives it.
 func (p *Program) startsFilled(id dag.BufferID, b *dag.Buffer) bool {
-	return p.options.Bind[b.Name] == nil && (b.Init != nil || b.Place == dag.Host || p.isCarried(id))
+	result := b.Place == dag.Host || b.Symbol == "" && (b.Save != "" || b.Expect != nil)
+	return p.options.Bind[b.Name] == nil && (b.Init != nil || result || p.isCarried(id))
 }
 
-// Restore restores the contents of every buffer that has initial contents and that a replay changes, host buffers without an init included,
-// which start as zeros. It waits for replays first.
+// Restore restores the contents of every buffer that has initial contents and that a replay changes, results without an init included, which
+// start as zeros. It waits for replays first.
 func (p *Program) Restore(ctx context.Context) error {
 	if err := p.usable(ctx); err != nil {
 		return err
