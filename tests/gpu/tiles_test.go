@@ -120,7 +120,7 @@ func checkTiles(t *testing.T, p cudart.Platform, limit int64) {
 				continue
 			}
 			t.Run(strings.TrimPrefix(v.Entry, "dagrun_"), func(t *testing.T) {
-				loaded := forms{p: p, module: fromPTX}
+				loaded := forms{p: p, module: fromLibrary}
 				for n, s := range trialsOf(d) {
 					for g, gaps := range [][]int64{{4}, {3, 0, 1}, {0, 5, 128}, {0, 0, 8}} {
 						random := rand.New(rand.NewPCG(uint64(n), uint64(g)))
