@@ -17,8 +17,12 @@ import (
 const (
 	longRound   = time.Second     // a round of learning takes some milliseconds, or one replay
 	leastSearch = 2 * time.Second // with less time left, a new process would not get far
-	beforeEnd   = time.Second / 2 // how much earlier than this process the new one times out: both wait for the device after that
+	mostToEnd   = 3 * time.Second // how long a process takes at most to end after its time limit: a hung device is waited for, and given back slowly
 )
+
+// searchLimit is the time limit of the new process, where this one has that much time left. Both wait for the device after their limits, and the new one is to have
+// ended before this one reports.
+func searchLimit(left time.Duration) time.Duration { return left - min(mostToEnd, left/4) }
 
 // hang is what is known of a hang while plans are compared. Its methods may be called from any goroutine.
 type hang struct {
@@ -51,7 +55,7 @@ func (a *app) watchHang(ctx context.Context, p *prepared, own *runFlags, trial f
 				continue
 			}
 			if left := time.Until(end); left >= leastSearch {
-				h.found.Store(a.searchHang(ctx, p, own, self, t, left-beforeEnd))
+				h.found.Store(a.searchHang(ctx, p, own, self, t, searchLimit(left)))
 			}
 			return
 		}

@@ -62,3 +62,10 @@ nodes:
 	require.Contains(t, text, "where nodes ran one at a time, 5 replays ended, so nodes hang only side by side or now and then")
 	require.Empty(t, node)
 }
+
+// The new process has time to end after its limit, and most of the time that is left.
+func TestSearchesForHangsEndEarlier(t *testing.T) {
+	require.Equal(t, 1500*time.Millisecond, searchLimit(leastSearch))
+	require.Equal(t, 12*time.Second, searchLimit(15*time.Second))
+	require.Equal(t, time.Hour-3*time.Second, searchLimit(time.Hour))
+}
