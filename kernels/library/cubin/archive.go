@@ -33,11 +33,19 @@ func Read(data []byte) (*Archive, error) {
 }
 
 // Kernels is how many kernels the archive has, each form counted.
-func (a *Archive) Kernels() int { return len(a.kernels) }
+func (a *Archive) Kernels() int {
+	if a == nil {
+		return 0
+	}
+	return len(a.kernels)
+}
 
 // Kernel returns the machine code of a kernel whose PTX is this, and whether it waits for the launches before it, which is then asked for or takes no time.
 // An error says why there is none.
 func (a *Archive) Kernel(entry string, ptx []byte, waiting bool) (code []byte, waits bool, err error) {
+	if a == nil {
+		return nil, false, fmt.Errorf("there is no machine code for %s", entry)
+	}
 	f := a.kernels[entry]
 	if f == nil || waiting {
 		f, waits = a.kernels[waitingFolder+entry], true
@@ -54,6 +62,9 @@ func (a *Archive) Kernel(entry string, ptx []byte, waiting bool) (code []byte, w
 
 // Compiled returns the machine code of a kernel if the compiler made it from the same text, and nil otherwise.
 func (a *Archive) Compiled(k Made) []byte {
+	if a == nil {
+		return nil
+	}
 	f := a.kernels[k.name()]
 	if f == nil || f.Comment != k.comment() {
 		return nil
