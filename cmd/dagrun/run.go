@@ -214,6 +214,7 @@ type runReport struct {
 	Early      int                  `json:"early_launches,omitempty"` // launches of a replay that begin before the one before them has ended
 	TookUS     float64              `json:"took_us"`
 	EachUS     float64              `json:"each_us"`
+	RestUS     float64              `json:"rest_us,omitempty"` // per replay after those that compared plans, if there were such
 	Predicted  float64              `json:"predicted_us"`
 	Saved      []runtime.Saved      `json:"saved"`
 	Checks     []runtime.Check      `json:"checks"`
@@ -227,6 +228,7 @@ type runReport struct {
 	Differs    *runtime.Difference  `json:"first_difference,omitempty"` // with --verify=nodes
 
 	eachNode bool // whether --verify=nodes compared each node
+	compared int  // replays that compared plans, before those that RestUS is about
 	place    string
 }
 
@@ -321,6 +323,9 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: predicted,
 		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Loops: results.Loops, Verified: verified, Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
 	}
+	if left := a.flags.iterations - used; used > 0 && left > 0 {
+		report.RestUS, report.compared = float64(rest.Nanoseconds())/1e3/float64(left), used
+	}
 	report.Early, _ = program.Overlaps()
 	report.Rank = a.rankReport()
 	if p.platform.noGPU != nil {
@@ -401,16 +406,24 @@ func (a *app) printRun(r *runReport) error {
 	return nil
 }
 
+// tookText says how long replays took. Those that compared plans, most of which took longer, are counted apart.
+func (r *runReport) tookText() string {
+	switch {
+	case r.Iterations == 0:
+		return "no replay"
+	case r.compared > 0:
+		left := r.Iterations - r.compared
+		return fmt.Sprintf("%s per replay (%d in %s; %d before them compared plans)", duration(r.RestUS), left, duration(r.RestUS*float64(left)), r.compared)
+	case r.Iterations > 1:
+		return fmt.Sprintf("%s per replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
+	}
+	return duration(r.TookUS)
+}
+
 func (a *app) printRunText(r *runReport) {
 	a.progress.clear()
 	if !a.flags.quiet {
-		took := duration(r.TookUS)
-		switch {
-		case r.Iterations == 0:
-			took = "no replay"
-		case r.Iterations > 1:
-			took = fmt.Sprintf("%s per replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
-		}
+		took := r.tookText()
 		if r.Rank != nil {
 			r.place = fmt.Sprintf("rank %d of %d, %s", r.Rank.Rank, r.Rank.Ranks, r.place)
 		}
