@@ -1,5 +1,5 @@
-// Tests of pressing Ctrl-C twice while a file is being saved: the process ends at once and leaves no temporary file. Signals and process
-// are real.
+// Tests of signals: pressing Ctrl-C twice while a file is being saved ends the process at once and leaves no temporary file, and a command ends
+// with its terminal unless it was started to outlive it. Signals and process are real.
 
 //go:build unix
 
@@ -186,4 +186,35 @@ func TestTwoSignalsDuringASaveIntoAFIFOEndTheCommand(t *testing.T) {
 	info, err := os.Lstat(fifo)
 	require.NoError(t, err)
 	require.NotZero(t, info.Mode()&os.ModeNamedPipe)
+}
+
+// The end of the terminal interrupts a command, but not one that was started with nohup.
+func TestTheEndOfTheTerminal(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "spin.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("version: 1\nname: spin\nnodes:\n  - {name: spin, kernel: spin, args: [20000]}\n"), 0o644))
+	run := func(before, iterations string) (said string, status int) {
+		var stderr bytes.Buffer
+		cache := filepath.Join(t.TempDir(), "cache")
+		command := exec.Command("sh", "-c", before+`exec "$0" "$@"`, selfAsCommand(t), "run", file, "--backend", "cpu", "--iterations", iterations, "--cache-dir", cache, "--quiet")
+		command.Env, command.Stderr = append(os.Environ(), "GORACE=atexit_sleep_ms=0"), &stderr
+		require.NoError(t, command.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- command.Wait() }()
+		for {
+			select {
+			case <-ended:
+				return stderr.String(), command.ProcessState.ExitCode()
+			case <-time.After(20 * time.Millisecond):
+				if _, err := os.Stat(cache); err == nil { // it has opened its cache, so it handles signals
+					_ = command.Process.Signal(syscall.SIGHUP) // the command may have ended
+				}
+			}
+		}
+	}
+	said, status := run("trap '' HUP; ", "5")
+	require.Zero(t, status, said)
+	said, status = run("", "1000000")
+	require.Equal(t, statusInterrupted, status, said)
+	require.Contains(t, said, "interrupted")
 }
