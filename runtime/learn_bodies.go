@@ -25,15 +25,17 @@ func (l *learner) measureBodies(ctx context.Context) error {
 			outer = append(outer, i)
 		}
 	}
-	inner, before := map[string]bool{}, false
+	inner, before, lacking := map[string]bool{}, false, false
 	eachInner(l.p.graph, func(n *dag.Node, _ string) {
 		known := l.knows(n)
 		before = before || known
 		inner[n.Name] = !known && !n.HasCost
 	})
+	eachInPasses(l.p.graph, func(n *dag.Node) { lacking = lacking || inner[n.Name] })
 	l.learned.Profile = l.profile()
-	// Nodes of a branch that is not taken are never measured, so what is known of some is enough.
-	if before || len(outer)+len(inner) == 0 || l.left < fewestWithBodies {
+	// Nodes of a branch that is not taken are never measured, so what is known of some is enough, if it is known of all that run in every pass. Other
+	// pipelines may have nodes like some of these.
+	if before && !lacking || len(outer)+len(inner) == 0 || l.left < fewestWithBodies {
 		return nil
 	}
 	l.report("learn how long nodes take")
@@ -65,6 +67,24 @@ func (l *learner) measureBodies(ctx context.Context) error {
 	}
 	l.learned.Given = &Unfitted{Machine: l.o.Plan.Machine, Known: l.learned.Profile, Samples: make([][]float64, l.p.graph.Len())}
 	return l.timeModes(ctx)
+}
+
+// eachInPasses visits the nodes in bodies that every replay runs: those of loops that make a pass before they test, and not those of branches.
+func eachInPasses(g *dag.Graph, visit func(n *dag.Node)) {
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Kind != dag.Repeat || n.Control.While || n.Control.Times < 1 {
+			continue
+		}
+		for _, body := range n.Control.Bodies {
+			for k := range body.Nodes {
+				if body.Nodes[k].Control == nil {
+					visit(&body.Nodes[k])
+				}
+			}
+			eachInPasses(body, visit)
+		}
+	}
 }
 
 // timeModes times the plan as streams and as a graph, if learning was given a time: passes take other times in either.

@@ -85,6 +85,23 @@ func TestNodesOfBodiesAreLearned(t *testing.T) {
 	}
 }
 
+// Another pipeline may have had a node like one of a loop's.
+func TestNodesOfLoopsAreMeasuredWhereSomeAreKnown(t *testing.T) {
+	ctx, g := context.Background(), spinning(t)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	for known, wanted := range map[string]string{"half": "wait", "wait": "half"} {
+		learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Replays: 12, Known: &planner.Profile{Nodes: map[string]float64{known: 300}}})
+		require.NoError(t, err)
+		require.Len(t, learned.Inner[wanted], 5)
+		require.NotContains(t, learned.Inner, known)
+	}
+	learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Replays: 12, Known: &planner.Profile{Nodes: map[string]float64{"start": 1, "half": 1, "wait": 300}}})
+	require.NoError(t, err)
+	require.Empty(t, learned.Inner, "all are known")
+}
+
 func TestFewReplaysOfLoopsAreNotSlowedDown(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
