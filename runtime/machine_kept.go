@@ -29,7 +29,7 @@ func KeepMachine(ctx context.Context, platform cudart.Platform, folder *cache.Fo
 	if ctx == nil {
 		return errNoContext
 	}
-	if err := m.Validate(); err != nil {
+	if err := m.Measured(); err != nil {
 		return err
 	}
 	var text bytes.Buffer
@@ -49,9 +49,18 @@ func KeptMachine(platform cudart.Platform, folder *cache.Folder) (*planner.Machi
 	if text == nil || err != nil {
 		return nil, err
 	}
-	m, err := planner.DecodeMachine(bytes.NewReader(text))
+	m, err := decodeMeasured(text)
 	if err != nil {
 		return nil, fmt.Errorf("the measurements kept for %s are ignored: %w", platform.Devices()[0].Name, err)
 	}
 	return m, nil
+}
+
+// decodeMeasured reads a machine file of the cache. It may be damaged or hostile, so its figures must be ones that can be measured.
+func decodeMeasured(text []byte) (*planner.Machine, error) {
+	m, err := planner.DecodeMachine(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Measured()
 }

@@ -3,6 +3,7 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -104,6 +105,16 @@ func TestKeptMachine(t *testing.T) {
 	require.NoError(t, folder.KeepMachine(t.Context(), runtime.DeviceKey(one), []byte(`{"version":1,"name":"x"}`)))
 	_, err = runtime.KeptMachine(one, folder)
 	require.ErrorIs(t, err, planner.ErrBadMachine)
+	require.ErrorContains(t, err, "the measurements kept for "+one.Devices()[0].Name+" are ignored: ")
+
+	absurd := *m
+	absurd.StepUS = 1e14 // a valid machine, with which replays would end after the end of timelines
+	require.NoError(t, absurd.Validate())
+	require.ErrorContains(t, runtime.KeepMachine(t.Context(), one, folder, &absurd), "step_us is 1e+14: no device takes more than 1e+06")
+	var text bytes.Buffer
+	require.NoError(t, absurd.Encode(&text))
+	require.NoError(t, folder.KeepMachine(t.Context(), runtime.DeviceKey(one), text.Bytes()))
+	_, err = runtime.KeptMachine(one, folder)
 	require.ErrorContains(t, err, "the measurements kept for "+one.Devices()[0].Name+" are ignored: ")
 
 	m, err = runtime.KeptMachine(nil, folder)

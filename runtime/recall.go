@@ -210,7 +210,7 @@ func (r *Recalled) fitted(choice *cache.Choice) (*planner.Machine, error) {
 	if len(choice.Machine) == 0 {
 		return nil, nil
 	}
-	m, err := planner.DecodeMachine(bytes.NewReader(choice.Machine))
+	m, err := decodeMeasured(choice.Machine)
 	switch {
 	case err != nil:
 		return nil, err

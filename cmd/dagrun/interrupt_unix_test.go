@@ -7,9 +7,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -190,13 +192,19 @@ func TestTwoSignalsDuringASaveIntoAFIFOEndTheCommand(t *testing.T) {
 
 // The end of the terminal interrupts a command, but not one that was started with nohup.
 func TestTheEndOfTheTerminal(t *testing.T) {
+	// What ignores the signal passes that on to what it starts, unless it catches the signal itself: these tests may run under nohup.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	folder := t.TempDir()
 	file := filepath.Join(folder, "spin.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("version: 1\nname: spin\nnodes:\n  - {name: spin, kernel: spin, args: [20000]}\n"), 0o644))
 	run := func(before, iterations string) (said string, status int) {
 		var stderr bytes.Buffer
 		cache := filepath.Join(t.TempDir(), "cache")
-		command := exec.Command("sh", "-c", before+`exec "$0" "$@"`, selfAsCommand(t), "run", file, "--backend", "cpu", "--iterations", iterations, "--cache-dir", cache, "--quiet")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		command := exec.CommandContext(ctx, "sh", "-c", before+`exec "$0" "$@"`, selfAsCommand(t), "run", file, "--backend", "cpu", "--iterations", iterations, "--cache-dir", cache, "--quiet")
 		command.Env, command.Stderr = append(os.Environ(), "GORACE=atexit_sleep_ms=0"), &stderr
 		require.NoError(t, command.Start())
 		ended := make(chan error, 1)

@@ -70,6 +70,8 @@ func alone(flags Flags, getenv func(string) string) (Place, error) {
 		return Place{}, errors.New("DAGRUN_RANKS is set, but nothing says which of them this is: set DAGRUN_RANK, or make the Kubernetes job indexed (completionMode: Indexed)")
 	case getenv("DAGRUN_RENDEZVOUS") != "":
 		return Place{}, errors.New("DAGRUN_RENDEZVOUS is set and DAGRUN_RANKS is not: set it to how many ranks there are")
+	case getenv("RANK") != "" && getenv("WORLD_SIZE") != "" && getenv("WORLD_SIZE") != "1": // each rank would do the whole work
+		return Place{}, fmt.Errorf("RANK=%s and WORLD_SIZE=%s are set and MASTER_ADDR is not: set it to the host of rank 0, as torchrun does, or unset RANK to run alone", getenv("RANK"), getenv("WORLD_SIZE"))
 	}
 	return Place{Ranks: 1}, nil
 }

@@ -56,12 +56,15 @@ func TestVariablesThatDoNotFitAreRefused(t *testing.T) {
 		{map[string]string{"DAGRUN_RANK": "1"}, "DAGRUN_RANK is set and DAGRUN_RANKS is not: set it to how many ranks there are"},
 		{map[string]string{"DAGRUN_RANKS": "4"}, "DAGRUN_RANKS is set, but nothing says which of them this is: set DAGRUN_RANK, or make the Kubernetes job indexed (completionMode: Indexed)"},
 		{map[string]string{"JOB_COMPLETION_INDEX": "1", "DAGRUN_RENDEZVOUS": "train-0"}, "DAGRUN_RENDEZVOUS is set and DAGRUN_RANKS is not: set it to how many ranks there are"},
+		{map[string]string{"RANK": "1", "WORLD_SIZE": "2"}, "RANK=1 and WORLD_SIZE=2 are set and MASTER_ADDR is not: set it to the host of rank 0, as torchrun does, or unset RANK to run alone"},
 		{map[string]string{"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "gpu-01", "MASTER_PORT": "99999"}, `torchrun: the ranks cannot meet at "gpu-01:99999": want HOST:PORT, with a port from 1 to 65535`},
 	} {
 		_, err := Find(Flags{Rank: -1, Ranks: -1}, func(name string) string { return c.variables[name] })
 		require.EqualError(t, err, c.want)
 	}
 	require.Equal(t, Place{Ranks: 1}, place(t, map[string]string{"DAGRUN_RANKS": "1"}))
+	require.Equal(t, Place{Ranks: 1}, place(t, map[string]string{"RANK": "0", "WORLD_SIZE": "1"}))
+	require.Equal(t, Place{Ranks: 1}, place(t, map[string]string{"RANK": "3"}), "other programs have ranks too")
 }
 
 func TestARendezvousWithoutAPort(t *testing.T) {

@@ -212,6 +212,33 @@ func (m *Machine) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Measured checks the figures as Validate does, and that a device may have been measured to have them: nothing that takes the same time each time
+// takes more than a second, and no rate is below a byte or an operation per microsecond. Predictions stay finite then.
+func (m *Machine) Measured() error {
+	if err := m.Validate(); err != nil || m.Unit {
+		return err
+	}
+	const mostUS, least, leastPart = 1e6, 1, 1e-3
+	for _, f := range m.figures() {
+		v, timeOrRate := f.value.(*float64)
+		switch {
+		case !timeOrRate || *v == 0:
+		case strings.HasSuffix(f.name, "_us"):
+			if *v > mostUS {
+				return fmt.Errorf("%w %q: %s is %v: no device takes more than %g", ErrBadMachine, m.Name, f.name, *v, mostUS)
+			}
+		case v == &m.BothWays && *v < leastPart, v != &m.BothWays && *v < least:
+			return fmt.Errorf("%w %q: %s is %v: no device is so slow", ErrBadMachine, m.Name, f.name, *v)
+		}
+	}
+	for k := range m.Buses {
+		if b := &m.Buses[k]; b.Rate < least {
+			return fmt.Errorf("%w %q: the rate of bus %q is %v: no bus is so slow", ErrBadMachine, m.Name, b.Name, b.Rate)
+		}
+	}
+	return nil
+}
+
 // inRange returns an error if a number is unusable in computations. Zeros are allowed.
 func (m *Machine) inRange() error {
 	for _, f := range m.figures() {

@@ -193,3 +193,31 @@ func TestProfilesHoldSpreads(t *testing.T) {
 	require.Equal(t, map[string]float64{"a": 1, "c": 0.1}, merged.Spreads, "the spread of b was that of another duration")
 	require.EqualError(t, (&model.Profile{Spreads: map[string]float64{"b": -2, "a": math.Inf(1)}}).Validate(), `bad profile: node "a" has a spread of +Inf us: it must be from 0 to 1e+15`)
 }
+
+// Figures kept by another program may be valid but absurd: replays predicted with them would take years.
+func TestMeasuredMachines(t *testing.T) {
+	for _, name := range model.MachineNames() {
+		m, err := model.MachineByName(name)
+		require.NoError(t, err)
+		require.NoError(t, m.Measured())
+	}
+	for want, change := range map[string]func(*model.Machine){
+		`bad machine "h200": sync_us is 1e+07: no device takes more than 1e+06`: func(m *model.Machine) { m.SyncUS = 1e7 },
+		`bad machine "h200": host_to_device is 1e-300: no device is so slow`:    func(m *model.Machine) { m.HostToDevice = 1e-300 },
+		`bad machine "h200": memory_per_sm is 0.5: no device is so slow`:        func(m *model.Machine) { m.MemoryPerSM = 0.5 },
+		`bad machine "h200": both_ways is 1e-09: no device is so slow`:          func(m *model.Machine) { m.BothWays = 1e-9 },
+		`bad machine "h200": flops is -1: it must be from 0 to 1e+15`:           func(m *model.Machine) { m.Flops = -1 },
+		`bad machine "h200": the rate of bus "b" is 1e-05: no bus is so slow`: func(m *model.Machine) {
+			m.Buses = []model.Bus{{Name: "b", Devices: []int32{0}, Rate: 1e-5}}
+		},
+	} {
+		m := model.H200()
+		change(m)
+		err := m.Measured()
+		require.EqualError(t, err, want)
+		require.ErrorIs(t, err, model.ErrBadMachine)
+	}
+	m := model.H200()
+	m.BothWays, m.MemoryPerSM = 0, 0 // unknown
+	require.NoError(t, m.Measured())
+}
