@@ -237,7 +237,7 @@ func (s *settling) control(n *Node) error {
 	if n.Kind == Repeat {
 		c.carried = c.effect.carried()
 	}
-	if n.Kind == Branch && len(c.Bodies) == 1 || n.Kind == Repeat && (c.While || c.Times == 0) {
+	if n.Kind == Branch && len(c.Bodies) == 1 || n.Kind == Repeat && !c.MakesAPass() {
 		c.effect.must = rangeSet{}
 	}
 	if c.Condition != nil {

@@ -36,6 +36,9 @@ func (c *Control) Carries(b BufferID) bool {
 	return found
 }
 
+// MakesAPass reports whether each replay makes a pass of a loop: one of while tests its condition first, and one of 0 times has none.
+func (c *Control) MakesAPass() bool { return c != nil && !c.While && c.Times > 0 }
+
 // Action says what the node does in a few words, such as "repeat until d_rr < tol, at most 500 times".
 func (c *Control) Action(kind Kind) string {
 	switch {

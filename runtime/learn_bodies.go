@@ -73,7 +73,7 @@ func (l *learner) measureBodies(ctx context.Context) error {
 func eachInPasses(g *dag.Graph, visit func(n *dag.Node)) {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if n.Kind != dag.Repeat || n.Control.While || n.Control.Times < 1 {
+		if n.Kind != dag.Repeat || !n.Control.MakesAPass() {
 			continue
 		}
 		for _, body := range n.Control.Bodies {

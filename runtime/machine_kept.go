@@ -29,7 +29,7 @@ func KeepMachine(ctx context.Context, platform cudart.Platform, folder *cache.Fo
 	if ctx == nil {
 		return errNoContext
 	}
-	if err := m.Measured(); err != nil {
+	if err := m.ValidateMeasured(); err != nil {
 		return err
 	}
 	var text bytes.Buffer
@@ -62,5 +62,5 @@ func decodeMeasured(text []byte) (*planner.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, m.Measured()
+	return m, m.ValidateMeasured()
 }

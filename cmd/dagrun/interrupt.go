@@ -28,9 +28,9 @@ const grace = 2 * time.Second
 // rankEnd is how long a rank may take to end after another one has failed.
 const rankEnd = 10 * time.Second
 
-// interrupted makes a context that Ctrl-C, SIGTERM and the end of the terminal cancel. A second signal of the same kind ends the process at once: a rank gets both
-// kinds where a terminal sends the one to all processes and its launcher passes it on as the other. After a first signal this holds until
-// the process ends: the default action for a signal would end it without the exit status of an interruption.
+// interrupted makes a context that Ctrl-C, SIGTERM and the end of the terminal cancel. A second signal of the same kind ends the process at once:
+// a rank gets two kinds where a terminal sends the one to all processes and its launcher passes it on as the other. After a first signal this
+// holds until the process ends: the default action for a signal would end it without the exit status of an interruption.
 func (a *app) interrupted(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
@@ -81,7 +81,8 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 	}
 }
 
-// asksToStop lists the signals that ask a command to stop. One that was started to outlive its terminal, as by nohup, is not asked by the terminal's end.
+// asksToStop lists the signals that ask a command to stop. One that was started to outlive its terminal, as by nohup, is not asked by the
+// terminal's end.
 func asksToStop() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -196,9 +196,7 @@ func TestTheEndOfTheTerminal(t *testing.T) {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)
-	folder := t.TempDir()
-	file := filepath.Join(folder, "spin.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("version: 1\nname: spin\nnodes:\n  - {name: spin, kernel: spin, args: [20000]}\n"), 0o644))
+	file := spinning(t)
 	run := func(before, iterations string) (said string, status int) {
 		var stderr bytes.Buffer
 		cache := filepath.Join(t.TempDir(), "cache")

@@ -214,7 +214,7 @@ type runReport struct {
 	Early      int                  `json:"early_launches,omitempty"` // launches of a replay that begin before the one before them has ended
 	TookUS     float64              `json:"took_us"`
 	EachUS     float64              `json:"each_us"`
-	RestUS     float64              `json:"rest_us,omitempty"` // per replay after those that compared plans, if there were such
+	RestUS     float64              `json:"rest_us,omitempty"` // per replay after those that were used to learn, if there were such
 	Predicted  float64              `json:"predicted_us"`
 	Saved      []runtime.Saved      `json:"saved"`
 	Checks     []runtime.Check      `json:"checks"`
@@ -228,7 +228,7 @@ type runReport struct {
 	Differs    *runtime.Difference  `json:"first_difference,omitempty"` // with --verify=nodes
 
 	eachNode bool // whether --verify=nodes compared each node
-	compared int  // replays that compared plans, before those that RestUS is about
+	learned  int  // replays that were used to learn, before those that RestUS is about
 	place    string
 }
 
@@ -324,7 +324,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Loops: results.Loops, Verified: verified, Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
 	}
 	if left := a.flags.iterations - used; used > 0 && left > 0 {
-		report.RestUS, report.compared = float64(rest.Nanoseconds())/1e3/float64(left), used
+		report.RestUS, report.learned = float64(rest.Nanoseconds())/1e3/float64(left), used
 	}
 	report.Early, _ = program.Overlaps()
 	report.Rank = a.rankReport()
@@ -406,14 +406,14 @@ func (a *app) printRun(r *runReport) error {
 	return nil
 }
 
-// tookText says how long replays took. Those that compared plans, most of which took longer, are counted apart.
+// tookText says how long replays took. Those that were used to learn, most of which took longer, are counted apart.
 func (r *runReport) tookText() string {
 	switch {
 	case r.Iterations == 0:
 		return "no replay"
-	case r.compared > 0:
-		left := r.Iterations - r.compared
-		return fmt.Sprintf("%s per replay (%d in %s; %d before them compared plans)", duration(r.RestUS), left, duration(r.RestUS*float64(left)), r.compared)
+	case r.learned > 0:
+		left := r.Iterations - r.learned
+		return fmt.Sprintf("%s per replay (%d in %s; %d before them for learning)", duration(r.RestUS), left, duration(r.RestUS*float64(left)), r.learned)
 	case r.Iterations > 1:
 		return fmt.Sprintf("%s per replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
@@ -41,6 +42,14 @@ func selfAsCommand(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return self
+}
+
+// spinning is a pipeline whose replay takes 20 ms on any machine, so that 80 replays take longer than the second after which progress shows.
+func spinning(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "spin.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("version: 1\nname: spin\nnodes:\n  - {name: spin, kernel: spin, args: [20000]}\n"), 0o644))
+	return file
 }
 
 // raceDetector says whether this program was built with it.

@@ -124,23 +124,15 @@ func screen(t *testing.T, written string) (shown, erased []string) {
 
 var colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// spinning is a pipeline whose replay takes 20 ms on any machine, so that 80 replays take longer than the second after which progress shows.
-func spinning(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "spin.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("version: 1\nname: spin\nnodes:\n  - {name: spin, kernel: spin, args: [20000]}\n"), 0o644))
-	return file
-}
-
 // The progress line shows replays, and on a slow machine also the stages before or after them.
 var (
 	progressLine = regexp.MustCompile(`^replay [0-9]+/80, [0-9.]+/s, [0-9]+s left$`)
 	otherStage   = regexp.MustCompile(`^[a-z][^,]*, [0-9]+s$`)
 )
 
-var spunLine = regexp.MustCompile(`^spin: \S+ ms per replay \(([0-9]+) in [0-9.]+ s(?:; ([0-9]+) before them compared plans)?\) on the CPU device`)
+var spunLine = regexp.MustCompile(`^spin: \S+ ms per replay \(([0-9]+) in [0-9.]+ s(?:; ([0-9]+) before them for learning)?\) on the CPU device`)
 
-// requireSpun checks the line of a run of 80 replays, of which those that compared plans are counted apart.
+// requireSpun checks the line of a run of 80 replays, of which those used to learn are counted apart.
 func requireSpun(t *testing.T, line string) {
 	t.Helper()
 	counts := spunLine.FindStringSubmatch(line)
@@ -148,9 +140,9 @@ func requireSpun(t *testing.T, line string) {
 	replays, err := strconv.Atoi(counts[1])
 	require.NoError(t, err)
 	if counts[2] != "" {
-		compared, err := strconv.Atoi(counts[2])
+		learned, err := strconv.Atoi(counts[2])
 		require.NoError(t, err)
-		replays += compared
+		replays += learned
 	}
 	require.Equal(t, 80, replays, "%q", line)
 }

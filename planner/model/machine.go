@@ -212,9 +212,9 @@ func (m *Machine) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Measured checks the figures as Validate does, and that a device may have been measured to have them: nothing that takes the same time each time
+// ValidateMeasured checks the figures as Validate does, and that a device may have been measured to have them: nothing that takes the same time each time
 // takes more than a second, and no rate is below a byte or an operation per microsecond. Predictions stay finite then.
-func (m *Machine) Measured() error {
+func (m *Machine) ValidateMeasured() error {
 	if err := m.Validate(); err != nil || m.Unit {
 		return err
 	}

@@ -199,7 +199,7 @@ func TestMeasuredMachines(t *testing.T) {
 	for _, name := range model.MachineNames() {
 		m, err := model.MachineByName(name)
 		require.NoError(t, err)
-		require.NoError(t, m.Measured())
+		require.NoError(t, m.ValidateMeasured())
 	}
 	for want, change := range map[string]func(*model.Machine){
 		`bad machine "h200": sync_us is 1e+07: no device takes more than 1e+06`: func(m *model.Machine) { m.SyncUS = 1e7 },
@@ -213,11 +213,11 @@ func TestMeasuredMachines(t *testing.T) {
 	} {
 		m := model.H200()
 		change(m)
-		err := m.Measured()
+		err := m.ValidateMeasured()
 		require.EqualError(t, err, want)
 		require.ErrorIs(t, err, model.ErrBadMachine)
 	}
 	m := model.H200()
 	m.BothWays, m.MemoryPerSM = 0, 0 // unknown
-	require.NoError(t, m.Measured())
+	require.NoError(t, m.ValidateMeasured())
 }
