@@ -260,13 +260,8 @@ func (x *exec) enter(c *cell, me *stamp, window, address uint64, size, lane int)
 
 // races says whether an earlier access and a later one, of which one writes, are ordered by nothing.
 func (x *exec) races(old, me *stamp) bool {
-	if x.before(old, me) {
-		return false
-	}
-	if old.kind&me.kind&strongs != 0 && (old.block == me.block || (old.kind|me.kind)&blockly == 0) {
-		return false
-	}
-	return true
+	strong := old.kind&me.kind&strongs != 0 && (old.block == me.block || (old.kind|me.kind)&blockly == 0)
+	return !strong && !x.before(old, me)
 }
 
 // raced reports a race.

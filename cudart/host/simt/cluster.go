@@ -138,17 +138,17 @@ func (c *cluster) opened() {
 		return
 	}
 	if c.releases == nil {
-		c.releases = &releases{byBlock: map[uint32][]int32{}}
+		c.releases = &releases{last: map[uint32]int{}}
 	}
 	for _, b := range c.blocks {
 		if b.pending != nil {
 			panic(b.pending)
 		}
 		b.joinAll()
-		c.releases.append(released{fenced: fenced{time: b.base, base: b.base, acquired: b.acquired}, block: uint32(b.number) + 1})
+		b.tell(c.releases, released{fenced: fenced{time: b.base, base: b.base, acquired: b.acquired}, block: uint32(b.number) + 1})
 	}
 	for _, b := range c.blocks {
-		b.acquired = add(b.acquired, seen{c.releases, len(c.releases.log)})
+		b.acquire([]seen{{c.releases, len(c.releases.log)}})
 	}
 }
 

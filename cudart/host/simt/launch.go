@@ -35,6 +35,9 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 		return nil, err
 	}
 	r.clusters = r.blocks / uint64(r.cluster[0]*r.cluster[1]*r.cluster[2])
+	if r.Check != CheckNothing {
+		r.told = &told{}
+	}
 	own := len(l.Args)
 	for own > 0 && l.Args[own-1].Within != 0 {
 		own--
@@ -257,7 +260,7 @@ func (b *block) begin(n uint64) {
 	clear(b.shared)
 	if b.history != nil {
 		clear(b.history.valid)
-		b.base, b.pairs, b.acquired, b.pending = b.tick(), nil, nil, nil
+		b.base, b.pairs, b.acquired, b.heard, b.pending = b.tick(), nil, nil, heard{}, nil
 		b.board.clear()
 	}
 	for i, w := range b.warps {

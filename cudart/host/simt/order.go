@@ -10,6 +10,7 @@ package simt
 
 import (
 	"math/bits"
+	"slices"
 )
 
 func (b *board) find(address uint64, add bool) *releases {
@@ -20,7 +21,7 @@ func (b *board) find(address uint64, add bool) *releases {
 		if b.at == nil {
 			b.at = map[uint64]*releases{}
 		}
-		r = &releases{byBlock: map[uint32][]int32{}}
+		r = &releases{last: map[uint32]int{}}
 		b.at[address] = r
 		b.any.Store(true)
 	}
@@ -49,42 +50,84 @@ func (x *exec) before(old, me *stamp) bool {
 			return true
 		}
 	}
-	lane := me.thread % warpSize
-	if len(w.acquired[lane]) == 0 && len(b.acquired) == 0 {
+	mine := w.acquired[me.thread%warpSize]
+	if len(mine) == 0 && b.acquired == nil || old.time >= b.run.told.of(old.block).Load() {
 		return false
 	}
-	visited := map[*releases]int{}
-	return knows(w.acquired[lane], old, me.block, visited) || knows(b.acquired, old, me.block, visited)
+	if b.acquired != b.heard.until {
+		b.heard.hear(b.acquired, me.block)
+	}
+	return old.time < b.heard.past[old.block] || slices.ContainsFunc(b.heard.single[old.block], old.isPast) || b.heard.beside(mine, old, me.block)
 }
 
-// knows says whether what was seen tells that an access is past.
-func knows(all []seen, old *stamp, block uint32, visited map[*releases]int) bool {
-	for _, s := range all {
-		if visited[s.at] >= s.n {
-			continue
+// isPast says whether a release of the access' block tells that it is past.
+func (old *stamp) isPast(r *released) bool {
+	return old.time < r.base || old.thread == r.thread && old.time < r.time ||
+		old.thread/warpSize == r.thread/warpSize && (old.time < r.known || r.row != nil && old.time < r.row[old.thread%warpSize])
+}
+
+// hear goes through what the block has acquired since it was called last.
+func (h *heard) hear(all *knowledge, block uint32) {
+	if h.seen == nil {
+		*h = heard{nil, map[*releases]int{}, map[*knowledge]bool{}, map[uint32]uint32{}, map[uint32][]*released{}}
+	}
+	h.until = all
+	h.follow(all, nil, func(r *released) bool {
+		if r.cta && r.block != block || r.time <= h.past[r.block] {
+			return false
 		}
-		visited[s.at] = s.n
-		s.at.mu.Lock()
-		log, of, deps := s.at.log, s.at.byBlock[old.block], s.at.deps
-		s.at.mu.Unlock()
-		for _, i := range of {
-			if int(i) >= s.n {
-				break
-			}
-			r := &log[i]
-			if r.cta && r.block != block {
-				continue
-			}
-			if old.time < r.base || old.thread == r.thread && old.time < r.time {
-				return true
-			}
-			if old.thread/warpSize == r.thread/warpSize && (old.time < r.known || r.row != nil && old.time < r.row[old.thread%warpSize]) {
-				return true
-			}
+		if r.base > h.past[r.block] {
+			h.past[r.block] = r.base
+			h.single[r.block] = slices.DeleteFunc(h.single[r.block], func(other *released) bool { return other.time <= r.base })
 		}
-		for _, d := range deps {
-			if d.at < s.n && knows([]seen{d.seen}, old, block, visited) {
-				return true
+		if r.time > r.base {
+			h.single[r.block] = append(h.single[r.block], r)
+		}
+		return false
+	})
+}
+
+// beside says whether what a lane has seen tells that an access is past, where what its block has heard does not.
+func (h *heard) beside(mine []seen, old *stamp, block uint32) bool {
+	if len(mine) == 0 {
+		return false
+	}
+	own := heard{seen: map[*releases]int{}, known: map[*knowledge]bool{}}
+	return own.follow(&knowledge{seen: mine}, h, func(r *released) bool {
+		return r.block == old.block && (!r.cta || r.block == block) && old.isPast(r)
+	})
+}
+
+// follow calls a function for each release in what is known, in what those knew who released that, and so on, but for what was heard
+// already, here or elsewhere. It ends once the function returns true, and returns that.
+func (h *heard) follow(all *knowledge, elsewhere *heard, each func(r *released) bool) bool {
+	for next := []*knowledge{all}; len(next) > 0; {
+		k := next[len(next)-1]
+		next = next[:len(next)-1]
+		for ; k != nil && !h.known[k] && (elsewhere == nil || !elsewhere.known[k]); k = k.before {
+			h.known[k] = true
+			for _, s := range k.seen {
+				from := h.seen[s.at]
+				if elsewhere != nil {
+					from = max(from, elsewhere.seen[s.at])
+				}
+				if from >= s.n {
+					continue
+				}
+				h.seen[s.at] = s.n
+				s.at.mu.Lock()
+				log, told := s.at.log[from:s.n], s.at.told
+				s.at.mu.Unlock()
+				for i := range log {
+					if each(&log[i]) {
+						return true
+					}
+				}
+				for _, t := range told {
+					if from <= t.at && t.at < s.n {
+						next = append(next, t.knowledge)
+					}
+				}
 			}
 		}
 	}
@@ -129,7 +172,13 @@ func (w *warpOrder) promote(m uint32) {
 // state is what a lane knows now, of accesses before a time.
 func (x *exec) state(lane int, time uint32) fenced {
 	w := &x.check.order
-	f := fenced{time: time, base: x.block.base, known: w.known, acquired: add(w.acquired[lane], x.block.acquired...)}
+	f := fenced{time: time, base: x.block.base, known: w.known, acquired: x.block.acquired}
+	if mine := w.acquired[lane]; len(mine) > 0 {
+		f.acquired = &knowledge{mine, x.block.acquired}
+		if last := w.cta[lane].acquired; last != nil && last.before == x.block.acquired && slices.Equal(last.seen, mine) {
+			f.acquired = last
+		}
+	}
 	if w.lanes != nil {
 		row := w.lanes[lane]
 		f.row = &row
@@ -213,35 +262,32 @@ func (x *exec) synchronise(address uint64, lane int, kind uint8) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if gpu.time != 0 && kind&blockly == 0 {
-		r.append(released{fenced: gpu, block: me.block, thread: me.thread})
+		x.block.tell(r, released{fenced: gpu, block: me.block, thread: me.thread})
 	}
 	if cta.time > gpu.time || kind&blockly != 0 {
-		r.append(released{fenced: cta, block: me.block, thread: me.thread, cta: true})
+		x.block.tell(r, released{fenced: cta, block: me.block, thread: me.thread, cta: true})
 	}
 }
 
-// append adds a release; the caller holds mu.
-func (r *releases) append(e released) {
+// tell adds a release of the block; the caller holds mu.
+func (b *block) tell(r *releases, e released) {
+	told := b.run.told.of(e.block)
+	for latest := told.Load(); e.time > latest && !told.CompareAndSwap(latest, e.time); {
+		latest = told.Load()
+	}
+	news := e.acquired != nil
+	if at, ok := r.last[e.block]; ok {
+		last := &r.log[at]
+		if last.thread == e.thread && last.time == e.time && last.cta == e.cta {
+			return // a thread that polls with an atomic operation
+		}
+		news = news && last.acquired != e.acquired
+	}
 	at := len(r.log)
-	if of := r.byBlock[e.block]; len(of) > 0 {
-		if last := &r.log[of[len(of)-1]]; last.thread == e.thread && last.time == e.time && last.cta == e.cta {
-			return // nothing new: a thread that polls with an atomic operation
-		}
+	if news {
+		r.told = append(r.told, telling{e.acquired, at})
 	}
-	r.log = append(r.log, e)
-	r.byBlock[e.block] = append(r.byBlock[e.block], int32(at))
-next:
-	for _, s := range e.acquired {
-		if s.at == r {
-			continue
-		}
-		for _, d := range r.deps {
-			if d.seen.at == s.at && d.n >= s.n {
-				continue next
-			}
-		}
-		r.deps = append(r.deps, dependency{s, at})
-	}
+	r.log, r.last[e.block] = append(r.log, e), at
 }
 
 // warpBarrier orders the lanes of a __syncwarp.
@@ -292,7 +338,7 @@ func (b *block) joinAll() {
 			o.acquired[lane] = nil
 		}
 	}
-	b.acquired = add(b.acquired, all...)
+	b.acquire(all)
 	if b.flushed() {
 		f := fenced{time: b.base, base: b.base, acquired: b.acquired}
 		for _, w := range b.warps {
@@ -300,6 +346,13 @@ func (b *block) joinAll() {
 				w.x.check.order.gpu[lane], w.x.check.order.cta[lane] = f, f
 			}
 		}
+	}
+}
+
+// acquire adds to what all threads of the block know.
+func (b *block) acquire(all []seen) {
+	if len(all) > 0 {
+		b.acquired = &knowledge{all, b.acquired}
 	}
 }
 

@@ -261,6 +261,7 @@ type Run struct {
 	textures    []texture
 	history     history
 	board       board
+	told        *told // nil without checks
 
 	mu        sync.Mutex
 	suspended []*cluster
@@ -320,7 +321,8 @@ type block struct {
 	now      uint32 // the count of synchronisations; it goes on from block to block, so that what earlier blocks did is past
 	base     uint32 // the time before which all accesses of the block are past
 	pairs    [][]uint32
-	acquired []seen
+	acquired *knowledge
+	heard    heard // what acquired tells, as far as that was asked
 	board    board
 	history  *blockHistory
 	pending  *Fault // to be reported at the next barrier or at the end
@@ -469,7 +471,7 @@ type warpOrder struct {
 type fenced struct {
 	time, base, known uint32
 	row               *[warpSize]uint32
-	acquired          []seen
+	acquired          *knowledge
 }
 
 // board holds the addresses at which a launch's threads have released something.
@@ -479,18 +481,44 @@ type board struct {
 	at  map[uint64]*releases
 }
 
+// told is by number of a block, modulo their count, the time from which on no release of it tells of its accesses.
+type told [1 << 10]atomic.Uint32
+
+func (t *told) of(block uint32) *atomic.Uint32 { return &t[block%uint32(len(t))] }
+
 // seen is the first n releases at a place.
 type seen struct {
 	at *releases
 	n  int
 }
 
+// knowledge is what somebody knew once: what was seen, beside what was known before. It never changes, so that many releases may have the same.
+type knowledge struct {
+	seen   []seen
+	before *knowledge
+}
+
 // releases are those at one address, oldest first. Nothing is ever taken away.
 type releases struct {
-	mu      sync.Mutex
-	log     []released
-	byBlock map[uint32][]int32
-	deps    []dependency
+	mu   sync.Mutex
+	log  []released
+	last map[uint32]int // of each block
+	told []telling
+}
+
+// telling is what is known to who sees a release or a later one.
+type telling struct {
+	*knowledge
+	at int // of the release
+}
+
+// heard is what a block knows of others' accesses, from all that it has acquired, and from what those knew who released that.
+type heard struct {
+	until  *knowledge // it has gone through this
+	seen   map[*releases]int
+	known  map[*knowledge]bool
+	past   map[uint32]uint32      // by block: the time before which all its accesses are past
+	single map[uint32][]*released // by block: those that tell more than that, of single threads
 }
 
 type released struct {
@@ -498,10 +526,4 @@ type released struct {
 	block  uint32
 	thread uint16
 	cta    bool // for threads of the block only
-}
-
-// dependency is what a release and all later ones know of another address.
-type dependency struct {
-	seen
-	at int
 }
