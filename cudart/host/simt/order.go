@@ -54,7 +54,7 @@ func (x *exec) before(old, me *stamp) bool {
 	if len(mine) == 0 && b.acquired == nil || old.time >= b.run.told.of(old.block).Load() {
 		return false
 	}
-	if b.acquired != b.heard.until {
+	if b.acquired != nil && !b.heard.known[b.acquired] {
 		b.heard.hear(b.acquired, me.block)
 	}
 	return old.time < b.heard.past[old.block] || slices.ContainsFunc(b.heard.single[old.block], old.isPast) || b.heard.beside(mine, old, me.block)
@@ -69,11 +69,10 @@ func (old *stamp) isPast(r *released) bool {
 // hear goes through what the block has acquired since it was called last.
 func (h *heard) hear(all *knowledge, block uint32) {
 	if h.seen == nil {
-		*h = heard{nil, map[*releases]int{}, map[*knowledge]bool{}, map[uint32]uint32{}, map[uint32][]*released{}}
+		*h = heard{map[*releases]int{}, map[*knowledge]bool{}, map[uint32]uint32{}, map[uint32][]*released{}}
 	}
-	h.until = all
-	h.follow(all, nil, func(r *released) bool {
-		if r.cta && r.block != block || r.time <= h.past[r.block] {
+	h.follow(all, &heard{}, block, func(r *released) bool {
+		if r.time <= h.past[r.block] {
 			return false
 		}
 		if r.base > h.past[r.block] {
@@ -93,24 +92,19 @@ func (h *heard) beside(mine []seen, old *stamp, block uint32) bool {
 		return false
 	}
 	own := heard{seen: map[*releases]int{}, known: map[*knowledge]bool{}}
-	return own.follow(&knowledge{seen: mine}, h, func(r *released) bool {
-		return r.block == old.block && (!r.cta || r.block == block) && old.isPast(r)
-	})
+	return own.follow(&knowledge{seen: mine}, h, block, func(r *released) bool { return r.block == old.block && old.isPast(r) })
 }
 
-// follow calls a function for each release in what is known, in what those knew who released that, and so on, but for what was heard
-// already, here or elsewhere. It ends once the function returns true, and returns that.
-func (h *heard) follow(all *knowledge, elsewhere *heard, each func(r *released) bool) bool {
+// follow calls a function for each release for a block that is in what is known, in what those knew who released that, and so on, but for
+// what was heard already, here or elsewhere. It ends once the function returns true, and returns that.
+func (h *heard) follow(all *knowledge, elsewhere *heard, block uint32, each func(r *released) bool) bool {
 	for next := []*knowledge{all}; len(next) > 0; {
 		k := next[len(next)-1]
 		next = next[:len(next)-1]
-		for ; k != nil && !h.known[k] && (elsewhere == nil || !elsewhere.known[k]); k = k.before {
+		for ; k != nil && !h.known[k] && !elsewhere.known[k]; k = k.before {
 			h.known[k] = true
 			for _, s := range k.seen {
-				from := h.seen[s.at]
-				if elsewhere != nil {
-					from = max(from, elsewhere.seen[s.at])
-				}
+				from := max(h.seen[s.at], elsewhere.seen[s.at])
 				if from >= s.n {
 					continue
 				}
@@ -119,7 +113,7 @@ func (h *heard) follow(all *knowledge, elsewhere *heard, each func(r *released) 
 				log, told := s.at.log[from:s.n], s.at.told
 				s.at.mu.Unlock()
 				for i := range log {
-					if each(&log[i]) {
+					if r := &log[i]; (!r.cta || r.block == block) && each(r) {
 						return true
 					}
 				}
@@ -173,11 +167,13 @@ func (w *warpOrder) promote(m uint32) {
 func (x *exec) state(lane int, time uint32) fenced {
 	w := &x.check.order
 	f := fenced{time: time, base: x.block.base, known: w.known, acquired: x.block.acquired}
-	if mine := w.acquired[lane]; len(mine) > 0 {
+	mine, last := w.acquired[lane], w.cta[lane].acquired
+	switch {
+	case len(mine) == 0:
+	case last != nil && last.before == x.block.acquired && slices.Equal(last.seen, mine):
+		f.acquired = last
+	default:
 		f.acquired = &knowledge{mine, x.block.acquired}
-		if last := w.cta[lane].acquired; last != nil && last.before == x.block.acquired && slices.Equal(last.seen, mine) {
-			f.acquired = last
-		}
 	}
 	if w.lanes != nil {
 		row := w.lanes[lane]

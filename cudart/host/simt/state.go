@@ -514,7 +514,6 @@ type telling struct {
 
 // heard is what a block knows of others' accesses, from all that it has acquired, and from what those knew who released that.
 type heard struct {
-	until  *knowledge // it has gone through this
 	seen   map[*releases]int
 	known  map[*knowledge]bool
 	past   map[uint32]uint32      // by block: the time before which all its accesses are past
