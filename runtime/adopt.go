@@ -14,17 +14,6 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// way is how a program replays: by which plan, as streams or as a graph, submitted by how many threads.
-type way struct {
-	plan    *planner.Plan
-	mode    Mode // Streams or Captured
-	threads int
-	overlap bool // launches overlap
-}
-
-// way is how the program replays now.
-func (p *Program) way() way { return way{p.plan, p.mode, p.options.Threads, p.overlap} }
-
 // adopt makes the program replay another way from now on. The plan is proved first. After an error the program replays as before, unless
 // the error is the device's.
 func (p *Program) adopt(ctx context.Context, w way) error {
@@ -46,9 +35,13 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 	if err := p.Synchronize(ctx); err != nil {
 		return err
 	}
+	if p.has(w) {
+		return p.unpark(w)
+	}
 	if err := p.loadForm(ctx, w.overlap); err != nil {
 		return err
 	}
+	wasWay, wasEarly := p.way(), p.early
 	wasPlan, wasOps, wasMode, wasThreads, wasOverlap, was := p.plan, p.ops, p.mode, p.options.Threads, p.overlap, p.instances
 	p.useCode(w.overlap)
 	p.plan, p.ops, p.mode, p.options.Threads = w.plan, ops, w.mode, w.threads
@@ -73,6 +66,16 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 		return errors.Join(errs...)
 	}
 	var errs []error
+	moved := false
+	for k, from := range was {
+		moved = moved || p.instances[k].memory != from.memory
+	}
+	if moved { // the commands of all others have addresses of before
+		errs = append(errs, p.freeParked())
+	} else if p.parks(wasWay) {
+		p.park(wasWay, wasOps, wasEarly, was)
+		was = nil
+	}
 	for k, from := range was {
 		errs = append(errs, from.strip())
 		if to := p.instances[k].memory; to != from.memory {
@@ -80,10 +83,38 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 			errs = append(errs, from.memory.freeDevice())
 		}
 	}
+	p.resume()
+	return errors.Join(errs...)
+}
+
+// unpark makes the program replay a way that it has. Its replays have finished.
+func (p *Program) unpark(w way) (err error) {
+	was, kept := p.way(), p.parked[w]
+	if w == was {
+		return nil
+	}
+	if p.parks(was) {
+		p.park(was, p.ops, p.early, p.instances)
+	} else {
+		for _, in := range p.instances {
+			err = errors.Join(err, in.strip())
+		}
+	}
+	delete(p.parked, w)
+	p.useCode(w.overlap)
+	p.plan, p.mode, p.options.Threads, p.ops, p.early, p.instances = w.plan, w.mode, w.threads, kept.ops, kept.early, kept.instances
+	for _, in := range p.instances {
+		in.memory.lay(p.plan)
+	}
+	p.resume()
+	return err
+}
+
+// resume notes which instances and how much memory are in use now.
+func (p *Program) resume() {
 	p.latest.Store(p.last())
 	p.deviceBytes, p.hostBytes = 0, 0
 	p.size()
-	return errors.Join(errs...)
 }
 
 // planBodies makes the programs of bodies follow the plan of the program around them.

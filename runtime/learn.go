@@ -45,7 +45,7 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 // be one of LearnOptions.Plan. Of a program with loops or branches on the CPU device it only measures nodes, those of bodies too. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
 // hazards unenforced, or with DebugProgress; CanLearn says so. If the context ends after nodes have been measured, Learn returns what it
 // has learned until then, along with the error, unless there are loops, branches or several ranks.
-func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
+func (p *Program) Learn(ctx context.Context, o LearnOptions) (learned *Learned, err error) {
 	if err := p.CanLearn(); err != nil {
 		return nil, err
 	}
@@ -66,9 +66,14 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (*Learned, error) {
 	l.learned.Machine = o.Plan.Machine
 	l.learned.Samples, l.learned.Shares = make([][]float64, p.graph.Len()), make([][]float64, p.graph.Len())
 	p.learning.Store(true)
-	defer p.learning.Store(false)
+	p.parking = true
+	defer func() {
+		p.learning.Store(false)
+		p.parking = false
+		err = errors.Join(err, p.freeParked())
+	}()
 	before := p.Replays()
-	err := l.run(ctx)
+	err = l.run(ctx)
 	l.learned.Replays, l.learned.Settled = int(p.Replays()-before), o.Thorough && err == nil
 	if err != nil {
 		p.keepRunning()

@@ -37,7 +37,8 @@ var fitSteps = []float64{0.6, 1.6, 0.8, 1.25, 0.92, 1.09}
 
 const (
 	fitPasses   = 3
-	fitNodes    = 250_000 // simulated at most for one fit, which takes 50 ms
+	fitNodes    = 250_000 // simulated at most for one fit, which takes 50 ms on one core
+	fitFewer    = 4       // times fewer, where learning was not given a time
 	mostOff     = 1.0     // a way that is mispredicted by more, as a logarithm, was disturbed and counts no more than that
 	mostChanged = 3.0     // times that a figure is changed
 
@@ -57,21 +58,27 @@ type machineFit struct {
 // fitMachine corrects figures of the machine so that the timed ways are predicted best.
 func (l *learner) fitMachine() error {
 	given, nodes := *l.learned.Machine, fitNodes
+	if l.o.For == 0 {
+		nodes /= fitFewer
+	}
 	best := machineFit{given, make([]float64, len(l.learned.Ways)), 0}
 	// predict fills in the predictions that a figure changes, or all.
 	predict := func(fit *machineFit, changed *fittedFigure) error {
-		for k := range l.learned.Ways {
-			w := &l.learned.Ways[k]
-			if w.Threads > 1 || changed != nil && !(w.Mode == Streams && changed.streams || w.Mode != Streams && changed.graph) {
-				continue
+		var depend []int
+		var ways []LearnedWay
+		for k, w := range l.learned.Ways {
+			if w.Threads <= 1 && (changed == nil || w.Mode == Streams && changed.streams || w.Mode != Streams && changed.graph) {
+				depend, ways = append(depend, k), append(ways, w)
 			}
-			us, err := predictEach(l.p.graph, w.way(), &fit.machine, l.learned.Profile)
-			if err != nil {
-				return err
-			}
-			fit.predicted[k] = us
-			nodes -= l.p.graph.Len()
 		}
+		predicted, err := predictAll(l.p.graph, ways, &fit.machine, l.learned.Profile)
+		if err != nil {
+			return err
+		}
+		for i, k := range depend {
+			fit.predicted[k] = predicted[i]
+		}
+		nodes -= len(ways) * l.p.graph.Len()
 		fit.off = l.errorOf(fit.predicted) + distance(&given, &fit.machine)
 		return nil
 	}
@@ -138,15 +145,14 @@ func distance(from, to *planner.Machine) float64 {
 // predictAgain predicts all timed ways again, and returns by which factors they were mispredicted.
 func (l *learner) predictAgain() ([]float64, error) {
 	l.learned.Profile = l.profile()
-	ratios := make([]float64, len(l.learned.Ways))
-	for k := range l.learned.Ways {
-		w := &l.learned.Ways[k]
-		us, err := predictEach(l.p.graph, w.way(), l.learned.Machine, l.learned.Profile)
-		if err != nil {
-			return nil, err
-		}
-		w.Predicted = us
-		ratios[k] = w.Each.Median / max(us, 0.01)
+	predicted, err := predictAll(l.p.graph, l.learned.Ways, l.learned.Machine, l.learned.Profile)
+	if err != nil {
+		return nil, err
+	}
+	ratios := make([]float64, len(predicted))
+	for k, us := range predicted {
+		l.learned.Ways[k].Predicted = us
+		ratios[k] = l.learned.Ways[k].Each.Median / max(us, 0.01)
 	}
 	return ratios, nil
 }

@@ -80,9 +80,9 @@ func (l *learner) time(ctx context.Context, n int) (us float64, err error) {
 // adopt makes the program replay a way, and notes what it takes to make its graph: the least of all times, since the driver may be busy with other
 // processes for a tenth of a second.
 func (l *learner) adopt(ctx context.Context, w *LearnedWay) error {
-	start := time.Now()
+	start, had := time.Now(), l.p.has(w.way())
 	err := l.p.adopt(ctx, w.way())
-	if us := float64(time.Since(start).Nanoseconds()) / 1e3; err == nil && w.Mode == Captured && (w.BuildUS == 0 || us < w.BuildUS) {
+	if us := float64(time.Since(start).Nanoseconds()) / 1e3; err == nil && w.Mode == Captured && !had && (w.BuildUS == 0 || us < w.BuildUS) {
 		w.BuildUS = us
 	}
 	return err

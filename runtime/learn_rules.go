@@ -21,10 +21,11 @@ const (
 	rounds       = 3    // in which a way to replay is timed
 	warmUp       = 2    // replays of a way before it is timed: the first pays for what is done once
 	mostTried    = 12   // ways to replay that are timed
+	fewestTurns  = 2    // of the best ways, to say more than the rounds before
 	mostFinal    = 4    // ways to replay that are timed again, in turn
 	finalWithin  = 1.25 // times the best way: timed again
 	mostBehind   = 3    // ways in a row that are slower than finalWithin: the rest is not timed
-	firstMode    = 0.7  // the part of learning's time for graphs, which are faster for most pipelines
+	firstMode    = 0.85 // the part of learning's time for graphs, which are faster for most pipelines
 	inHeats      = 0.6  // the part of learning's time for each mode in which ways are timed for the first time
 	largestTried = 2000 // nodes of graphs for which more plans are made than the one that auto chooses
 	hopeless     = 2.0  // times the best prediction: not tried
@@ -40,11 +41,21 @@ func (l *learner) over(part float64) bool {
 	}
 	asked := min(l.used(), l.o.Replays)
 	extra := time.Since(l.began) - l.once - time.Duration(float64(asked)*l.best*1e3)
-	most := max(100*time.Millisecond, time.Duration(float64(l.o.Replays+l.o.After)*l.best*1e3/5))
+	most := max(l.least(), time.Duration(float64(l.o.Replays+l.o.After)*l.best*1e3/5))
 	if l.o.Runs > 0 && l.o.Extra == 0 {
 		most /= 4
 	}
 	return extra > spent(most)
+}
+
+// least is what learning may take however short the run is. Before a first run on a GPU, the driver compiles kernels that later runs find
+// compiled; learning gives up a part of its time for that.
+func (l *learner) least() time.Duration {
+	const onCPU, onGPU, anyway = 100 * time.Millisecond, 75 * time.Millisecond, 45 * time.Millisecond
+	if l.p.platform.Name() == "cpu" {
+		return onCPU
+	}
+	return max(anyway, onGPU-l.p.loading)
 }
 
 func (l *learner) sort() {

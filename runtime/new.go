@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -79,9 +80,11 @@ func (p *Program) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	start := time.Now()
 	if err := p.load(ctx, p.options.Overlap == OverlapOn); err != nil {
 		return err
 	}
+	p.loading = time.Since(start)
 	p.report("allocate memory", 0, 0)
 	for flight := range p.options.Inflight {
 		in, err := p.newInstance(flight)
@@ -258,6 +261,7 @@ func (p *Program) Close() error {
 	var errs []error
 	p.endTurns()
 	p.callbacks.Wait()
+	errs = append(errs, p.freeParked())
 	for _, in := range p.instances {
 		errs = append(errs, in.close())
 	}

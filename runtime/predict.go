@@ -3,6 +3,10 @@
 package runtime
 
 import (
+	goruntime "runtime"
+
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -47,6 +51,24 @@ func predictEach(g *dag.Graph, w way, machine *planner.Machine, profile *planner
 		return planner.Repeated(g, w.plan, machine, profile, true)
 	}
 	return planner.Repeated(g, w.plan, submittedBy(w.threads, machine), profile, false)
+}
+
+// predictAll predicts what predictEach does for several ways, side by side where that takes longer than starting to.
+func predictAll(g *dag.Graph, ways []LearnedWay, machine *planner.Machine, profile *planner.Profile) (us []float64, err error) {
+	const worth = 500 // nodes
+	us = make([]float64, len(ways))
+	var group errgroup.Group
+	group.SetLimit(1)
+	if len(ways)*g.Len() >= worth {
+		group.SetLimit(goruntime.GOMAXPROCS(0))
+	}
+	for k := range ways {
+		group.Go(func() (err error) {
+			us[k], err = predictEach(g, ways[k].way(), machine, profile)
+			return err
+		})
+	}
+	return us, group.Wait()
 }
 
 // Predict returns the predicted timeline of a replay as the program replays now: its plan, as streams or as a graph, from its threads. The

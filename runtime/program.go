@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/cupti"
@@ -85,6 +86,7 @@ type Program struct {
 	overlap        bool                // launches overlap: the code in use is the latter
 	early          int                 // launches of a replay that begin before the one before them has ended
 	loaded         *loader             // of what was loaded first
+	loading        time.Duration       // what that took
 	launches       []*dag.Launch       // by node, as updated; the graph itself is never changed
 	bodies         [][]*Program        // by node: of loops and branches; nil if there are none
 	body           bool                // it is one of these
@@ -92,6 +94,8 @@ type Program struct {
 	hosts          *hostCalls          // nil if no node runs a host function
 	instances      []*instance
 	next           int // the instance that the next replay uses
+	parked         map[way]*parked
+	parking        bool // ways that go out of use are kept
 	mode           Mode
 	choice         string // why Auto chose
 	noGraph        string // why it is not made a graph although that was asked for
@@ -123,6 +127,21 @@ type Program struct {
 	initialKept   map[dag.BufferID][]byte // initial contents whose file a save has overwritten, or is about to
 	closed        bool
 	closeErr      error
+}
+
+// way is how a program replays: by which plan, as streams or as a graph, submitted by how many threads.
+type way struct {
+	plan    *planner.Plan
+	mode    Mode // Streams or Captured
+	threads int
+	overlap bool // launches overlap
+}
+
+// parked is what a way needs that is not in use. Its memory is that of the program.
+type parked struct {
+	ops       *planner.Replay
+	early     int
+	instances []*instance
 }
 
 // instance holds what one replay in flight needs for itself.

@@ -1,0 +1,111 @@
+// The ways to replay that learning times: those of plans that are made, and of one that is in the making.
+
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dagrun/dagrun/planner"
+)
+
+// field holds the ways to time, in that order.
+type field struct {
+	ways    []LearnedWay
+	first   int          // how many of them earlier runs found best: others come after them
+	awaited *awaitedPlan // whose ways join them; nil if none is awaited any more
+}
+
+// next takes out the first way of a mode; nil if there is none.
+func (f *field) next(mode Mode) *LearnedWay {
+	k := slices.IndexFunc(f.ways, func(w LearnedWay) bool { return w.Mode == mode })
+	if k < 0 {
+		return nil
+	}
+	w := f.ways[k]
+	if f.ways = slices.Delete(f.ways, k, k+1); k < f.first {
+		f.first--
+	}
+	return &w
+}
+
+// leave takes out all ways of a mode.
+func (f *field) leave(mode Mode) {
+	for f.next(mode) != nil { // until there is none
+	}
+}
+
+// join adds the ways of the awaited plan, if it is made: each before those that are predicted to be slower.
+func (f *field) join(l *learner) error {
+	if f.awaited == nil || !f.awaited.made() {
+		return nil
+	}
+	plan, err := f.awaited.result, f.awaited.err
+	if f.awaited = nil; err != nil {
+		return err
+	}
+	more, err := l.waysOf(plan)
+	if err != nil {
+		return err
+	}
+	l.step("planned what auto chooses")
+	more = slices.DeleteFunc(l.unlike(more), func(w LearnedWay) bool { return slices.ContainsFunc(f.ways, w.same) })
+	f.ways = append(f.ways, more...)
+	slices.SortStableFunc(f.ways[f.first:], func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
+	return nil
+}
+
+// wait waits for the awaited plan until so much of learning's time is over, and reports whether it is made.
+func (f *field) wait(l *learner, until float64) bool {
+	const often = 500 * time.Microsecond
+	for f.awaited != nil {
+		select {
+		case <-f.awaited.done:
+			return true
+		case <-time.After(often):
+			if l.over(until) {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// cancel ends the planning, if it is still going on.
+func (f *field) cancel() {
+	if f.awaited != nil {
+		f.awaited.stop()
+		<-f.awaited.done
+	}
+}
+
+// awaitedPlan is a plan in the making: what auto chooses with all the effort asked for.
+type awaitedPlan struct {
+	stop   func()
+	done   chan struct{}
+	result *planner.Plan
+	err    error
+}
+
+func (l *learner) await(ctx context.Context, o planner.Options) *awaitedPlan {
+	ctx, stop := context.WithCancel(ctx)
+	a := &awaitedPlan{stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		defer stop()
+		a.result, a.err = planner.New(ctx, l.p.graph, o)
+	}()
+	return a
+}
+
+// made reports whether there is a plan already.
+func (a *awaitedPlan) made() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,96 @@
+// Tests of the order in which ways to replay are timed, while a plan is in the making.
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// spinning is a learner of a pipeline of two nodes that can run side by side, and a plan for each number of streams.
+func spinning(t *testing.T) (*learner, func(streams int) *planner.Plan) {
+	b := dag.New("spins")
+	b.Use(kernels.Library())
+	b.Kernel("a", "spin", dag.Args{100.0})
+	b.Kernel("b", "spin", dag.Args{100.0})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	m, err := planner.MachineByName("h200")
+	require.NoError(t, err)
+	l := &learner{p: &Program{graph: g, platform: elsewhere{}, log: slog.New(slog.DiscardHandler)}, began: time.Now()}
+	l.o.Plan.Machine, l.o.Modes, l.o.For = m, []Mode{Captured, Streams}, time.Hour
+	return l, func(streams int) *planner.Plan {
+		plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "list", Streams: streams, Machine: m})
+		require.NoError(t, err)
+		return plan
+	}
+}
+
+// planned is an awaited plan that is made.
+func planned(plan *planner.Plan, err error) *awaitedPlan {
+	a := &awaitedPlan{stop: func() {}, done: make(chan struct{}), result: plan, err: err}
+	close(a.done)
+	return a
+}
+
+func TestAPlanInTheMakingJoinsTheOthers(t *testing.T) {
+	l, plan := spinning(t)
+	first, slow, fast := plan(1), plan(1), plan(2)
+	f := &field{first: 1, awaited: planned(fast, nil), ways: []LearnedWay{
+		{Plan: first, Mode: Captured, Threads: 1, Predicted: 1000},
+		{Plan: slow, Mode: Captured, Threads: 1, Predicted: 900},
+		{Plan: slow, Mode: Streams, Threads: 1, Predicted: 901},
+	}}
+	require.NoError(t, f.join(l))
+	require.Nil(t, f.awaited)
+	require.NoError(t, f.join(l), "there is nothing to join any more")
+	require.Same(t, first, f.next(Captured).Plan, "what earlier runs found best is timed first")
+	way := f.next(Captured)
+	require.Same(t, fast, way.Plan, "then the fastest")
+	require.Less(t, way.Predicted, 900.0)
+	require.Same(t, fast, f.next(Streams).Plan)
+	f.leave(Captured)
+	require.Nil(t, f.next(Captured))
+	require.Same(t, slow, f.next(Streams).Plan)
+	require.Nil(t, f.next(Streams))
+	require.False(t, f.wait(l, 1), "no plan is awaited")
+}
+
+func TestWaysThatAreKnownDoNotJoinAgain(t *testing.T) {
+	l, plan := spinning(t)
+	known := LearnedWay{Plan: plan(2), Mode: Captured, Threads: 1}
+	l.learned.Ways = []LearnedWay{known}
+	l.o.Seen = []string{LearnedWay{Plan: known.Plan, Mode: Streams, Threads: 1}.print()}
+	f := &field{awaited: planned(plan(2), nil)}
+	require.NoError(t, f.join(l))
+	require.Empty(t, f.ways)
+}
+
+func TestAPlanThatFailsEndsLearning(t *testing.T) {
+	l, _ := spinning(t)
+	failed := errors.New("no plan")
+	f := &field{awaited: planned(nil, failed)}
+	require.True(t, f.wait(l, 1))
+	require.ErrorIs(t, f.join(l), failed)
+}
+
+func TestAPlanIsNotAwaitedForever(t *testing.T) {
+	l, _ := spinning(t)
+	stopped := false
+	a := &awaitedPlan{done: make(chan struct{})}
+	a.stop = func() { stopped = true; close(a.done) }
+	f := &field{awaited: a}
+	l.o.For = time.Millisecond
+	require.False(t, f.wait(l, 0.5))
+	f.cancel()
+	require.True(t, stopped)
+}
