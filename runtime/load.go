@@ -22,12 +22,13 @@ type expressed interface{ Expression() string }
 // load loads the code of the program and its bodies, and makes them use it. With waiting, kernels wait for the launches before them, where their
 // code has such a form.
 func (p *Program) load(ctx context.Context, waiting bool) error {
-	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
+	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, maps: map[int32][]*kernels.Module{}, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
 	l.wantSymbols()
 	family := p.family()
 	for _, q := range family {
 		l.needs(q.graph)
 	}
+	l.joinMaps()
 	if first := p.loaded; first == nil {
 		p.loaded = l
 	} else {
@@ -75,12 +76,29 @@ func (l *loader) needs(g *dag.Graph) {
 		if n.Launch != nil {
 			if code, own := n.Launch.Kernel.(coded); !own {
 				l.need(n.Device, n.Launch.Kernel.Entry())
+			} else if m := code.Module(); m.Body != "" {
+				if !slices.Contains(l.maps[n.Device], m) {
+					l.maps[n.Device] = append(l.maps[n.Device], m)
+				}
 			} else if k, ok := n.Launch.Kernel.(expressed); ok && k.Expression() != "" && !slices.Contains(l.wanted[code.Module()], k.Expression()) {
 				l.wanted[code.Module()] = append(l.wanted[code.Module()], k.Expression())
 			}
 		}
 		if needsWideSet(g, n) {
 			l.need(n.Device, wideFill)
+		}
+	}
+}
+
+// joinMaps makes one module of the maps of each device, because compiling each on its own takes a driver longer than all together.
+func (l *loader) joinMaps() {
+	p := l.program
+	if p.joined == nil {
+		p.joined = map[int32]*kernels.Module{}
+	}
+	for device, modules := range l.maps {
+		if p.joined[device] == nil && len(modules) > 1 {
+			p.joined[device] = kernels.JoinMaps(modules)
 		}
 	}
 }
@@ -137,7 +155,7 @@ func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (c
 	at := l.at(m, device)
 	loaded, ok := l.modules[at]
 	if !ok {
-		if m == nil {
+		if m = at.module; m == nil {
 			var entries []string
 			for name := range l.library[device] {
 				entries = append(entries, name)
@@ -171,6 +189,9 @@ func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (c
 }
 
 func (l *loader) at(m *kernels.Module, device int32) loadedAt {
+	if joined := l.program.joined[device]; joined != nil && m != nil && m.Body != "" {
+		m = joined
+	}
 	at := loadedAt{module: m, device: device}
 	if l.shared[m] {
 		at.flight = l.flight

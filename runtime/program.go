@@ -81,17 +81,18 @@ type Program struct {
 	log      *slog.Logger
 
 	modules        []cudart.Module
-	code           []*loadedCode       // in use: by replay in flight, or one that all share
-	codes          [2][]*loadedCode    // the plain code, and that whose kernels wait for the launches before them; nil if not loaded
-	overlap        bool                // launches overlap: the code in use is the latter
-	early          int                 // launches of a replay that begin before the one before them has ended
-	loaded         *loader             // of what was loaded first
-	loading        time.Duration       // what that took
-	launches       []*dag.Launch       // by node, as updated; the graph itself is never changed
-	bodies         [][]*Program        // by node: of loops and branches; nil if there are none
-	body           bool                // it is one of these
-	layout         []planner.Placement // of a body: the memory layout of the plan around it
-	hosts          *hostCalls          // nil if no node runs a host function
+	code           []*loadedCode             // in use: by replay in flight, or one that all share
+	codes          [2][]*loadedCode          // the plain code, and that whose kernels wait for the launches before them; nil if not loaded
+	overlap        bool                      // launches overlap: the code in use is the latter
+	early          int                       // launches of a replay that begin before the one before them has ended
+	loaded         *loader                   // of what was loaded first
+	joined         map[int32]*kernels.Module // by device: its maps, where there are several
+	loading        time.Duration             // what that took
+	launches       []*dag.Launch             // by node, as updated; the graph itself is never changed
+	bodies         [][]*Program              // by node: of loops and branches; nil if there are none
+	body           bool                      // it is one of these
+	layout         []planner.Placement       // of a body: the memory layout of the plan around it
+	hosts          *hostCalls                // nil if no node runs a host function
 	instances      []*instance
 	next           int // the instance that the next replay uses
 	parked         map[way]*parked
@@ -394,6 +395,7 @@ type loadedAt struct {
 // loader loads modules for one program.
 type loader struct {
 	program *Program
+	maps    map[int32][]*kernels.Module  // by device: the expressions that are launched
 	library map[int32]map[string]bool    // by device: the library's entries that are launched
 	wanted  map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
 	modules map[loadedAt]cudart.Module

@@ -112,7 +112,7 @@ func (h *hostile) functions() []namedFunction {
 		"runtime.Recall": runtime.Recall, "runtime.KnownPasses": runtime.KnownPasses, "runtime.KeepPasses": runtime.KeepPasses, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn, "runtime.Refit": runtime.Refit,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
-		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
+		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.JoinMaps": kernels.JoinMaps, "maps.Join": maps.Join, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
 		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "kernels.CubinParameters": kernels.CubinParameters, "kernels.MostBytes": kernels.MostBytes, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
 		"library.Sources": library.Sources, "library.Module": library.Module, "library.Docs": library.Docs,
 		"cubin.Architectures": cubin.Architectures, "cubin.For": cubin.For, "cubin.Read": cubin.Read, "cubin.Write": cubin.Write,

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	gomaps "maps"
 	"math"
 	"slices"
 	"strings"
@@ -67,11 +68,35 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 	for _, name := range spec.Scalars {
 		k.params = append(k.params, dag.KernelParam{Name: name, DType: dag.F64, Size: 8})
 	}
-	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true,
-		Code:       ptx.Complete(strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)),
+	body = strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)
+	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true, Code: ptx.Complete(body), Body: body,
 		References: map[string]launch.Reference{k.entry: p.reference()}}
 	made, _ := m.made.LoadOrStore(key, k)
 	return made.(*mapKernel), nil
+}
+
+// Join makes one module of several maps. Those that have the same code are there once, and other modules are left out. A driver compiles it in little more time than one of them.
+func Join(modules []*launch.Module) *launch.Module {
+	joined := &launch.Module{Name: "maps", Kind: launch.PTX, MayWait: true, References: map[string]launch.Reference{}}
+	var bodies strings.Builder
+	for _, m := range modules {
+		if m == nil || m.Body == "" {
+			continue
+		}
+		if len(joined.References) == 0 {
+			joined.Name = m.Name
+		}
+		before := len(joined.References)
+		gomaps.Copy(joined.References, m.References)
+		if len(joined.References) > before {
+			bodies.WriteString(m.Body)
+		}
+	}
+	if len(joined.References) > 1 {
+		joined.Name += fmt.Sprintf(", and %d more", len(joined.References)-1)
+	}
+	joined.Body, joined.Code = bodies.String(), ptx.Complete(bodies.String())
+	return joined
 }
 
 // checkSpec refuses what nothing can be made of.

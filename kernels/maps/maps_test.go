@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // mapOf makes the kernel of an expression. Names in types are its inputs; other names are scalars.
@@ -192,4 +193,32 @@ func BenchmarkMap(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+func TestMapsAreJoined(t *testing.T) {
+	types := map[string]dag.DType{"x": dag.F32, "y": dag.F32, "z": dag.F32}
+	var modules []*kernels.Module
+	var entries []string
+	for _, text := range []string{"z = sin(x) + 1", "y = sin(x)*cos(x)", "z = exp(x)", "y = exp(x)", "z = sin(x) + 1"} {
+		k, _, err := mapOf(t, text, types)
+		require.NoError(t, err)
+		modules, entries = append(modules, k.(moduled).Module()), append(entries, k.Entry())
+	}
+	require.Equal(t, entries[2], entries[3], "names are not part of the code")
+	joined := kernels.JoinMaps(modules)
+	assert.Equal(t, "map z = sin(x) + 1, and 2 more", joined.Name)
+	assert.Len(t, joined.References, 3)
+	parsed, err := ptx.Parse(string(joined.Code))
+	require.NoError(t, err)
+	var found []string
+	for _, id := range parsed.Entries() {
+		found = append(found, parsed.Functions[id].Name)
+	}
+	assert.Equal(t, []string{entries[0], entries[1], entries[2]}, found)
+	assert.Equal(t, 1, strings.Count(string(joined.Code), "two_over_pi["+"176]"), "functions and their tables are there once")
+	for k, m := range modules {
+		assert.Contains(t, string(joined.Code), m.Body)
+		assert.Contains(t, joined.References, entries[k])
+	}
+	assert.Equal(t, joined.Code, kernels.JoinMaps([]*kernels.Module{joined, modules[2]}).Code)
 }
