@@ -25,14 +25,14 @@ buffers:
   a: {place: device, dtype: f32, shape: [100]}
   b: {place: device, dtype: f32, shape: [100], device: 1}
   c: {place: device, dtype: f32, shape: [100]}
-  x: {place: host, dtype: f32, shape: [100], expect: {expr: "4*(i + 1) - 1"}}
+  x: {place: host, dtype: f32, shape: [100], expect: {expr: "4*(i + 1)"}}
   y: {place: host, dtype: f32, shape: [100], expect: {expr: "3*i"}}
 nodes:
   - {name: count, kernel: iota, args: [100, 0, 1, a]}
   - {name: peer, memcpy: {from: a, to: b}}
   - {name: more, map: a = a + 1, with: {a: a}}
   - {name: twice, map: c = 2*a, with: {c: c, a: a}}
-  - {name: again, map: k = 2*v - 1 + v*0, with: {k: a, v: c}}
+  - {name: again, map: k = 2*v - 1 + cos(0*v), with: {k: a, v: c}}
   - {name: thrice, map: b = 3*b, with: {b: b}, device: 1}
   - {name: down, memcpy: {from: a, to: x}}
   - {name: across, memcpy: {from: b, to: y}}
@@ -61,5 +61,5 @@ nodes:
 			loaded++
 		}
 	}
-	require.Equal(t, 3, loaded, "the library and the maps of device 0, and the map of device 1")
+	require.Equal(t, 4, loaded, "the library, the maps without functions and the one with cos on device 0, and the map of device 1")
 }

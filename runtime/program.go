@@ -86,8 +86,8 @@ type Program struct {
 	overlap        bool                      // launches overlap: the code in use is the latter
 	early          int                       // launches of a replay that begin before the one before them has ended
 	loaded         *loader                   // of what was loaded first
-	joined         map[int32]*kernels.Module // by device: its maps, where there are several
 	loading        time.Duration             // what that took
+	joined         map[int32]*kernels.Module // by device: its maps that can be joined, where there are several
 	launches       []*dag.Launch             // by node, as updated; the graph itself is never changed
 	bodies         [][]*Program              // by node: of loops and branches; nil if there are none
 	body           bool                      // it is one of these
@@ -395,7 +395,7 @@ type loadedAt struct {
 // loader loads modules for one program.
 type loader struct {
 	program *Program
-	maps    map[int32][]*kernels.Module  // by device: the expressions that are launched
+	maps    map[int32][]*kernels.Module  // by device: those that can be joined
 	library map[int32]map[string]bool    // by device: the library's entries that are launched
 	wanted  map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
 	modules map[loadedAt]cudart.Module

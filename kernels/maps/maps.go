@@ -69,13 +69,18 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 		k.params = append(k.params, dag.KernelParam{Name: name, DType: dag.F64, Size: 8})
 	}
 	body = strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)
-	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true, Code: ptx.Complete(body), Body: body,
+	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true, Code: ptx.Complete(body),
 		References: map[string]launch.Reference{k.entry: p.reference()}}
+	if !strings.Contains(body, "call.uni") {
+		k.module.Body = body
+	}
 	made, _ := m.made.LoadOrStore(key, k)
 	return made.(*mapKernel), nil
 }
 
-// Join makes one module of several maps. Those that have the same code are there once, and other modules are left out. A driver compiles it in little more time than one of them.
+// Join makes one module of several maps that call no functions. Those that have the same code are there once, and other modules are left out. A driver
+// compiles it in little more time than one of them. Functions take as long in one module as in several, and drivers keep what they have compiled by
+// module, so that an edit of one map should not have others compiled again that take long.
 func Join(modules []*launch.Module) *launch.Module {
 	joined := &launch.Module{Name: "maps", Kind: launch.PTX, MayWait: true, References: map[string]launch.Reference{}}
 	var bodies strings.Builder
