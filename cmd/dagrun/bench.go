@@ -179,7 +179,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		return nil, err
 	}
 	a.sanitize = a.sanitizeFor(g)
-	platform, err := a.openPlatform(a.devicesFor(g), mostQueues)
+	platform, err := a.openPlatform(a.devicesFor(g), a.benchQueues())
 	if err != nil {
 		return nil, err
 	}

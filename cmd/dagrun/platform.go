@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -38,6 +39,9 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 	}
 	if a.flags.links {
 		return nil, errLinksGPU
+	}
+	if os.Getenv(queuesVariable) != "" {
+		queues = 0
 	}
 	p, err := driver.Open(driver.Options{Queues: queues, Choose: a.chooseGPU(), Compilers: a.compilers})
 	switch {

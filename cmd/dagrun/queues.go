@@ -45,6 +45,14 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 	return usualQueues
 }
 
+// benchQueues returns how many hardware queues to ask for where plans are measured: graphs alone are measured with as many as they run with.
+func (a *app) benchQueues() int {
+	if a.asGraph() {
+		return usualQueues
+	}
+	return mostQueues
+}
+
 // asGraph reports whether the flags ask for replays as a graph, which is launched into one stream.
 func (a *app) asGraph() bool {
 	f := a.flags

@@ -109,3 +109,11 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 	ran(3, runtime.Streams)
 	require.Equal(t, 8, queues(), "12 were allowed, and 3 used")
 }
+
+func TestBenchAsksForTheQueuesThatGraphsRunWith(t *testing.T) {
+	for replay, want := range map[string]int{graphAuto: mostQueues, graphOff: mostQueues, graphOn: usualQueues, graphCaptured: usualQueues, graphBuilt: usualQueues} {
+		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+		a.flags.replay = replay
+		require.Equal(t, want, a.benchQueues(), "--graph=%s", replay)
+	}
+}
