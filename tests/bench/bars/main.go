@@ -55,6 +55,7 @@ func main() {
 	flag.IntVar(&s.pairs, "pairs", 5, "`pairs` of each comparison")
 	flag.IntVar(&s.iterations, "iterations", 200, "`replays` of each run")
 	flag.IntVar(&s.find, "find", 0, "`replays` of each row of bench while the best is looked for, which is measured again then (default as many as of each run)")
+	flag.BoolVar(&s.control, "control", false, "compare the best row of bench with itself instead of the plain command: what noise alone does")
 	flag.StringVar(&s.rows, "rows", "", "take the best rows of bench from this `file`, and write those to it that it does not have, for later runs")
 	flag.Int64Var(&s.seed, "seed", 1, "`seed` of the graphs that are made")
 	flag.Parse()

@@ -29,6 +29,7 @@ type settings struct {
 	pairs      int
 	iterations int
 	find       int    // replays of each row of bench while the best is looked for; 0: as many as of each run
+	control    bool   // the best row of bench is measured in place of the plain command
 	rows       string // file of the best rows of bench, or ""
 	seed       int64
 	work       string // a folder of this run
