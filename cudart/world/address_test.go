@@ -77,30 +77,31 @@ func TestAMachineWhoseNameIsALoopbackAddress(t *testing.T) {
 
 // Two jobs of torchrun, with agents that own neighbouring ports, run at the same time. Each has its own ranks only.
 func TestJobsWithNeighbouringPorts(t *testing.T) {
-	first := twoFreePorts(t)
 	var all sync.WaitGroup
-	for k := range 2 {
-		port := strconv.Itoa(first + k)
-		agent, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)) // it answers nobody
+	for _, agent := range neighbours(t) { // they answer nobody
+		at := agent.Addr().String()
+		_, port, err := net.SplitHostPort(at)
 		require.NoError(t, err)
-		defer agent.Close()
-		all.Go(func() {
-			meet(t, Place{Rendezvous: net.JoinHostPort("127.0.0.1", port), Derived: true, Job: "torchrun " + port}, "")
-		})
+		all.Go(func() { meet(t, Place{Rendezvous: at, Derived: true, Job: "torchrun " + port}, "") })
 	}
 	all.Wait()
 }
 
-// twoFreePorts returns the first of two free ports that follow each other.
-func twoFreePorts(t *testing.T) int {
+// neighbours listens at two ports that follow each other, until the test ends.
+func neighbours(t *testing.T) (both [2]net.Listener) {
 	for {
-		_, port, err := net.SplitHostPort(freeAddress(t))
+		host, port, err := net.SplitHostPort(freeAddress(t))
 		require.NoError(t, err)
 		first, err := strconv.Atoi(port)
 		require.NoError(t, err)
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+1))); err == nil {
-			require.NoError(t, l.Close())
-			return first
+		for k := range both {
+			if both[k], err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(first+k))); err != nil {
+				break
+			}
+			t.Cleanup(func() { both[k].Close() })
+		}
+		if err == nil {
+			return both
 		}
 		time.Sleep(time.Millisecond)
 	}
