@@ -4,7 +4,6 @@ package runtime_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,11 +54,5 @@ nodes:
 		require.True(t, c.OK, "%+v", c)
 	}
 	require.NoError(t, p.Close())
-	loaded := 0
-	for _, call := range platform.Calls() {
-		if strings.HasPrefix(call, "cuModuleLoad") {
-			loaded++
-		}
-	}
-	require.Equal(t, 4, loaded, "the library, the maps without functions and the one with cos on device 0, and the map of device 1")
+	require.Equal(t, 4, calls(platform, "cuModuleLoad"), "the library, the maps without functions and the one with cos on device 0, and the map of device 1")
 }

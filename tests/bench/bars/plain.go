@@ -94,12 +94,14 @@ func measurePlain(ctx context.Context, s *settings) error {
 	}
 	bar(what+" / best row of bench, worst", quantile(ratios, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it", worst, median(ratios), missed, len(ratios))
 	bar(what+" / best row of bench, geometric mean", geometricMean(ratios), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(ratios), len(files), float64(pairs)/float64(len(ratios)))
-	bar("first run, part of what it may take longer", quantile(extra, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", latest, late, len(extra))
+	if !s.control {
+		bar("first run, part of what it may take longer", quantile(extra, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", latest, late, len(extra))
+	}
 	return nil
 }
 
 // comparePlain runs bench once to find its best row, unless it is known, the plain command once, and then the plain command and that row in turn,
-// until more pairs cannot change whether their median meets the bar. As a control, the row is compared with itself.
+// until more pairs cannot change whether their median meets the bar. As a control, the row is compared with itself, without the plain command.
 func (s *settings) comparePlain(ctx context.Context, file string, best *row) (c compared) {
 	began := time.Now()
 	defer func() { c.took = time.Since(began) }()
@@ -110,29 +112,22 @@ func (s *settings) comparePlain(ctx context.Context, file string, best *row) (c 
 		}
 		c.find = time.Since(began)
 	}
-	first, err := s.run(ctx, file, cache)
-	if err != nil {
-		c.err = err
-		return c
-	}
-	c.first = milliseconds(first.wall)
-	for k := 0; k < s.pairs && !c.decided(s.pairs); k++ {
-		plain, err := s.run(ctx, file, cache)
+	again := func() (us float64, err error) { return s.plainAgain(ctx, file, cache, &c) }
+	if s.control {
+		again = func() (us float64, err error) { return s.sameRow(ctx, file, c.best) }
+	} else {
+		first, err := s.run(ctx, file, cache)
 		if err != nil {
 			c.err = err
 			return c
 		}
-		if k == 0 {
-			c.second, c.way = milliseconds(plain.wall), plain.way()
-			if ways := plain.Learning.Ways; len(ways) > 0 {
-				c.chosen = ways[0].Each.Median
-			}
-		}
-		us := plain.EachUS
-		if s.control {
-			if us, c.err = s.sameRow(ctx, file, c.best); c.err != nil {
-				return c
-			}
+		c.first = milliseconds(first.wall)
+	}
+	for len(c.pairs) < s.pairs && !c.decided(s.pairs) {
+		us, err := again()
+		if err != nil {
+			c.err = err
+			return c
 		}
 		row, err := s.sameRow(ctx, file, c.best)
 		if err != nil {
@@ -142,6 +137,21 @@ func (s *settings) comparePlain(ctx context.Context, file string, best *row) (c 
 		c.pairs, c.rows, c.plains = append(c.pairs, us/row), append(c.rows, row), append(c.plains, us)
 	}
 	return c
+}
+
+// plainAgain runs the plain command after the first time, and notes of its second run what is printed. It returns the microseconds of a replay.
+func (s *settings) plainAgain(ctx context.Context, file, cache string, c *compared) (us float64, err error) {
+	plain, err := s.run(ctx, file, cache)
+	if err != nil {
+		return 0, err
+	}
+	if len(c.pairs) == 0 {
+		c.second, c.way = milliseconds(plain.wall), plain.way()
+		if ways := plain.Learning.Ways; len(ways) > 0 {
+			c.chosen = ways[0].Each.Median
+		}
+	}
+	return plain.EachUS, nil
 }
 
 // decided reports whether the median of so many pairs meets the bar, or does not, whatever the ratios of those are that have not been measured.
