@@ -41,7 +41,7 @@ func (g *graph) loadDeciders() error {
 	for k, each := range all {
 		v := each.c.Conditional
 		texts[each.d.number] = append(texts[each.d.number], conditions.Kernels{Test: v.Test, Begin: fmt.Sprintf("begin_%d", k), Pass: fmt.Sprintf("pass_%d", k),
-			Clear: v.Clear, Split: g.split(each.c), Stamping: v.Stamping})
+			Clear: v.Clear, Split: g.split(each.c)})
 	}
 	loaded := make([]cudart.Module, len(g.p.devices))
 	for number, kernelsOf := range texts {

@@ -446,9 +446,7 @@ func (g *graph) addConditional(template uintptr, s *nodeScratch, c *checked, pri
 	for _, at := range v.Operands {
 		arguments = append(arguments, cudart.Value{Bits: uint64(at)})
 	}
-	if v.Stamping.Room > 0 {
-		arguments = append(arguments, cudart.Value{Bits: uint64(v.Stamps)})
-	}
+	arguments = append(arguments, cudart.Value{Bits: uint64(v.Stamps)}, cudart.Value{Bits: uint64(v.Stamping.Room)}, cudart.Value{Bits: uint64(v.Stamping.Each)})
 	begin, err := g.addDecider(template, s, c.bodies.begin, before, arguments)
 	if err != nil {
 		return 0, err

@@ -121,13 +121,13 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 	}
 	b := newBench(t, Options{Workers: 1})
 	s := b.stream()
-	const words = 64
+	const words = 128
 	address, err := b.AllocHost(8*words, false)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Free(address)) }()
 	memory := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b.HostBytes(address, 8*words)))), words)
 	at := func(word int) cudart.Ptr { return address + cudart.Ptr(8*word) }
-	const handle, other, counted, operands = 0, 1, 8, 32
+	const handle, other, counted, operands, stamped = 0, 1, 8, 32, 64
 	for seed := range uint64(cases) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		k := conditions.Kernels{Begin: "begin", Pass: "pass", Test: conditions.Test{Times: int64(r.IntN(7)), Every: int64(1 + r.IntN(3))}}
@@ -153,6 +153,12 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 				args = append(args, cudart.Value{Pointer: true, Ptr: at(operands + n), Bytes: dtype.Size()})
 			}
 		}
+		stamping := conditions.Stamping{Room: int64(r.IntN(2) * r.IntN(20)), Each: int64(r.IntN(4))}
+		stampsTo := cudart.Value{Size: 8}
+		if stamping.Room > 0 {
+			stampsTo = cudart.Value{Pointer: true, Ptr: at(stamped), Bytes: 8 * conditions.StampWords * stamping.Room}
+		}
+		args = append(args, stampsTo, cudart.Value{Bits: uint64(stamping.Room), Size: 8}, cudart.Value{Bits: uint64(stamping.Each), Size: 8})
 		refill := func() {
 			if k.Condition != nil {
 				for n, dtype := range k.Condition.Types {
@@ -174,6 +180,18 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 		}
 		clear(memory)
 		want := [conditions.CountWords]uint64{}
+		var stamps []int64
+		stamp := func(what int64) {
+			if stamping.Room == 0 {
+				return
+			}
+			if stamps = stamps[:want[conditions.CountStamps]]; len(stamps) >= int(stamping.Room) {
+				stamps = append(stamps, math.MaxInt64)
+			} else {
+				stamps = append(stamps, what)
+			}
+			want[conditions.CountStamps]++
+		}
 		for run := range 3 {
 			if first {
 				for w := range 2 * conditions.CountWords {
@@ -190,14 +208,18 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 					truth = 1
 				}
 				want[conditions.CountHeld] += truth
+				stamp(map[uint64]int64{1: conditions.StampHeld, 0: conditions.StampOtherwise}[truth])
 				decide("begin")
 				require.Equal(t, truth, memory[handle], message)
 				if k.Split {
 					require.Equal(t, 1-truth, memory[other], message)
 				}
+				stamp(1)
+				decide("pass")
 			} else {
 				want[conditions.CountPass] = 0
 				more := k.Times > 0 && (!k.While || holds())
+				stamp(conditions.StampBegun)
 				decide("begin")
 				for pass := int64(1); ; pass++ {
 					require.Equal(t, more, memory[handle] == 1, message)
@@ -214,6 +236,9 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 							want[conditions.CountMissed]++
 						}
 					}
+					if pass <= stamping.Each || !more {
+						stamp(pass)
+					}
 					if !more {
 						want[conditions.CountPasses] += uint64(pass)
 					}
@@ -221,6 +246,11 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 				}
 			}
 			require.Equal(t, want[:], memory[counted:counted+conditions.CountWords], message)
+			for n, what := range stamps[:min(len(stamps), int(stamping.Room))] {
+				require.Equal(t, what, int64(memory[stamped+conditions.StampWords*n+1]), "%s, stamp %d of %v", message, n, stamps)
+				require.NotZero(t, memory[stamped+conditions.StampWords*n], message)
+			}
+			require.Zero(t, memory[stamped+conditions.StampWords*int(stamping.Room)], "%s: behind the stamps", message)
 		}
 		require.NoError(t, m.Close())
 	}

@@ -19,10 +19,7 @@ func Module(all []Kernels) string {
 	text.WriteString(".version 8.3\n.target sm_60\n.address_size 64\n\n")
 	fmt.Fprintf(&text, ".extern .func %s(.param .b64 handle, .param .b32 value);\n", setter)
 	for k := range all {
-		text.WriteString("\n" + all[k].begin())
-		if all[k].hasPass() {
-			text.WriteString("\n" + all[k].pass())
-		}
+		text.WriteString("\n" + all[k].begin() + "\n" + all[k].pass())
 	}
 	return text.String()
 }
@@ -32,6 +29,7 @@ func (k *Kernels) begin() string {
 	w := k.writer()
 	w.line("ld.param.u64 %%handle, [p0]")
 	w.counts()
+	w.stamping()
 	if k.Clear > 0 {
 		w.line("mov.b64 %%zero, 0")
 		w.line("mov.b64 %%at, %%counts")
@@ -50,16 +48,14 @@ func (k *Kernels) begin() string {
 		holds := w.condition()
 		w.increase(CountHeld, holds)
 		w.line("cvt.u32.s64 %%value, %s", holds)
-		if k.Room > 0 {
-			w.line("sub.s64 %%end, %s, %d", holds, -StampOtherwise)
-			w.stamp("%end")
-		}
+		w.line("sub.s64 %%end, %s, %d", holds, -StampOtherwise)
+		w.stamp("%end")
 	case k.While:
 		w.line("cvt.u32.s64 %%value, %s", w.condition())
 	default:
 		w.line("mov.u32 %%value, %d", min(k.Times, 1))
 	}
-	if k.Room > 0 && !k.Branch {
+	if !k.Branch {
 		w.line("mov.b64 %%end, %d", StampBegun)
 		w.stamp("%end")
 	}
@@ -76,6 +72,7 @@ func (k *Kernels) begin() string {
 func (k *Kernels) pass() string {
 	w := k.writer()
 	w.counts()
+	w.stamping()
 	if k.Branch { // it only stamps
 		w.line("mov.b64 %%pass, 1")
 		w.stamp("%pass")
@@ -84,12 +81,11 @@ func (k *Kernels) pass() string {
 	w.line("ld.global.s64 %%pass, [%%counts+%d]", 8*CountPass)
 	w.line("add.s64 %%pass, %%pass, 1")
 	w.line("st.global.s64 [%%counts+%d], %%pass", 8*CountPass)
-	if k.Room > 0 {
-		w.line("setp.gt.s64 %%more, %%pass, %d", k.Each)
-		w.line("@%%more bra unstamped")
-		w.stamp("%pass")
-		w.WriteString("unstamped:\n")
-	}
+	w.line("ld.param.s64 %%each, [p%d]", w.operands()+stampsEach)
+	w.line("setp.gt.s64 %%more, %%pass, %%each")
+	w.line("@%%more bra unstamped")
+	w.stamp("%pass")
+	w.WriteString("unstamped:\n")
 	w.line("setp.ge.s64 %%last, %%pass, %d", k.Times)
 	if k.Condition == nil {
 		w.line("@!%%last bra done")
@@ -111,12 +107,10 @@ func (k *Kernels) pass() string {
 		w.line("selp.s64 %%end, 0, 1, %%stop")
 		w.increase(CountMissed, "%end")
 	}
-	if k.Room > 0 {
-		w.line("setp.le.s64 %%more, %%pass, %d", k.Each)
-		w.line("@%%more bra stamped")
-		w.stamp("%pass")
-		w.WriteString("stamped:\n")
-	}
+	w.line("setp.le.s64 %%more, %%pass, %%each")
+	w.line("@%%more bra stamped")
+	w.stamp("%pass")
+	w.WriteString("stamped:\n")
 	w.increase(CountPasses, "%pass")
 	w.line("ld.param.u64 %%handle, [p0]")
 	w.line("mov.u32 %%value, 0")
@@ -155,6 +149,6 @@ func (w *writer) entry(name string) string {
 	for k := 1; k < w.parameters(); k++ {
 		fmt.Fprintf(&head, ",\n\t.param .u64 p%d", k)
 	}
-	head.WriteString("\n)\n{\n\t.reg .pred %more, %early, %last, %stop;\n\t.reg .b32 %value;\n\t.reg .b64 %handle, %counts, %pass, %zero, %at, %end;\n")
+	head.WriteString("\n)\n{\n\t.reg .pred %more, %early, %last, %stop, %stamping;\n\t.reg .b32 %value;\n\t.reg .b64 %handle, %counts, %pass, %zero, %at, %end, %room, %each;\n")
 	return head.String() + w.registers.String() + w.String() + "done:\n\tret;\n}\n"
 }

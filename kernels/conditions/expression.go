@@ -239,8 +239,7 @@ func (w *writer) float(t *expr.Term, args []number) number {
 // Kernels is how the two kernels of a test are written.
 type Kernels struct {
 	Test
-	Stamping
-	Begin, Pass string // names of the kernels; a branch has no Pass
+	Begin, Pass string // names of the kernels; that of a branch at the end of its bodies only stamps
 	// Clear is how many sets of counts, from its own on, Begin sets to zero: those of a whole nest if it is the outermost, otherwise none.
 	Clear int
 	// Split: the body that runs if the condition does not hold is a conditional of its own, with its own handle.
@@ -257,7 +256,8 @@ type Test struct {
 }
 
 // Parameters of the kernels, all of eight bytes: the handle of the conditional, that of the other one if there is one, the address of the
-// counts, then those of the condition's operands, and with a Stamping that of the stamps.
+// counts, then those of the condition's operands, and in the end the address of the stamps, which needs to be valid only if stamps are asked for, Stamping.Room and
+// Stamping.Each.
 const Parameters = 3
 
 // writer writes one kernel of one thread.
