@@ -90,7 +90,7 @@ func (l *loader) needs(g *dag.Graph) {
 	}
 }
 
-// joinMaps makes one module of the maps of each device that call no functions: a driver compiles it in less time than each on its own.
+// joinMaps makes one module of the maps of each device that can be joined: a driver compiles it in less time than each on its own.
 func (l *loader) joinMaps() {
 	p := l.program
 	if p.joined == nil {

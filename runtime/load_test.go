@@ -24,6 +24,7 @@ buffers:
   a: {place: device, dtype: f32, shape: [100]}
   b: {place: device, dtype: f32, shape: [100], device: 1}
   c: {place: device, dtype: f32, shape: [100]}
+  long: {place: device, dtype: f32, shape: [100000], init: 1}
   x: {place: host, dtype: f32, shape: [100], expect: {expr: "4*(i + 1)"}}
   y: {place: host, dtype: f32, shape: [100], expect: {expr: "3*i"}}
 nodes:
@@ -32,6 +33,7 @@ nodes:
   - {name: more, map: a = a + 1, with: {a: a}}
   - {name: twice, map: c = 2*a, with: {c: c, a: a}}
   - {name: again, map: k = 2*v - 1 + cos(0*v), with: {k: a, v: c}}
+  - {name: much, map: l = l*cos(0*l), with: {l: long}}
   - {name: thrice, map: b = 3*b, with: {b: b}, device: 1}
   - {name: down, memcpy: {from: a, to: x}}
   - {name: across, memcpy: {from: b, to: y}}
@@ -54,5 +56,5 @@ nodes:
 		require.True(t, c.OK, "%+v", c)
 	}
 	require.NoError(t, p.Close())
-	require.Equal(t, 4, calls(platform, "cuModuleLoad"), "the library, the maps without functions and the one with cos on device 0, and the map of device 1")
+	require.Equal(t, 4, calls(platform, "cuModuleLoad"), "the library, the maps for few elements and the one for many on device 0, and the map of device 1")
 }

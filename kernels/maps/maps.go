@@ -27,6 +27,8 @@ type mapKernel struct {
 	module  *launch.Module
 	params  []dag.KernelParam
 	program *mapProgram
+	short   *mapKernel // the form for few elements; nil if it is no better, or this is it
+	turn    int64      // elements of a block in a turn
 }
 
 // Entry returns the kernel's name. It contains a hash of the code, so that equal kernels have equal names.
@@ -58,8 +60,21 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.ptx(mapEntryPlaceholder)
-	k := &mapKernel{entry: fmt.Sprintf("dagrun_map_%x", sha256.Sum256([]byte(body)))[:27], program: p}
+	k := p.kernel(spec, false)
+	if p.calls() {
+		k.short = p.kernel(spec, true)
+	}
+	made, _ := m.made.LoadOrStore(key, k)
+	return made.(*mapKernel), nil
+}
+
+// kernel makes a form of the kernel.
+func (p *mapProgram) kernel(spec *dag.MapSpec, short bool) *mapKernel {
+	body := p.ptx(mapEntryPlaceholder, short)
+	k := &mapKernel{entry: fmt.Sprintf("dagrun_map_%x", sha256.Sum256([]byte(body)))[:27], program: p, turn: mapTurn}
+	if short {
+		k.turn = launch.BlockSize
+	}
 	k.params = append(k.params, dag.KernelParam{Name: "n", DType: dag.I64, Size: 8},
 		dag.KernelParam{Name: spec.Out, DType: spec.OutType, Buffer: true, Mode: dag.Write, Size: 8})
 	for i, name := range spec.Inputs {
@@ -71,16 +86,27 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 	body = strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)
 	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true, Code: ptx.Complete(body),
 		References: map[string]launch.Reference{k.entry: p.reference()}}
-	if !strings.Contains(body, "call.uni") {
+	if short || !p.calls() {
 		k.module.Body = body
 	}
-	made, _ := m.made.LoadOrStore(key, k)
-	return made.(*mapKernel), nil
+	return k
 }
 
-// Join makes one module of several maps that call no functions. Those that have the same code are there once, and other modules are left out. A driver
-// compiles it in little more time than one of them. Functions take as long in one module as in several, and drivers keep what they have compiled by
-// module, so that an edit of one map should not have others compiled again that take long.
+// fewElements is how many elements the short form is for: a GPU has threads for all of them. Functions are called once in its code instead of five
+// times, which a driver compiles in half the time.
+const fewElements = 1 << 16
+
+// Form implements [dag.ShapedKernel].
+func (k *mapKernel) Form(args []dag.Arg) dag.LaunchKernel {
+	if k.short != nil && len(args) > 0 && !args[0].IsBuffer && launch.IntegerValue(args[0]) <= fewElements {
+		return k.short
+	}
+	return k
+}
+
+// Join makes one module of several maps that call no functions, or are in their short form. Those that have the same code are there once, and other modules
+// are left out. A driver compiles it in less time than all of them, each of which takes it over ten milliseconds, however short. It keeps what it has
+// compiled by module, so that an edit of one map should not have others compiled again that take long: those that have functions in all of their copies.
 func Join(modules []*launch.Module) *launch.Module {
 	joined := &launch.Module{Name: "maps", Kind: launch.PTX, MayWait: true, References: map[string]launch.Reference{}}
 	var bodies strings.Builder
@@ -187,11 +213,11 @@ func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	}
 	info.Work.Flops = n * k.program.flops
 	info.Work.Steps = 4 + float64(k.program.flops)/4
-	many := int64(mapTurn)
+	many := k.turn
 	if !slices.ContainsFunc(k.params, func(p dag.KernelParam) bool { return p.Buffer && p.DType.Size() > 1 }) {
 		many *= 4 // a turn of bytes is short
 	}
-	launch.Divide(&info, n, mapTurn, many)
+	launch.Divide(&info, n, k.turn, many)
 	info.Work.Blocks, info.Work.Threads = int64(info.Grid[0]), int32(info.Block[0])
 	return info, nil
 }

@@ -3,8 +3,10 @@
 package maps_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -152,6 +154,65 @@ func TestMapOfHostileValues(t *testing.T) {
 	}
 }
 
+func TestDividingByAPowerOfTwoMultiplies(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	x := []float64{0, math.Copysign(0, -1), 1, 3, math.Inf(1), math.Inf(-1), math.NaN(), 5e-324, 1.5e-320, 2.3e-308, math.MaxFloat64, 1e-45, 4.2e-45, 1.2e-38, math.MaxFloat32}
+	for range 1000 {
+		x = append(x, math.Float64frombits(random.Uint64()))
+	}
+	for by, multiplies := range map[string][2]bool{ // in f32 and f64
+		"2": {true, true}, "-8": {true, true}, "0.25": {true, true}, "3": {}, "1e-320": {}, "0": {}, "pow2(100)": {true, true}, "pow2(-140)": {false, true}, "pow2(140)": {true, true}, "pow2(1023)": {true, true}, "pow2(-1074)": {}} {
+		var e float64
+		if _, err := fmt.Sscanf(by, "pow2(%g)", &e); err == nil {
+			by = strconv.FormatFloat(math.Ldexp(1, int(e)), 'g', -1, 64)
+		}
+		c, err := strconv.ParseFloat(by, 64)
+		require.NoError(t, err)
+		for k, element := range []dag.DType{dag.F32, dag.F64} {
+			if element == dag.F32 && (float64(float32(c)) != c || math.Abs(c) < 0x1p-149) {
+				continue
+			}
+			kernel, _, err := mapOf(t, "z = x / "+by, map[string]dag.DType{"x": element, "z": element})
+			require.NoError(t, err)
+			m := kernel.(moduled).Module()
+			require.Equal(t, multiplies[k], !strings.Contains(string(m.Code), "div."), "x / %s in %s", by, element)
+			call := &kernels.Call{Args: []kernels.Arg{{Bits: uint64(len(x))}, memoryOf(element, make([]float64, len(x))), memoryOf(element, x)}}
+			r := m.References[kernel.Entry()]
+			r.Run(call, 0, r.Spans(call))
+			for i := range x {
+				want, got := x[i]/c, elementOf(element, call.Args[1], i)
+				if element == dag.F32 {
+					want = float64(float32(x[i]) / float32(c))
+				}
+				require.Equal(t, math.Float64bits(want), math.Float64bits(got), "%v / %s in %s", x[i], by, element)
+			}
+		}
+	}
+}
+
+func TestFewElementsHaveAShortForm(t *testing.T) {
+	formOf := func(text string, n int64) (whole, form dag.LaunchKernel) {
+		whole, _, err := mapOf(t, text, map[string]dag.DType{"x": dag.F64, "z": dag.F64})
+		require.NoError(t, err)
+		shaped, ok := whole.(dag.ShapedKernel)
+		require.True(t, ok)
+		return whole, shaped.Form([]dag.Arg{{DType: dag.I64, Bits: uint64(n)}, {IsBuffer: true}, {IsBuffer: true}})
+	}
+	calls := func(k dag.LaunchKernel) int { return strings.Count(string(k.(moduled).Module().Code), "call.uni") }
+	for n, count := range map[int64]int{0: 1, 1: 1, 1 << 16: 1, 1<<16 + 1: 5, -1: 1} {
+		whole, form := formOf("z = sin(x)", n)
+		require.Equal(t, count, calls(form), "%d elements", n)
+		require.Equal(t, whole.Params(), form.Params())
+		require.Equal(t, count == 5, form == whole)
+	}
+	whole, form := formOf("z = sqrt(x)", 1)
+	require.Same(t, whole, form, "without functions")
+	_, form = formOf("z = sin(x)", 3000)
+	info, err := form.Describe([]dag.Arg{{DType: dag.I64, Bits: 3000}, {IsBuffer: true, Mode: dag.Write, DType: dag.F64, Range: dag.Range{Buffer: 0, Hi: 24000}}, {IsBuffer: true, Mode: dag.Read, DType: dag.F64, Range: dag.Range{Buffer: 1, Hi: 24000}}})
+	require.NoError(t, err)
+	require.Equal(t, [3]uint32{12, 1, 1}, info.Grid, "a thread for each element")
+}
+
 func TestMapModules(t *testing.T) {
 	f := map[string]dag.DType{"x": dag.F32, "z": dag.F32}
 	out, e, err := expr.ParseMap("z = exp(x) + sin(x)")
@@ -226,4 +287,17 @@ func TestMapsAreJoined(t *testing.T) {
 		assert.Contains(t, joined.References, entries[k])
 	}
 	assert.Equal(t, joined.Code, kernels.JoinMaps([]*kernels.Module{joined, modules[2]}).Code)
+
+	var short []*kernels.Module
+	for _, text := range []string{"z = sin(x)", "z = sin(x)*cos(y)"} {
+		k, _, err := mapOf(t, text, types)
+		require.NoError(t, err)
+		short = append(short, k.(dag.ShapedKernel).Form([]dag.Arg{{DType: dag.I64, Bits: 1}}).(moduled).Module())
+	}
+	joined = kernels.JoinMaps(append(short, modules[0]))
+	assert.Equal(t, "map z = sin(x), and 2 more", joined.Name)
+	parsed, err = ptx.Parse(string(joined.Code))
+	require.NoError(t, err)
+	assert.Len(t, parsed.Entries(), 3)
+	assert.Equal(t, 1, strings.Count(string(joined.Code), "dagrun_function_sin_f32(\n"), "functions are there once")
 }

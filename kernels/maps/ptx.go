@@ -1,4 +1,5 @@
 // PTX of a map program: blocks go through the elements in turns, in each of which a thread has four, so that four loads of each input are in flight.
+// For few elements there is a short form, in which a thread has one.
 
 package maps
 
@@ -25,7 +26,7 @@ type mapWriter struct {
 	temps           int
 }
 
-func (p *mapProgram) ptx(entry string) string {
+func (p *mapProgram) ptx(entry string, short bool) string {
 	w := &mapWriter{mapProgram: p, float: "f32"}
 	if p.double {
 		w.float = "f64"
@@ -74,10 +75,24 @@ func (p *mapProgram) ptx(entry string) string {
 	w.line("mov.u32 %%block, %%ctaid.x")
 	w.line("mov.u32 %%thread, %%tid.x")
 	w.line("mov.u32 %%blocks, %%nctaid.x")
-	w.line("mul.wide.u32 %%i, %%block, %d", mapTurn)
+	turn := mapTurn
+	if short {
+		turn = launch.BlockSize
+	}
+	w.line("mul.wide.u32 %%i, %%block, %d", turn)
 	w.line("cvt.u64.u32 %%j, %%thread")
 	w.line("add.s64 %%i, %%i, %%j")
-	w.line("mul.wide.u32 %%step, %%blocks, %d", mapTurn)
+	w.line("mul.wide.u32 %%step, %%blocks, %d", turn)
+	if !short {
+		w.wholeTurns()
+	}
+	w.singleTurns(short)
+	w.WriteString("done:\n\tret;\n}\n")
+	return head.String() + w.registers.String() + w.String()
+}
+
+// wholeTurns goes through the turns in which the thread has all its elements.
+func (w *mapWriter) wholeTurns() {
 	w.WriteString("whole_turn:\n")
 	w.line("add.s64 %%j, %%i, %d", mapTurn-launch.BlockSize)
 	w.line("setp.ge.s64 %%whole, %%j, %%n")
@@ -85,14 +100,20 @@ func (p *mapProgram) ptx(entry string) string {
 	w.turn(mapUnroll)
 	w.line("add.s64 %%i, %%i, %%step")
 	w.line("bra whole_turn")
+}
+
+// singleTurns goes through the elements that are left, one by one: those of the block, or with step those of all turns.
+func (w *mapWriter) singleTurns(step bool) {
 	w.WriteString("one_turn:\n")
 	w.line("setp.ge.s64 %%more, %%i, %%n")
 	w.line("@%%more bra done")
 	w.turn(1)
-	w.line("add.s64 %%i, %%i, %d", launch.BlockSize)
+	if step {
+		w.line("add.s64 %%i, %%i, %%step")
+	} else {
+		w.line("add.s64 %%i, %%i, %d", launch.BlockSize)
+	}
 	w.line("bra one_turn")
-	w.WriteString("done:\n\tret;\n}\n")
-	return head.String() + w.registers.String() + w.String()
 }
 
 func (w *mapWriter) line(format string, a ...any) { fmt.Fprintf(w, "\t"+format+";\n", a...) }

@@ -27,7 +27,7 @@ type Module struct {
 	Path       string // where Source was read from; includes are relative to it
 	Kind       Kind
 	Code       []byte
-	Body       string               // of PTX that calls no functions: Code without its header. Modules that have one can be joined
+	Body       string               // of PTX that a driver compiles soon: Code without its header and functions. Modules that have one can be joined
 	References map[string]Reference // Go versions by entry; the CPU device runs these
 	Build      Build                // how Source is compiled
 	Headers    string               // of Source: a hash of the files that it includes, as far as they were found
