@@ -31,16 +31,25 @@ func (l *learner) compare(ctx context.Context) (err error) {
 		return err
 	}
 	l.step("planned")
+	// Where learning was given a time, the other mode is timed for later predictions.
+	alone := len(l.o.Modes) > 1 && !l.o.Thorough && l.o.For == 0 && f.hopeless(l.o.Modes[1])
 	share := l.left * 3 / 4 / (len(f.ways) + len(l.o.Modes)) // a quarter of the replays is kept for the best ways
 	for k, mode := range l.o.Modes {
 		begin, end := 0.0, 1.0 // the part of learning's time for this mode
-		if len(l.o.Modes) > 1 && k == 0 {
+		switch {
+		case alone && k == 0: // it has all the time and all replays
+		case alone && len(all) > 0:
+			continue
+		case len(l.o.Modes) > 1 && k == 0:
 			end = firstMode
-		} else if k > 0 {
+		case k > 0:
 			begin = firstMode
 		}
 		part := func(of float64) float64 { return begin + of*(end-begin) }
 		others := l.left - l.left/(len(l.o.Modes)-k) // replays for the other modes
+		if alone {
+			others = 0
+		}
 		l.learned.Ways = nil
 		if err := l.heats(ctx, f, mode, share, part(inHeats)); err != nil {
 			return err
@@ -225,7 +234,11 @@ func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 	if ok, err := l.adoptIfPossible(ctx, w); !ok || err != nil {
 		return err
 	}
-	samples, err := l.timeRounds(ctx, most, 0.5)
+	part := 0.5
+	if l.p.platform.Name() != "cpu" {
+		part = 0.25
+	}
+	samples, err := l.timeRounds(ctx, most, part)
 	if err != nil {
 		return err
 	}

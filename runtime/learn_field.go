@@ -5,6 +5,7 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -35,6 +36,19 @@ func (f *field) next(mode Mode) *LearnedWay {
 func (f *field) leave(mode Mode) {
 	for f.next(mode) != nil { // until there is none
 	}
+}
+
+// hopeless reports whether all ways of a mode are predicted to be much slower than the best of the other.
+func (f *field) hopeless(mode Mode) bool {
+	of, others := math.Inf(1), math.Inf(1)
+	for k := range f.ways {
+		if w := &f.ways[k]; w.Mode == mode {
+			of = min(of, w.Predicted)
+		} else {
+			others = min(others, w.Predicted)
+		}
+	}
+	return of > hopelessMode*others
 }
 
 // join adds the ways of the awaited plan, if it is made: each before those that are predicted to be slower.

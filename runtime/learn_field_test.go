@@ -94,3 +94,21 @@ func TestAPlanIsNotAwaitedForever(t *testing.T) {
 	f.cancel()
 	require.True(t, stopped)
 }
+
+func TestAModeIsHopelessIfAllItsWaysAreMuchSlower(t *testing.T) {
+	ways := func(graph, streams []float64) *field {
+		f := &field{}
+		for _, us := range graph {
+			f.ways = append(f.ways, LearnedWay{Mode: Captured, Predicted: us})
+		}
+		for _, us := range streams {
+			f.ways = append(f.ways, LearnedWay{Mode: Streams, Predicted: us})
+		}
+		return f
+	}
+	require.True(t, ways([]float64{100, 300}, []float64{170, 200}).hopeless(Streams))
+	require.False(t, ways([]float64{100}, []float64{400, 150}).hopeless(Streams), "one is not")
+	require.True(t, ways([]float64{100}, nil).hopeless(Streams), "there is none")
+	require.False(t, ways(nil, []float64{100}).hopeless(Streams), "there is no other mode")
+	require.False(t, ways(nil, nil).hopeless(Streams))
+}

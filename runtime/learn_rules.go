@@ -29,6 +29,7 @@ const (
 	inHeats      = 0.6  // the part of learning's time for each mode in which ways are timed for the first time
 	largestTried = 2000 // nodes of graphs for which more plans are made than the one that auto chooses
 	hopeless     = 2.0  // times the best prediction: not tried
+	hopelessMode = 1.6  // times the best prediction, all of a mode: the mode is not tried
 	enoughRuns   = 3    // that compare plans of a pipeline
 	disturbed    = 0.2  // spread of rounds, as a part of their median, above which something else seems to use the device
 )
