@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -28,7 +29,7 @@ func (l *learner) waysOf(plans ...*planner.Plan) ([]LearnedWay, error) {
 	var ways []LearnedWay
 	for _, plan := range plans {
 		for _, mode := range l.o.Modes {
-			if mode == Streams && len(l.o.Modes) > 1 && len(plan.Streams) > l.queues() {
+			if queues := queuesOf(l.p.platform); mode == Streams && len(l.o.Modes) > 1 && queues > 1 && len(plan.Streams) > queues {
 				continue
 			}
 			counts := []int{max(1, l.o.Threads)}
@@ -78,19 +79,20 @@ func (w LearnedWay) print() string {
 	return cache.Fingerprint(text)
 }
 
-// queues returns how many streams of a replay the device has hardware queues for. Streams that share a queue wait for each other, so a
-// plan with more streams is only tried as a graph.
-func (l *learner) queues() int {
-	if limited, ok := l.p.platform.(interface{ Queues() int }); ok && limited.Queues() > 0 {
+// queuesOf returns how many hardware queues streams share. Streams that share a queue wait for each other, so a plan with more streams is only tried as a
+// graph. In the only queue all are in the order of their submission, and plans are made for that order.
+func queuesOf(platform cudart.Platform) int {
+	if limited, ok := platform.(interface{ Queues() int }); ok && limited.Queues() > 0 {
 		return limited.Queues()
 	}
 	return math.MaxInt
 }
 
-// threads returns how many threads to try besides one: several for wide plans whose submission takes longer than their execution.
+// threads returns how many threads to try besides one: several for wide plans whose submission takes longer than their execution, if they need not
+// share a hardware queue.
 func (l *learner) threads(plan *planner.Plan) int {
 	const wide, long = 4, 32
-	if l.o.Threads != 0 || !l.singleUse() || len(plan.Streams) < wide || l.p.graph.Len() < long {
+	if l.o.Threads != 0 || queuesOf(l.p.platform) == 1 || !l.singleUse() || len(plan.Streams) < wide || l.p.graph.Len() < long {
 		return 1
 	}
 	return min(8, len(plan.Streams))

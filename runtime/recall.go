@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"time"
@@ -38,6 +37,7 @@ type Recalled struct {
 	graph   *dag.Graph
 	folder  *cache.Folder
 	device  string
+	queues  string           // hardware queues of the process
 	machine *planner.Machine // that plans are made for
 	key     string
 	prints  []string
@@ -54,6 +54,7 @@ func Recall(g *dag.Graph, platform cudart.Platform, folder *cache.Folder, o Lear
 		return r
 	}
 	o = o.orDefault(platform)
+	r.queues = fmt.Sprint(queuesOf(platform))
 	r.machine, r.key = o.Plan.Machine, choiceKey(r, o, memory)
 	durations, err := folder.Durations(r.device)
 	r.warn(err)
@@ -141,7 +142,7 @@ func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
 		replay += fmt.Sprintf(" of %d ranks", r.graph.Ranks)
 	}
 	prints := fmt.Sprint(r.prints)
-	return cache.Key("choice 2", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
+	return cache.Key("choice 3", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), r.queues)
 }
 
 // mostPlanStreams is how many streams a plan from the cache may have.

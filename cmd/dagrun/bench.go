@@ -179,7 +179,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		return nil, err
 	}
 	a.sanitize = a.sanitizeFor(g)
-	platform, err := a.openPlatform(a.devicesFor(g), a.benchQueues())
+	platform, err := a.openPlatform(a.devicesFor(g), a.benchQueues(g))
 	if err != nil {
 		return nil, err
 	}

@@ -43,13 +43,11 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 	if os.Getenv(queuesVariable) != "" {
 		queues = 0
 	}
-	p, err := driver.Open(driver.Options{Queues: queues, Choose: a.chooseGPU(), Compilers: a.compilers})
+	p, err := driver.Open(driver.Options{Queues: queues, Lasting: true, Choose: a.chooseGPU(), Compilers: a.compilers})
 	switch {
 	case err == nil:
-		if queues == usualQueues { // with more, C's environment changes meanwhile, which other code may read
-			for i := range int32(min(devices, len(p.Devices()))) {
-				go p.Prepare(i) // an error comes again at the first use
-			}
+		for i := range int32(min(devices, len(p.Devices()))) {
+			go p.Prepare(i) // an error comes again at the first use
 		}
 		found := p.Devices()
 		a.memoryInfo = p.MemoryInfo

@@ -1,13 +1,17 @@
-// Hardware queues: how many the driver is asked for. Streams that share a queue wait for each other, but asking for more than usual makes
-// the start and the end of a process 0.3 s slower each. The driver wants to know before there is a device to plan for.
+// Hardware queues: how many the driver is asked for, before there is a device to plan for. Each makes the start and the end of a process slower.
+// Graphs are fastest with one: what a kernel waits for is in the same queue. Streams that share a queue wait for each other, but where each is submitted
+// when its turn comes, they seldom wait for long.
 
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -17,36 +21,113 @@ import (
 
 const (
 	queuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS"
+	fewQueues      = 1
 	usualQueues    = 8 // what CUDA makes without being asked
 	mostQueues     = 32
+
+	usualTakes  = 150 * time.Millisecond // how much longer a process with the usual queues takes than one with few
+	worthTrying = 20 * usualTakes        // of replays: whether more queues are faster is found out
+	notNoise    = 0.98                   // times as long as with few queues
 )
 
-// queuesFor returns how many hardware queues to ask for: more than usual if the replays will use more streams than that. If there is no plan
-// yet, an earlier run of the pipeline may have noted that. 0 leaves it to the environment.
+// queuesFor returns how many hardware queues to ask for. 0 leaves it to the environment.
 func (a *app) queuesFor(p *prepared, own *runFlags) int {
 	if os.Getenv(queuesVariable) != "" {
 		return 0
 	}
-	more := a.expectsQueues(p.graph)
-	if p.plan != nil {
-		more = !a.asGraph() && a.needsQueues(p.plan)
+	queues, key := 0, a.queuesKey(p.graph, own)
+	if a.fewSuffice(p) {
+		queues = a.tried(key).best(a.flags.iterations)
+	} else {
+		queues = a.queuesForStreams(p, key)
 	}
-	if key := a.queuesKey(p, own); key != "" && p.plan == nil {
-		noted, err := a.openCache().Note(key)
-		if err != nil {
-			a.warn("%v", err)
-		}
-		more = more != (len(noted) > 0)
+	a.log.Info("asking for hardware queues", "queues", queues)
+	return queues
+}
+
+// fewSuffice reports whether replays are so few at a time, and on one device, that one queue is enough for them, whether they turn out to be graphs
+// or streams. Where streams are asked for, they are submitted as fast as possible, and several threads need several queues for that. Ranks
+// wait for each other in kernels, which should keep no other stream from running.
+func (a *app) fewSuffice(p *prepared) bool {
+	f := a.flags
+	return (a.asGraph() || f.replay != graphOff && p.plan == nil && f.threads <= 1) && f.inflight <= 1 && p.graph.Ranks <= 1 && p.graph.Devices == 0 && p.graph.UsedDevices() <= 1
+}
+
+// queuesForStreams returns the usual number of queues, or more if the replays will use more streams than that. If there is no plan yet, an earlier run of
+// the pipeline may have noted that.
+func (a *app) queuesForStreams(p *prepared, key string) int {
+	more := a.expectsQueues(p.graph)
+	switch {
+	case p.plan != nil:
+		more = !a.asGraph() && a.needsQueues(p.plan)
+	case key != "":
+		more = more != (len(a.queueNote(key)) > 0)
 	}
 	if more {
-		a.log.Info("asking for more hardware queues", "queues", mostQueues)
 		return mostQueues
 	}
 	return usualQueues
 }
 
-// benchQueues returns how many hardware queues to ask for where plans are measured: graphs alone are measured with as many as they run with.
-func (a *app) benchQueues() int {
+// queueNote returns what an earlier run noted; nil if nothing.
+func (a *app) queueNote(key string) []byte {
+	note, err := a.openCache().Note(key)
+	if err != nil {
+		a.warn("%v", err)
+	}
+	return note
+}
+
+// queuesTried is what a replay took with few queues and with the usual ones, in microseconds; 0 if that was not tried.
+type queuesTried struct {
+	Few   float64 `json:"few_us"`
+	Usual float64 `json:"usual_us"`
+}
+
+// tried returns what earlier runs noted. A note that is none of them says nothing.
+func (a *app) tried(key string) (t queuesTried) {
+	if key == "" {
+		return t
+	}
+	valid := func(us float64) bool { return us >= 0 && !math.IsInf(us, 1) }
+	if note := a.queueNote(key); json.Unmarshal(note, &t) != nil || !valid(t.Few) || !valid(t.Usual) {
+		return queuesTried{}
+	}
+	return t
+}
+
+// best returns with how many queues so many replays take the least time, that of starting included. The usual ones are tried where that costs little
+// against the replays.
+func (t queuesTried) best(replays int) int {
+	after := func(us float64) time.Duration { return time.Duration(min(us*float64(replays)*1e3, math.MaxInt64/4)) }
+	switch {
+	case t.Few == 0 || t.Usual == 0 && after(t.Few) < worthTrying:
+		return fewQueues
+	case t.Usual == 0 || t.Usual < notNoise*t.Few && after(t.Usual)+usualTakes < after(t.Few):
+		return usualQueues
+	}
+	return fewQueues
+}
+
+// add notes what a replay took, and reports whether that is worth keeping for later runs. Runs differ a little, so the mean with what is known counts.
+func (t *queuesTried) add(queues int, us float64, replays int) (keep bool) {
+	known := &t.Few
+	if queues != fewQueues {
+		known = &t.Usual
+	}
+	if *known > 0 {
+		us = (us + *known) / 2
+	}
+	keep = *t != queuesTried{} || us*float64(replays)*1e3 >= float64(worthTrying)
+	*known = us
+	return keep
+}
+
+// benchQueues returns how many hardware queues to ask for where plans are measured: as many as they will run with.
+func (a *app) benchQueues(g *dag.Graph) int {
+	if a.fewSuffice(&prepared{graph: g}) {
+		return fewQueues
+	}
 	if a.asGraph() {
 		return usualQueues
 	}
@@ -84,23 +165,32 @@ func (a *app) expectsQueues(g *dag.Graph) bool {
 	return f.strategy == "cover" || streams*f.inflight > usualQueues
 }
 
-// noteQueues notes for later runs whether what is expected of this pipeline was wrong.
-func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, program *runtime.Program) {
-	key := a.queuesKey(p, own)
+// noteQueues notes for later runs what a replay took with so many queues, where few suffice, or else whether what is expected of this pipeline was
+// wrong.
+func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, program *runtime.Program, replays int, took time.Duration) {
+	key := a.queuesKey(p.graph, own)
 	if key == "" || p.platform.Name() == "cpu" || os.Getenv(queuesVariable) != "" {
 		return
 	}
 	var note []byte
-	if needs := program.Mode() == runtime.Streams && a.needsQueues(program.Plan()); needs != a.expectsQueues(p.graph) {
+	if a.fewSuffice(&prepared{graph: p.graph}) {
+		const enough = 20
+		asked, ok := p.platform.Platform.(interface{ Queues() int })
+		if t := a.tried(key); replays < enough || !ok || !t.add(asked.Queues(), float64(took.Nanoseconds())/1e3/float64(replays), replays) {
+			return
+		} else if text, err := json.Marshal(t); err == nil {
+			note = text
+		}
+	} else if needs := program.Mode() == runtime.Streams && a.needsQueues(program.Plan()); needs != a.expectsQueues(p.graph) {
 		note = []byte("otherwise")
 	}
 	if err := a.openCache().KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
-		a.warn("the number of streams is not kept: %v", err)
+		a.warn("what is known of hardware queues is not kept: %v", err)
 	}
 }
 
 // queuesKey is the key of the note about a pipeline under these flags; "" if nothing may be noted or used.
-func (a *app) queuesKey(p *prepared, own *runFlags) string {
+func (a *app) queuesKey(g *dag.Graph, own *runFlags) string {
 	f := a.flags
 	if own == nil || f.learn == learnOff || f.plan != "" || own.alone || own.follow {
 		return ""
@@ -110,5 +200,5 @@ func (a *app) queuesKey(p *prepared, own *runFlags) string {
 		streams = f.streams
 	}
 	asked := fmt.Sprintf("%s %d %s %q %q %q %s %d %s %d %s %s %s", f.strategy, streams, f.effort, f.machine, f.profile, f.memoryCap, f.memory, f.inflight, f.replay, f.threads, f.devices, f.spread, f.spill)
-	return cache.Key("queues 1", p.graph.Hash(), p.graph.WorkHash(), asked)
+	return cache.Key("queues 2", g.Hash(), g.WorkHash(), asked)
 }

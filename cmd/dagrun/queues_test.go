@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"io"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,18 +44,24 @@ func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
 		environment string
 		want        int
 	}{
-		{name: "nothing is known", want: 8},
-		{name: "8 streams are allowed", flags: flags{limited: true, streams: 8}, want: 8},
-		{name: "9 streams are allowed", flags: flags{limited: true, streams: 9}, want: 32},
-		{name: "the environment decides", flags: flags{limited: true, streams: 9}, environment: "16"},
-		{name: "as a graph", flags: flags{limited: true, streams: 9, replay: graphOn}, want: 8},
-		{name: "cover takes as many as it needs", flags: flags{strategy: "cover"}, want: 32},
-		{name: "the pipeline binds 9 streams", graph: wideGraph(t, 9, true), want: 32},
+		{name: "nothing is known", want: 1},
+		{name: "9 streams are allowed", flags: flags{limited: true, streams: 9}, want: 1},
+		{name: "as a graph", flags: flags{limited: true, streams: 9, replay: graphOn}, want: 1},
+		{name: "as streams", flags: flags{replay: graphOff}, want: 8},
+		{name: "8 streams are allowed", flags: flags{replay: graphOff, limited: true, streams: 8}, want: 8},
+		{name: "9 streams are allowed, as streams", flags: flags{replay: graphOff, limited: true, streams: 9}, want: 32},
+		{name: "the environment decides", flags: flags{replay: graphOff, limited: true, streams: 9}, environment: "16"},
+		{name: "the environment decides about graphs", flags: flags{replay: graphOn}, environment: "16"},
+		{name: "cover takes as many as it needs", flags: flags{replay: graphOff, strategy: "cover"}, want: 32},
+		{name: "several threads submit", flags: flags{threads: 4}, want: 8},
+		{name: "several ranks", graph: rankGraph(t), want: 8},
+		{name: "several devices", graph: secondDeviceGraph(t), want: 8},
+		{name: "the pipeline binds 9 streams", graph: wideGraph(t, 9, true), flags: flags{replay: graphOff}, want: 32},
 		{name: "the pipeline binds 3 streams, 2 replays in flight", graph: wideGraph(t, 3, true), flags: flags{inflight: 2}, want: 8},
 		{name: "the pipeline binds 3 streams, 3 replays in flight", graph: wideGraph(t, 3, true), flags: flags{inflight: 3}, want: 32},
 		{name: "a plan of 8 streams", plan: planned(8), flags: flags{plan: "p.json"}, want: 8},
 		{name: "a plan of 9 streams", plan: planned(9), flags: flags{plan: "p.json"}, want: 32},
-		{name: "a plan of 9 streams, of which none is expected", plan: planned(9), flags: flags{plan: "p.json", replay: graphBuilt}, want: 8},
+		{name: "a plan of 9 streams, of which none is expected", plan: planned(9), flags: flags{plan: "p.json", replay: graphBuilt}, want: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv(queuesVariable, c.environment)
@@ -78,7 +86,7 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 	t.Setenv(queuesVariable, "")
 	ctx := context.Background()
 	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	a.flags = &flags{inflight: 1, cacheDir: t.TempDir(), learn: learnAuto}
+	a.flags = &flags{inflight: 1, cacheDir: t.TempDir(), learn: learnAuto, replay: graphOff}
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer platform.Close()
@@ -91,7 +99,7 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 		program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
 		require.NoError(t, err)
 		defer program.Close()
-		a.noteQueues(ctx, &prepared{graph: g, plan: plan, platform: &opened{Platform: gpuNamed{platform}}}, own, program)
+		a.noteQueues(ctx, &prepared{graph: g, plan: plan, platform: &opened{Platform: gpuNamed{platform}}}, own, program, 100, time.Second)
 	}
 	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
 	require.Equal(t, 8, queues())
@@ -110,10 +118,105 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 	require.Equal(t, 8, queues(), "12 were allowed, and 3 used")
 }
 
-func TestBenchAsksForTheQueuesThatGraphsRunWith(t *testing.T) {
-	for replay, want := range map[string]int{graphAuto: mostQueues, graphOff: mostQueues, graphOn: usualQueues, graphCaptured: usualQueues, graphBuilt: usualQueues} {
+func TestBenchAsksForTheQueuesThatRunsHave(t *testing.T) {
+	one, several := wideGraph(t, 1, false), rankGraph(t)
+	for replay, want := range map[string][2]int{graphAuto: {fewQueues, mostQueues}, graphOff: {mostQueues, mostQueues}, graphOn: {fewQueues, usualQueues}, graphCaptured: {fewQueues, usualQueues}, graphBuilt: {fewQueues, usualQueues}} {
 		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
 		a.flags.replay = replay
-		require.Equal(t, want, a.benchQueues(), "--graph=%s", replay)
+		require.Equal(t, want, [2]int{a.benchQueues(one), a.benchQueues(several)}, "--graph=%s", replay)
 	}
+}
+
+// rankGraph is the pipeline of one rank of two.
+func rankGraph(t *testing.T) *dag.Graph {
+	b := dag.New("rank")
+	b.Ranks(0, 2)
+	b.Host("h", dag.F32, 4)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
+}
+
+// secondDeviceGraph runs a kernel on the second device.
+func secondDeviceGraph(t *testing.T) *dag.Graph {
+	g, err := dag.Parse([]byte("version: 1\nname: second\nnodes: [{name: a, kernel: noop, device: 1}]\n"), dag.Options{Library: kernels.Library()})
+	require.NoError(t, err)
+	return g
+}
+
+func TestMoreQueuesAreTriedForLongRunsAndUsedWhereTheyPay(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		few, usual float64
+		replays    int
+		want       int
+	}{
+		{"nothing is known", 0, 0, 1e9, 1},
+		{"a short run", 100, 0, 10_000, 1},
+		{"a long run", 100, 0, 40_000, 8},
+		{"the usual ones are slower", 100, 101, 1e9, 1},
+		{"the usual ones are as fast", 100, 99, 1e9, 1},
+		{"the usual ones are faster, in a short run", 100, 80, 5_000, 1},
+		{"the usual ones are faster, in a long run", 100, 80, 10_000, 8},
+		{"nobody has tried few", 0, 80, 1e9, 1},
+		{"more than a duration can hold", 1e300, 1e200, math.MaxInt, 1},
+	} {
+		require.Equal(t, c.want, queuesTried{c.few, c.usual}.best(c.replays), c.name)
+	}
+}
+
+func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
+	t.Setenv(queuesVariable, "")
+	ctx := context.Background()
+	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	a.flags = &flags{inflight: 1, iterations: 1_000_000, cacheDir: t.TempDir(), learn: learnAuto}
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	g, own := wideGraph(t, 2, false), &runFlags{}
+	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
+	ran := func(queues, replays int, each time.Duration) {
+		a.noteQueues(ctx, &prepared{graph: g, platform: &opened{Platform: queuedGPU{gpuNamed{platform}, queues}}}, own, nil, replays, time.Duration(replays)*each)
+	}
+	notes := func() int {
+		contents, err := a.openCache().Contents()
+		require.NoError(t, err)
+		return contents.Notes
+	}
+	require.Equal(t, 1, queues())
+	ran(1, 10_000, 100*time.Microsecond)
+	require.Zero(t, notes(), "a second of replays is short")
+	ran(1, 3, 10*time.Second)
+	require.Zero(t, notes(), "three replays tell little")
+	ran(1, 100_000, 100*time.Microsecond)
+	require.Equal(t, 1, notes())
+	require.Equal(t, 8, queues(), "tried")
+	a.flags.iterations = 100
+	require.Equal(t, 1, queues(), "a short run")
+	a.flags.iterations = 1_000_000
+	ran(8, 1000, 70*time.Microsecond)
+	require.Equal(t, 8, queues(), "faster")
+	ran(8, 1000, 200*time.Microsecond)
+	require.Equal(t, 1, queues(), "slower in the mean of two runs")
+	require.NoError(t, a.openCache().KeepNote(ctx, a.queuesKey(g, own), []byte(`{"few_us": -1, "usual_us": 1}`)))
+	require.Equal(t, 1, queues(), "a note that cannot be")
+}
+
+// queuedGPU is the CPU device under another name, with so many hardware queues.
+type queuedGPU struct {
+	gpuNamed
+	queues int
+}
+
+func (q queuedGPU) Queues() int { return q.queues }
+
+func TestNoQueuesAreNotedForTheCPU(t *testing.T) {
+	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	a.flags = &flags{inflight: 1, iterations: 1_000_000, cacheDir: t.TempDir(), learn: learnAuto}
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	g, own := wideGraph(t, 2, false), &runFlags{}
+	a.noteQueues(context.Background(), &prepared{graph: g, platform: &opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
+	require.Empty(t, a.queueNote(a.queuesKey(g, own)))
 }

@@ -89,8 +89,10 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 	f := a.flags
 	// The same options as those of a run, so that what runs keep is found.
 	f.sanitize = sanitizeAuto
+	f.machine = "" // the device is planned for
+	f.replay, f.inflight, f.threads, f.iterations, f.warmup, f.overlap = graphAuto, 1, 1, replaysOfRuns, 0, graphAuto
 	a.sanitize = a.sanitizeFor(g)
-	platform, err := a.openPlatform(a.devicesFor(g), usualQueues)
+	platform, err := a.openPlatform(a.devicesFor(g), a.queuesFor(&prepared{graph: g}, &runFlags{}))
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +100,6 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 	if err := a.sanitizeOn(platform); err != nil {
 		return nil, err
 	}
-	f.machine = "" // the device is planned for
-	f.replay, f.inflight, f.threads, f.iterations, f.warmup, f.overlap = graphAuto, 1, 1, replaysOfRuns, 0, graphAuto
 	r = &recalled{}
 	if r.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err != nil {
 		return nil, err

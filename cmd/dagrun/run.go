@@ -283,7 +283,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		return nil, err
 	}
 	took, rest := time.Since(start), time.Since(learned)
-	a.noteQueues(ctx, p, own, program)
+	a.noteQueues(ctx, p, own, program, a.flags.iterations-used, rest)
 	a.settle(ctx, p, program, a.flags.iterations-used, rest)
 	plan := program.Plan()
 	if own.savePlan != "" && plan != p.plan { // learning has chosen another one

@@ -130,7 +130,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 		return nil, err
 	}
 	a.sanitize = a.sanitizeFor(g)
-	platform, err := a.openPlatform(a.devicesFor(g), mostQueues)
+	platform, err := a.openPlatform(a.devicesFor(g), a.benchQueues(g))
 	if err != nil {
 		return nil, err
 	}

@@ -27,23 +27,39 @@ func withVariable(name, value string, do func()) {
 	environmentChanges.Lock()
 	defer environmentChanges.Unlock()
 	before, was := getenv(name)
-	if was && before == value || !was && name == queuesVariable && value == usualQueues {
+	if has(name, value) {
 		do()
 		return
 	}
-	setenv := func(value string) {
-		const overwrite = 1
-		dl.CallWith(set, dl.Pointer(cText(name)), dl.Pointer(cText(value)), dl.Number(overwrite))
-	}
 	defer func() {
 		if was {
-			setenv(before)
+			setenv(set, name, before)
 			return
 		}
 		dl.CallWith(unset, dl.Pointer(cText(name)))
 	}()
-	setenv(value)
+	setenv(set, name, value)
 	do()
+}
+
+// setVariable sets a variable in C's environment for good.
+func setVariable(name, value string) {
+	environmentChanges.Lock()
+	defer environmentChanges.Unlock()
+	if set := libc("setenv"); set != 0 && !has(name, value) {
+		setenv(set, name, value)
+	}
+}
+
+// has reports whether C's environment says what a variable of this value says.
+func has(name, value string) bool {
+	is, set := getenv(name)
+	return set && is == value || !set && name == queuesVariable && value == usualQueues
+}
+
+func setenv(set uintptr, name, value string) {
+	const overwrite = 1
+	dl.CallWith(set, dl.Pointer(cText(name)), dl.Pointer(cText(value)), dl.Number(overwrite))
 }
 
 // getenv reads C's environment.

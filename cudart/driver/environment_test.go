@@ -77,6 +77,13 @@ func TestTheDriverFindsItsQueuesAndTheEnvironmentIsRestored(t *testing.T) {
 			require.Equal(t, c.goes != absent, strings.Contains(string(shown), queuesVariable))
 			require.NoError(t, p.Close())
 			d.clean(t)
+			lasting := c.options
+			lasting.Lasting = true
+			p, err = open(newFakeDriver(t).resolve, lasting)
+			require.NoError(t, err)
+			require.Equal(t, c.found, inC(), "what is to last")
+			require.Equal(t, environ, os.Environ())
+			require.NoError(t, p.Close())
 		})
 	}
 }

@@ -25,6 +25,9 @@ type Options struct {
 	// CUDA's own default is 8, but a plan with copies, or several replays in flight, has more streams than that. 0 means the value of
 	// CUDA_DEVICE_MAX_CONNECTIONS, or 32 if that is not set. A process that has used CUDA before keeps its number of queues.
 	Queues int
+	// Lasting leaves CUDA_DEVICE_MAX_CONNECTIONS in C's environment as the driver was told, for programs that make contexts in the background, where
+	// changing it could disturb other C code that reads the environment.
+	Lasting bool
 	// Choose returns which of the devices that the driver sees are used, and in which order. nil means all of them.
 	Choose func(count int) ([]int, error)
 	// Compilers compile CUDA C; nil: compilers of its own, which are looked for when the first source is loaded.
@@ -34,7 +37,7 @@ type Options struct {
 // Open finds the driver and its devices. Without a driver the error is cudart.ErrNoDriver, without a device cudart.ErrNoDevice.
 //
 // The driver reads the number of queues only from the environment. So CUDA_DEVICE_MAX_CONNECTIONS is set in C's environment while the
-// driver starts and while it makes a context, and restored afterwards. What os.Getenv returns and child processes get never changes.
+// driver starts and while it makes a context, and restored afterwards, unless it is to last. What os.Getenv returns and child processes get never changes.
 func Open(options Options) (*Platform, error) {
 	if err := checkQueues(options.Queues); err != nil {
 		return nil, err
@@ -52,6 +55,9 @@ func open(resolve dl.Resolver, options Options) (*Platform, error) {
 		return nil, err
 	}
 	queues := options.queues()
+	if options.Lasting {
+		setVariable(queuesVariable, queues)
+	}
 	var code uintptr
 	withVariable(queuesVariable, queues, func() { code = dl.Call(lib.address[cuInit], 0) })
 	if uint32(code) != 0 {

@@ -15,7 +15,7 @@ type Contents struct {
 	Devices  []DeviceContents `json:"durations"` // the least recently used first
 	Choices  []ChoiceContents `json:"choices"`
 	Loops    []Passes         `json:"loops"`    // what loops did when they ran last
-	Notes    int              `json:"notes"`    // short texts: which pipelines use many streams
+	Notes    int              `json:"notes"`    // short texts: with how many hardware queues pipelines are faster
 	Machines int              `json:"machines"` // devices that "dagrun devices --measure" measured
 	Bytes    int64            `json:"bytes"`
 	Ignored  []string         `json:"ignored"` // files that cannot be used, and why
