@@ -165,14 +165,15 @@ func (c *compared) decided(pairs int) bool {
 	return max(meet, len(c.pairs)-meet) > pairs/2
 }
 
-// bestRow returns the best row of bench that can be measured again: not what the plain command does.
-func (s *settings) bestRow(ctx context.Context, file string) (*row, error) {
+// bestRow returns the best row of bench, run with these arguments too, that can be measured again: not what the plain command does.
+func (s *settings) bestRow(ctx context.Context, file string, args ...string) (*row, error) {
 	var b benched
 	find := s.find
 	if find == 0 {
 		find = s.iterations
 	}
-	if _, err := s.answer(ctx, &b, "bench", file, "--iterations", strconv.Itoa(find), "--warmup", strconv.Itoa(find/10), "--learn", "off"); err != nil {
+	args = append([]string{"bench", file, "--iterations", strconv.Itoa(find), "--warmup", strconv.Itoa(find / 10), "--learn", "off"}, args...)
+	if _, err := s.answer(ctx, &b, args...); err != nil {
 		return nil, err
 	}
 	var best *row
