@@ -51,7 +51,7 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 		}
 		found := p.Devices()
 		a.memoryInfo = p.MemoryInfo
-		a.log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver)
+		a.log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver, "hardware_queues", p.Queues())
 		return enough(&opened{Platform: p, where: found[0].Name}, devices, a.spreads)
 	case a.flags.backend == "cuda":
 		return nil, fmt.Errorf("--backend cuda: %w", err)

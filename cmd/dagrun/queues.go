@@ -35,14 +35,11 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 	if os.Getenv(queuesVariable) != "" {
 		return 0
 	}
-	queues, key := 0, a.queuesKey(p.graph, own)
+	key := a.queuesKey(p.graph, own)
 	if a.fewSuffice(p) {
-		queues = a.tried(key).best(a.flags.iterations)
-	} else {
-		queues = a.queuesForStreams(p, key)
+		return a.tried(key).best(a.flags.iterations)
 	}
-	a.log.Info("asking for hardware queues", "queues", queues)
-	return queues
+	return a.queuesForStreams(p, key)
 }
 
 // fewSuffice reports whether replays are so few at a time, and on one device, that one queue is enough for them, whether they turn out to be graphs
