@@ -36,7 +36,7 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 		return 0
 	}
 	key := a.queuesKey(p.graph, own)
-	if a.fewSuffice(p) {
+	if a.fewSuffice(p.graph) {
 		return a.tried(key).best(a.flags.iterations)
 	}
 	return a.queuesForStreams(p, key)
@@ -45,9 +45,9 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 // fewSuffice reports whether replays are so few at a time, and on one device, that one queue is enough for them, whether they turn out to be graphs
 // or streams. Where streams are asked for, they are submitted as fast as possible, and several threads need several queues for that. Ranks
 // wait for each other in kernels, which should keep no other stream from running.
-func (a *app) fewSuffice(p *prepared) bool {
+func (a *app) fewSuffice(g *dag.Graph) bool {
 	f := a.flags
-	return (a.asGraph() || f.replay != graphOff && p.plan == nil && f.threads <= 1) && f.inflight <= 1 && p.graph.Ranks <= 1 && p.graph.Devices == 0 && p.graph.UsedDevices() <= 1
+	return (a.asGraph() || f.replay != graphOff && f.threads <= 1) && f.inflight <= 1 && g.Ranks <= 1 && g.Devices == 0 && g.UsedDevices() <= 1
 }
 
 // queuesForStreams returns the usual number of queues, or more if the replays will use more streams than that. If there is no plan yet, an earlier run of
@@ -122,7 +122,7 @@ func (t *queuesTried) add(queues int, us float64, replays int) (keep bool) {
 
 // benchQueues returns how many hardware queues to ask for where plans are measured: as many as they will run with.
 func (a *app) benchQueues(g *dag.Graph) int {
-	if a.fewSuffice(&prepared{graph: g}) {
+	if a.fewSuffice(g) {
 		return fewQueues
 	}
 	if a.asGraph() {
@@ -170,7 +170,7 @@ func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, progra
 		return
 	}
 	var note []byte
-	if a.fewSuffice(&prepared{graph: p.graph}) {
+	if a.fewSuffice(p.graph) {
 		const enough = 20
 		asked, ok := p.platform.Platform.(interface{ Queues() int })
 		if t := a.tried(key); replays < enough || !ok || !t.add(asked.Queues(), float64(took.Nanoseconds())/1e3/float64(replays), replays) {

@@ -59,9 +59,11 @@ func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
 		{name: "the pipeline binds 9 streams", graph: wideGraph(t, 9, true), flags: flags{replay: graphOff}, want: 32},
 		{name: "the pipeline binds 3 streams, 2 replays in flight", graph: wideGraph(t, 3, true), flags: flags{inflight: 2}, want: 8},
 		{name: "the pipeline binds 3 streams, 3 replays in flight", graph: wideGraph(t, 3, true), flags: flags{inflight: 3}, want: 32},
-		{name: "a plan of 8 streams", plan: planned(8), flags: flags{plan: "p.json"}, want: 8},
-		{name: "a plan of 9 streams", plan: planned(9), flags: flags{plan: "p.json"}, want: 32},
+		{name: "a plan of 9 streams", plan: planned(9), flags: flags{plan: "p.json"}, want: 1},
+		{name: "a plan of 8 streams, as streams", plan: planned(8), flags: flags{plan: "p.json", replay: graphOff}, want: 8},
+		{name: "a plan of 9 streams, as streams", plan: planned(9), flags: flags{plan: "p.json", replay: graphOff}, want: 32},
 		{name: "a plan of 9 streams, of which none is expected", plan: planned(9), flags: flags{plan: "p.json", replay: graphBuilt}, want: 1},
+		{name: "a plan of 9 streams as a graph, 2 replays in flight", plan: planned(9), flags: flags{plan: "p.json", replay: graphOn, inflight: 2}, want: 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv(queuesVariable, c.environment)
