@@ -37,7 +37,6 @@ type Recalled struct {
 	graph   *dag.Graph
 	folder  *cache.Folder
 	device  string
-	queues  string           // hardware queues of the process
 	machine *planner.Machine // that plans are made for
 	key     string
 	prints  []string
@@ -54,8 +53,7 @@ func Recall(g *dag.Graph, platform cudart.Platform, folder *cache.Folder, o Lear
 		return r
 	}
 	o = o.orDefault(platform)
-	r.queues = fmt.Sprint(queuesOf(platform))
-	r.machine, r.key = o.Plan.Machine, choiceKey(r, o, memory)
+	r.machine, r.key = o.Plan.Machine, choiceKey(r, o, memory, queuesOf(platform))
 	durations, err := folder.Durations(r.device)
 	r.warn(err)
 	r.know(platform, durations, o.Replays)
@@ -124,7 +122,7 @@ func firstPrint(print string) string { return cache.Fingerprint([]byte("first " 
 func sharePrint(print string) string { return cache.Fingerprint([]byte("share " + print)) }
 
 // choiceKey is made of everything that decides which plan is best.
-func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
+func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode, queues int) string {
 	var profile, machine bytes.Buffer
 	p, m := o.Plan.Profile, o.Plan.Machine
 	if p != nil { // runs find out how many passes loops make
@@ -142,7 +140,7 @@ func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode) string {
 		replay += fmt.Sprintf(" of %d ranks", r.graph.Ranks)
 	}
 	prints := fmt.Sprint(r.prints)
-	return cache.Key("choice 3", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), r.queues)
+	return cache.Key("choice 3", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), fmt.Sprint(queues))
 }
 
 // mostPlanStreams is how many streams a plan from the cache may have.

@@ -96,14 +96,19 @@ func (a *app) tried(key string) (t queuesTried) {
 // best returns with how many queues so many replays take the least time, that of starting included. The usual ones are tried where that costs little
 // against the replays.
 func (t queuesTried) best(replays int) int {
-	after := func(us float64) time.Duration { return time.Duration(min(us*float64(replays)*1e3, math.MaxInt64/4)) }
+	few, usual := lasting(t.Few, replays), lasting(t.Usual, replays)
 	switch {
-	case t.Few == 0 || t.Usual == 0 && after(t.Few) < worthTrying:
+	case t.Few == 0 || t.Usual == 0 && few < worthTrying:
 		return fewQueues
-	case t.Usual == 0 || t.Usual < notNoise*t.Few && after(t.Usual)+usualTakes < after(t.Few):
+	case t.Usual == 0 || t.Usual < notNoise*t.Few && usual+usualTakes < few:
 		return usualQueues
 	}
 	return fewQueues
+}
+
+// lasting is how long so many replays of so many microseconds take.
+func lasting(us float64, replays int) time.Duration {
+	return time.Duration(min(us*float64(replays)*1e3, math.MaxInt64/4))
 }
 
 // add notes what a replay took, and reports whether that is worth keeping for later runs. Runs differ a little, so the mean with what is known counts.
@@ -115,7 +120,7 @@ func (t *queuesTried) add(queues int, us float64, replays int) (keep bool) {
 	if *known > 0 {
 		us = (us + *known) / 2
 	}
-	keep = *t != queuesTried{} || us*float64(replays)*1e3 >= float64(worthTrying)
+	keep = *t != queuesTried{} || lasting(us, replays) >= worthTrying
 	*known = us
 	return keep
 }
