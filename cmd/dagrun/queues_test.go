@@ -84,14 +84,21 @@ type gpuNamed struct{ *host.Platform }
 
 func (gpuNamed) Name() string { return "cuda" }
 
+// noting is a command that learns, with a cache of its own, and the CPU device.
+func noting(t *testing.T, f flags) (*app, *host.Platform) {
+	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	f.inflight, f.cacheDir, f.learn = 1, t.TempDir(), learnAuto
+	a.flags = &f
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, platform.Close()) })
+	return a, platform
+}
+
 func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 	t.Setenv(queuesVariable, "")
 	ctx := context.Background()
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	a.flags = &flags{inflight: 1, cacheDir: t.TempDir(), learn: learnAuto, replay: graphOff}
-	platform, err := host.Open(host.Options{})
-	require.NoError(t, err)
-	defer platform.Close()
+	a, platform := noting(t, flags{replay: graphOff})
 	g := wideGraph(t, 9, false)
 	own := &runFlags{}
 	ran := func(streams int, mode runtime.Mode) {
@@ -170,11 +177,7 @@ func TestMoreQueuesAreTriedForLongRunsAndUsedWhereTheyPay(t *testing.T) {
 func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	t.Setenv(queuesVariable, "")
 	ctx := context.Background()
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	a.flags = &flags{inflight: 1, iterations: 1_000_000, cacheDir: t.TempDir(), learn: learnAuto}
-	platform, err := host.Open(host.Options{})
-	require.NoError(t, err)
-	defer platform.Close()
+	a, platform := noting(t, flags{iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &runFlags{}
 	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
 	ran := func(queues, replays int, each time.Duration) {
@@ -213,11 +216,7 @@ type queuedGPU struct {
 func (q queuedGPU) Queues() int { return q.queues }
 
 func TestNoQueuesAreNotedForTheCPU(t *testing.T) {
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	a.flags = &flags{inflight: 1, iterations: 1_000_000, cacheDir: t.TempDir(), learn: learnAuto}
-	platform, err := host.Open(host.Options{})
-	require.NoError(t, err)
-	defer platform.Close()
+	a, platform := noting(t, flags{iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &runFlags{}
 	a.noteQueues(context.Background(), &prepared{graph: g, platform: &opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
 	require.Empty(t, a.queueNote(a.queuesKey(g, own)))
