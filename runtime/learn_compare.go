@@ -56,10 +56,15 @@ func (l *learner) compare(ctx context.Context) (err error) {
 		}
 		l.step("timed most ways to replay, as " + mode.String())
 		l.sort()
-		if err := l.overlap(ctx); err != nil {
+		end, kept := part(1), others
+		if l.triesOverlap() {
+			end, kept = part(inFinals), others+(l.left-others)/4
+		}
+		if err := l.finals(ctx, kept, end); err != nil {
 			return err
 		}
-		if err := l.finals(ctx, others, part(1)); err != nil {
+		l.sort()
+		if err := l.overlap(ctx, others); err != nil {
 			return err
 		}
 		if err := l.observe(ctx, mode, l.unlike(only(l.possible, mode)), others, part(1)); err != nil {
@@ -198,8 +203,10 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, err
 	}
 	if several { // nodes that were measured alone may take other times side by side: plans made without the measurements are tried too
 		o.Profile = l.known
-		ask("heft", most)
-		ask("list", most)
+		for s := most; s >= max(1, most/2); s /= 2 {
+			ask("heft", s)
+			ask("list", s)
+		}
 		ask("cover", l.o.Plan.Streams)
 	}
 	made := make([]*planner.Plan, len(asked))
@@ -266,7 +273,7 @@ func (l *learner) finals(ctx context.Context, others int, until float64) error {
 	if err != nil {
 		return err
 	}
-	turns := rounds // that all of them had
+	turns := mostTurns // that all of them had
 	for k := range close {
 		turns = min(turns, len(samples[k]))
 	}
@@ -285,16 +292,16 @@ func (l *learner) finals(ctx context.Context, others int, until float64) error {
 	return nil
 }
 
-// inTurns times ways in turn, for finals. There may be no time for all rounds.
+// inTurns times ways in turn, for finals. There may be no time, or too few replays, for all turns.
 func (l *learner) inTurns(ctx context.Context, ways []LearnedWay, others int, until float64) (samples [][]float64, err error) {
 	samples = make([][]float64, len(ways))
 	if len(ways) < 2 {
 		return samples, nil
 	}
 	each := min(l.roundOf(ways[0].Each.Min), (l.left-others)/len(ways)/rounds-1)
-	for range rounds {
+	for range mostTurns {
 		for k := range ways {
-			d, err := l.decides(ctx, turn{each, l.over(until)})
+			d, err := l.decides(ctx, turn{each, l.over(until) || l.left-others <= each})
 			if err != nil || d.Over || d.Replays < 1 {
 				return samples, err
 			}

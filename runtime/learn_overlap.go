@@ -9,22 +9,25 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 )
 
+// triesOverlap reports whether learning compares launches that overlap with others.
+func (l *learner) triesOverlap() bool {
+	return l.o.Overlap == OverlapAuto && l.p.bodies == nil && CanOverlap(l.p.platform) == nil // launches in bodies do not overlap
+}
+
 // overlap times the best way of each mode again, without overlapping launches and with them, and keeps the latter where they are faster. They may
-// be faster on streams and slower in a graph.
-func (l *learner) overlap(ctx context.Context) error {
-	if l.o.Overlap != OverlapAuto || l.p.bodies != nil { // launches in bodies do not overlap
-		return nil
-	}
-	if err := CanOverlap(l.p.platform); err != nil {
+// be faster on streams and slower in a graph. A way that is much slower than the best of its mode is not worth the time, unless learning is thorough.
+// It leaves so many replays for others.
+func (l *learner) overlap(ctx context.Context, others int) error {
+	if !l.triesOverlap() || l.over(1) {
 		return nil
 	}
 	tried := map[Mode]bool{}
 	for _, w := range l.learned.Ways { // the best first
-		if tried[w.Mode] || !follows(l.p.graph, w.Plan) || w.Overlap {
+		if tried[w.Mode] || !follows(l.p.graph, w.Plan) || w.Overlap || w.Each.Min > finalWithin*l.learned.Ways[0].Each.Min && !l.o.Thorough {
 			continue
 		}
 		tried[w.Mode] = true
-		if err := l.overlapWay(ctx, w); err != nil {
+		if err := l.overlapWay(ctx, w, others); err != nil {
 			return err
 		}
 	}
@@ -32,14 +35,15 @@ func (l *learner) overlap(ctx context.Context) error {
 	return nil
 }
 
-// overlapWay times one way in both forms, in rounds that take turns.
-func (l *learner) overlapWay(ctx context.Context, plain LearnedWay) error {
+// overlapWay times one way in both forms, in rounds that take turns. Other ways were compared with it before, so what overlapping gains in these rounds is
+// taken off the time that it took then.
+func (l *learner) overlapWay(ctx context.Context, plain LearnedWay, others int) error {
 	forms := [2]LearnedWay{plain, plain}
 	forms[1].Overlap = true
 	var samples [2][]float64
-	each := max(2, min(l.roundOf(plain.Each.Median), l.left/(2*mostTried)/rounds))
+	each := max(2, min(l.roundOf(plain.Each.Median), (l.left-others)/(2*rounds)))
 	for range rounds {
-		if l.left < 2*each || l.over(1) && len(samples[0]) > 0 {
+		if l.left-others < 2*each || l.over(1) && len(samples[0]) >= fewestTurns {
 			break
 		}
 		for k := range forms {
@@ -63,16 +67,15 @@ func (l *learner) overlapWay(ctx context.Context, plain LearnedWay) error {
 	if len(samples[1]) == 0 {
 		return nil
 	}
-	for k := range l.learned.Ways {
-		if w := &l.learned.Ways[k]; w.way() == plain.way() {
-			w.Each, w.BuildUS = Summarize(samples[0]), forms[0].BuildUS
-		}
-	}
 	for k, us := range samples[1] {
 		if us >= samples[0][k] { // not certainly faster
 			l.p.log.Info("launches do not overlap", "replay", plain.Mode.String(), "us", samples[0], "overlapping", samples[1])
 			return nil
 		}
+	}
+	then := plain.Each.Median / Summarize(samples[0]).Median
+	for k := range samples[1] {
+		samples[1][k] *= then
 	}
 	forms[1].Each = Summarize(samples[1])
 	l.learned.Ways = append(l.learned.Ways, forms[1])

@@ -22,11 +22,13 @@ const (
 	warmUp       = 2    // replays of a way before it is timed: the first pays for what is done once
 	mostTried    = 12   // ways to replay that are timed
 	fewestTurns  = 2    // of the best ways, to say more than the rounds before
+	mostTurns    = 5    // of the best ways
 	mostFinal    = 4    // ways to replay that are timed again, in turn
 	finalWithin  = 1.25 // times the best way: timed again
 	mostBehind   = 3    // ways in a row that are slower than finalWithin: the rest is not timed
 	firstMode    = 0.85 // the part of learning's time for graphs, which are faster for most pipelines
 	inHeats      = 0.6  // the part of learning's time for each mode in which ways are timed for the first time
+	inFinals     = 0.85 // the part by whose end the best of them are timed again; the rest is for launches that overlap
 	largestTried = 2000 // nodes of graphs for which more plans are made than the one that auto chooses
 	hopeless     = 2.0  // times the best prediction: not tried
 	hopelessMode = 1.6  // times the best prediction, all of a mode: the mode is not tried

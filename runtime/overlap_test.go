@@ -299,7 +299,7 @@ func TestLearningComparesLaunchesThatOverlap(t *testing.T) {
 				time.Sleep(delay)
 			}
 		}
-		learned, err := p.Learn(context.Background(), runtime.LearnOptions{Replays: 120, Overlap: c.overlap})
+		learned, err := p.Learn(context.Background(), runtime.LearnOptions{Replays: 120, For: time.Minute, Overlap: c.overlap})
 		require.NoError(t, err)
 		var with []runtime.Mode
 		for _, w := range learned.Ways {

@@ -120,14 +120,28 @@ func (a *app) memoryMode() runtime.MemoryMode {
 	return runtime.Arena
 }
 
+// enoughToLengthen is how many warm-up replays must have been asked for if there may be more of them: their contents are restored, so who asks for
+// that many cares about times, not about their number.
+const enoughToLengthen = 16
+
+// lengthens returns by how many replays a run of a known plan should lengthen a warm-up that took so long, with so much for a replay: a GPU that was idle
+// copies up to a sixth more slowly for 10 to 20 ms. Runs that learn warm it up for longer than that.
+func (l *learning) lengthens(warmup int, took, each time.Duration) int {
+	const awake = 20 * time.Millisecond
+	if l == nil || !l.onGPU || l.ranks || l.way == nil || l.learned != nil || warmup < enoughToLengthen || took >= awake {
+		return 0
+	}
+	return int((awake - took) / max(each, time.Microsecond))
+}
+
 // within limits what is learned in a stage, and reports whether anything is: nothing if enough runs have compared plans, or if this is not the
 // stage that has enough replays. A GPU's later runs compare nothing: a process that has done so replays graphs up to 8% more slowly. Contents are restored after the warm-up, so learning may lengthen it.
 func (l *learning) within(warmup, iterations int, warming bool) bool {
-	const enough, manyMore = 16, 1_000_000
+	const manyMore = 1_000_000
 	switch {
 	case l == nil || l.way != nil && (l.recalled.Settled() || l.ranks || l.onGPU) || l.learned != nil:
 		return false
-	case warming && warmup >= enough:
+	case warming && warmup >= enoughToLengthen:
 		l.options.Replays, l.options.Extra, l.options.After = warmup, manyMore, iterations
 		if l.ranks {
 			l.options.Extra = iterations

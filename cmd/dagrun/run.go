@@ -255,7 +255,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		run = func(ctx context.Context, _, n int) error { return program.RunAlone(ctx, n) }
 	}
 	if warmup := a.flags.warmup; warmup > 0 {
-		used := 0
+		began, used := time.Now(), 0
 		if p.learning.within(warmup, a.flags.iterations, true) {
 			if used, err = a.learn(ctx, p, own, program); err != nil {
 				return nil, err
@@ -263,6 +263,11 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		}
 		if err := run(ctx, used, warmup); err != nil {
 			return nil, err
+		}
+		if more := p.learning.lengthens(warmup, time.Since(began), a.eachReplay); more > 0 {
+			if err := run(ctx, 0, more); err != nil {
+				return nil, err
+			}
 		}
 		if err := program.Restore(ctx); err != nil {
 			return nil, err

@@ -8,7 +8,10 @@ import (
 	"time"
 )
 
-// wait waits for a stream or an event. If ctx can end, it polls at growing intervals, each at most a 256th of the time waited so far, and
+// shortestPause is how long wait pauses at least between two queries. Before that is a small enough part of the time waited, it does not pause at all.
+const shortestPause = 100 * time.Microsecond
+
+// wait waits for a stream or an event. If ctx can end, it polls at growing intervals, each at most a 512th of the time waited so far, and
 // returns the context's error if that comes first.
 func (p *Platform) wait(ctx context.Context, d *device, synchronize, query function, handle uintptr) error {
 	if ctx == nil || ctx.Done() == nil {
@@ -29,12 +32,12 @@ func (p *Platform) wait(ctx context.Context, d *device, synchronize, query funct
 		if done || err != nil {
 			return err
 		}
-		pause := min(time.Since(began)/256, time.Millisecond)
-		if pause < 50*time.Microsecond {
+		length := min(time.Since(began)/512, time.Millisecond)
+		if length < shortestPause {
 			runtime.Gosched()
 			continue
 		}
-		time.Sleep(pause)
+		pause(length)
 	}
 }
 
