@@ -32,12 +32,10 @@ func (p *Platform) wait(ctx context.Context, d *device, synchronize, query funct
 		if done || err != nil {
 			return err
 		}
-		length := min(time.Since(began)/512, time.Millisecond)
-		if length < shortestPause {
-			runtime.Gosched()
-			continue
+		runtime.Gosched() // a thread that pauses still counts as running Go code
+		if length := min(time.Since(began)/512, time.Millisecond); length >= shortestPause {
+			pause(length)
 		}
-		pause(length)
 	}
 }
 
