@@ -2,6 +2,8 @@
 
 package ptx
 
+import "strings"
+
 const poolSize = 1 << 12 // operands allocated at once
 
 // parseFunction reads an entry or a function, from its directive to its end.
@@ -375,8 +377,7 @@ func (p *parser) label(t token) {
 func (p *parser) prototypeList() (list []Variable) {
 	p.next()
 	for p.err == nil && !p.isMark(')') {
-		space := spacesByName[p.text[p.token.start+1:p.token.end]]
-		p.word(dotToken)
+		space := spacesByName[strings.TrimPrefix(p.word(dotToken), ".")]
 		s := p.shape()
 		pos, name := p.wordAt(wordToken)
 		if p.err == nil {

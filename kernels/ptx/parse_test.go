@@ -393,6 +393,8 @@ func TestErrors(t *testing.T) {
 		{in(".reg .b32 %x<2000000>;"), "7:11: more than 1048576 registers are declared in k"},
 		{in(".nothing;"), `7:1: ".nothing" is not a directive that a body can have; expected .reg, .shared, .local, .param, .loc or .pragma`},
 		{in(".callprototype _;"), "7:1: .callprototype needs a label before it"},
+		{".version 1.0\n.target a\n.entry k(){ l: .callprototype (", `3:32: expected a dotted word, not the end of the text`},
+		{in("l: .callprototype _ (x);"), `7:22: expected a dotted word, not "x"`},
 		{in(strings.Repeat("{", 70)), "7:65: nested more than 64 levels deep"},
 		{in("mov.b32 %r1, " + strings.Repeat("(", 100) + "1;"), "7:78: nested more than 64 levels deep"},
 		{in("ld.x [p - %r2], 1;"), "7:11: %r2 cannot be subtracted in an address"},
