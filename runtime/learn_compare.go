@@ -56,11 +56,11 @@ func (l *learner) compare(ctx context.Context) (err error) {
 		}
 		l.step("timed most ways to replay, as " + mode.String())
 		l.sort()
-		end, kept := part(1), others
+		until, kept := part(1), others
 		if l.triesOverlap() {
-			end, kept = part(inFinals), others+(l.left-others)/4
+			until, kept = part(inFinals), others+(l.left-others)/4
 		}
-		if err := l.finals(ctx, kept, end); err != nil {
+		if err := l.finals(ctx, kept, until); err != nil {
 			return err
 		}
 		l.sort()
