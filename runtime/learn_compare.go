@@ -35,21 +35,20 @@ func (l *learner) compare(ctx context.Context) (err error) {
 	alone := len(l.o.Modes) > 1 && !l.o.Thorough && l.o.For == 0 && f.hopeless(l.o.Modes[1])
 	share := l.left * 3 / 4 / (len(f.ways) + len(l.o.Modes)) // a quarter of the replays is kept for the best ways
 	for k, mode := range l.o.Modes {
-		begin, end := 0.0, 1.0 // the part of learning's time for this mode
+		if alone && len(all) > 0 {
+			break
+		}
+		begin, end := 0.0, 1.0                       // the part of learning's time for this mode
+		others := l.left - l.left/(len(l.o.Modes)-k) // replays for the other modes
 		switch {
-		case alone && k == 0: // it has all the time and all replays
-		case alone && len(all) > 0:
-			continue
-		case len(l.o.Modes) > 1 && k == 0:
-			end = firstMode
 		case k > 0:
 			begin = firstMode
+		case alone: // it has all the time and all replays
+			others = 0
+		case len(l.o.Modes) > 1:
+			end = firstMode
 		}
 		part := func(of float64) float64 { return begin + of*(end-begin) }
-		others := l.left - l.left/(len(l.o.Modes)-k) // replays for the other modes
-		if alone {
-			others = 0
-		}
 		l.learned.Ways = nil
 		if err := l.heats(ctx, f, mode, share, part(inHeats)); err != nil {
 			return err

@@ -19,7 +19,8 @@ import (
 // A wait pauses after a while. What ends it must get to run meanwhile, on the only processor too.
 func TestWaitsEndWithTheWorkOrTheContext(t *testing.T) {
 	const afterPauses = 2 * 512 * shortestPause
-	t.Cleanup(func(before int) func() { return func() { runtime.GOMAXPROCS(before) } }(runtime.GOMAXPROCS(1)))
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	d := newFakeDriver(t)
 	p := d.open(t)
 	s, err := p.NewStream(0, dag.Normal)

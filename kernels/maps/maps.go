@@ -60,21 +60,18 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := p.kernel(spec, false)
+	k := p.kernel(spec, mapTurn)
 	if p.calls() {
-		k.short = p.kernel(spec, true)
+		k.short = p.kernel(spec, launch.BlockSize)
 	}
 	made, _ := m.made.LoadOrStore(key, k)
 	return made.(*mapKernel), nil
 }
 
-// kernel makes a form of the kernel.
-func (p *mapProgram) kernel(spec *dag.MapSpec, short bool) *mapKernel {
-	body := p.ptx(mapEntryPlaceholder, short)
-	k := &mapKernel{entry: fmt.Sprintf("dagrun_map_%x", sha256.Sum256([]byte(body)))[:27], program: p, turn: mapTurn}
-	if short {
-		k.turn = launch.BlockSize
-	}
+// kernel makes the form of the kernel in which a block has so many elements in a turn: one for each thread in the short form.
+func (p *mapProgram) kernel(spec *dag.MapSpec, turn int64) *mapKernel {
+	body := p.ptx(mapEntryPlaceholder, turn)
+	k := &mapKernel{entry: fmt.Sprintf("dagrun_map_%x", sha256.Sum256([]byte(body)))[:27], program: p, turn: turn}
 	k.params = append(k.params, dag.KernelParam{Name: "n", DType: dag.I64, Size: 8},
 		dag.KernelParam{Name: spec.Out, DType: spec.OutType, Buffer: true, Mode: dag.Write, Size: 8})
 	for i, name := range spec.Inputs {
@@ -86,7 +83,7 @@ func (p *mapProgram) kernel(spec *dag.MapSpec, short bool) *mapKernel {
 	body = strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)
 	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true, Code: ptx.Complete(body),
 		References: map[string]launch.Reference{k.entry: p.reference()}}
-	if short || !p.calls() {
+	if turn == launch.BlockSize || !p.calls() {
 		k.module.Body = body
 	}
 	return k

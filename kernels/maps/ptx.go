@@ -26,7 +26,7 @@ type mapWriter struct {
 	temps           int
 }
 
-func (p *mapProgram) ptx(entry string, short bool) string {
+func (p *mapProgram) ptx(entry string, turn int64) string {
 	w := &mapWriter{mapProgram: p, float: "f32"}
 	if p.double {
 		w.float = "f64"
@@ -75,14 +75,11 @@ func (p *mapProgram) ptx(entry string, short bool) string {
 	w.line("mov.u32 %%block, %%ctaid.x")
 	w.line("mov.u32 %%thread, %%tid.x")
 	w.line("mov.u32 %%blocks, %%nctaid.x")
-	turn := mapTurn
-	if short {
-		turn = launch.BlockSize
-	}
 	w.line("mul.wide.u32 %%i, %%block, %d", turn)
 	w.line("cvt.u64.u32 %%j, %%thread")
 	w.line("add.s64 %%i, %%i, %%j")
 	w.line("mul.wide.u32 %%step, %%blocks, %d", turn)
+	short := turn == launch.BlockSize
 	if !short {
 		w.wholeTurns()
 	}
