@@ -54,6 +54,9 @@ type Platform interface {
 	// BuildGraph makes an executable graph, with a node for each command. deps[i] are the indices of the commands that commands[i] waits
 	// for. Streams, records and waits order nothing in a graph; a record of a timed event becomes a node that takes the time.
 	BuildGraph(commands []Command, deps [][]int32, options GraphOptions) (Graph, error)
+	// TakesDeciders reports whether loops and branches in graphs need the kernel of a [conditions.Decider]. If not, the platform tests conditions
+	// itself, or can have no such graphs.
+	TakesDeciders() bool
 
 	// Synchronize waits for everything on a device, or for the context to end.
 	Synchronize(ctx context.Context, device int32) error
@@ -327,6 +330,10 @@ type Body struct {
 // is [ErrUnsupported] and says why.
 type Conditional struct {
 	conditions.Test
+	// Decider is the kernel of a [conditions.Decider] on the device of the conditional, if the platform takes one, and Number is that of the condition
+	// in it.
+	Decider  Kernel
+	Number   int
 	Operands []Ptr // of the condition: device memory that holds one element each
 	// Counts is device memory for conditions.CountWords words of eight bytes. The conditional keeps count there of what it does.
 	Counts Ptr

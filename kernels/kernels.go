@@ -55,9 +55,9 @@ func (builtin) Calls() dag.Calls { return calls.Catalog{} }
 // makes from expressions, so that equal map nodes share one module.
 func Library() dag.Library { return builtin{Maker: &maps.Maker{}} }
 
-// JoinMaps makes one module of those of several expressions, each of which is there once: of those that have a Body, which call no functions or are for few
-// elements.
-func JoinMaps(modules []*Module) *Module { return maps.Join(modules) }
+// Join makes one module of several that have a Body, each of which is there once: of expressions that call no functions or are for few elements, and of
+// what decides about loops and branches.
+func Join(modules []*Module) *Module { return maps.Join(modules) }
 
 // LibraryModule returns the library's code: PTX with these entries (all of them, if none is named) and the Go references of every kernel.
 // Names that the library does not have are ignored: looking them up in the loaded module fails.

@@ -132,11 +132,19 @@ func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cud
 	return commands, deps, nil
 }
 
+// testOf says when the bodies of a loop or branch run.
+func testOf(n *dag.Node) conditions.Test {
+	c := n.Control
+	return conditions.Test{Branch: n.Kind == dag.Branch, Condition: c.Condition, While: c.While, Times: c.Times, Every: c.Every}
+}
+
 // conditional returns the command of a loop or branch in a graph. clear is how many sets of counts it sets to zero.
 func (p *Program) conditional(in *instance, c *control, command cudart.Command, clear int) (cudart.Command, error) {
 	control := c.node.Control
-	v := &cudart.Conditional{Counts: c.counted, Clear: clear, Test: conditions.Test{Branch: c.node.Kind == dag.Branch, Condition: control.Condition,
-		While: control.While, Times: control.Times, Every: control.Every}, Stamps: c.stamps, Stamping: c.stamping}
+	v := &cudart.Conditional{Counts: c.counted, Clear: clear, Test: testOf(c.node), Stamps: c.stamps, Stamping: c.stamping}
+	if d := p.deciders; d != nil {
+		v.Decider, v.Number = d.kernels[c.node.Device], d.Number(control.Condition)
+	}
 	if control.Condition != nil {
 		for _, r := range control.Condition.Operands {
 			v.Operands = append(v.Operands, in.at(r))

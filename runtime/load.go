@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/conditions"
 )
 
 // expressed is a kernel that compiled code has under another name.
@@ -22,13 +23,14 @@ type expressed interface{ Expression() string }
 // load loads the code of the program and its bodies, and makes them use it. With waiting, kernels wait for the launches before them, where their
 // code has such a form.
 func (p *Program) load(ctx context.Context, waiting bool) error {
-	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, maps: map[int32][]*kernels.Module{}, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
+	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, joinables: map[int32][]*kernels.Module{}, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
 	l.wantSymbols()
 	family := p.family()
 	for _, q := range family {
 		l.needs(q.graph)
 	}
-	l.joinMaps()
+	l.needDecider(family)
+	l.join()
 	if first := p.loaded; first == nil {
 		p.loaded = l
 	} else {
@@ -58,6 +60,9 @@ func (p *Program) load(ctx context.Context, waiting bool) error {
 			break
 		}
 	}
+	if err := l.decide(ctx); err != nil {
+		return err
+	}
 	for _, q := range family {
 		q.overlap = waiting
 		if waiting {
@@ -77,9 +82,7 @@ func (l *loader) needs(g *dag.Graph) {
 			if code, own := n.Launch.Kernel.(coded); !own {
 				l.need(n.Device, n.Launch.Kernel.Entry())
 			} else if m := code.Module(); m.Body != "" {
-				if !slices.Contains(l.maps[n.Device], m) {
-					l.maps[n.Device] = append(l.maps[n.Device], m)
-				}
+				l.joinable(n.Device, m)
 			} else if k, ok := n.Launch.Kernel.(expressed); ok && k.Expression() != "" && !slices.Contains(l.wanted[code.Module()], k.Expression()) {
 				l.wanted[code.Module()] = append(l.wanted[code.Module()], k.Expression())
 			}
@@ -90,15 +93,63 @@ func (l *loader) needs(g *dag.Graph) {
 	}
 }
 
-// joinMaps makes one module of the maps of each device that can be joined: a driver compiles it in less time than each on its own.
-func (l *loader) joinMaps() {
+// needDecider notes where loops and branches in graphs need the kernel that decides about them. It is loaded whether there will be a graph or not, because
+// it is joined with maps, and a driver compiles those again if they are joined with something else.
+func (l *loader) needDecider(family []*Program) {
+	if p := l.program; p.deciders != nil || p.bodies == nil || !p.platform.TakesDeciders() {
+		return
+	}
+	d := &deciders{kernels: map[int32]cudart.Kernel{}}
+	for _, q := range family {
+		q.deciders = d
+		for i := range q.graph.Nodes {
+			if n := &q.graph.Nodes[i]; n.Control != nil {
+				d.Add(testOf(n))
+				d.kernels[n.Device] = nil
+			}
+		}
+	}
+	d.module = d.Module()
+	for device := range d.kernels {
+		l.joinable(device, d.module)
+	}
+}
+
+// decide loads the kernel that decides where that has not been done.
+func (l *loader) decide(ctx context.Context) error {
+	d := l.program.deciders
+	if d == nil {
+		return nil
+	}
+	for device, k := range d.kernels {
+		if k != nil {
+			continue
+		}
+		k, err := l.kernel(ctx, d.module, device, conditions.Entry)
+		if err != nil {
+			return fmt.Errorf("loops and branches: %w", err)
+		}
+		d.kernels[device] = k
+	}
+	return nil
+}
+
+// joinable notes a module that can be joined with others.
+func (l *loader) joinable(device int32, m *kernels.Module) {
+	if !slices.Contains(l.joinables[device], m) {
+		l.joinables[device] = append(l.joinables[device], m)
+	}
+}
+
+// join makes one module of those of each device that can be joined: a driver compiles it in less time than each on its own.
+func (l *loader) join() {
 	p := l.program
 	if p.joined == nil {
 		p.joined = map[int32]*kernels.Module{}
 	}
-	for device, modules := range l.maps {
+	for device, modules := range l.joinables {
 		if p.joined[device] == nil && len(modules) > 1 {
-			p.joined[device] = kernels.JoinMaps(modules)
+			p.joined[device] = kernels.Join(modules)
 		}
 	}
 }

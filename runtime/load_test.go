@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/fault"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -57,4 +59,94 @@ nodes:
 	}
 	require.NoError(t, p.Close())
 	require.Equal(t, 4, calls(platform, "cuModuleLoad"), "the library, the maps for few elements and the one for many on device 0, and the map of device 1")
+}
+
+// deciding is a CPU device that asks for deciders, and notes those that graphs bring. It tests conditions itself.
+type deciding struct {
+	*fault.Platform
+	given map[string]int // by loop or branch: the number of its condition
+}
+
+func (*deciding) TakesDeciders() bool { return true }
+
+func (p *deciding) Load(ctx context.Context, device int32, m *kernels.Module) (cudart.Module, error) {
+	loaded, err := p.Platform.Load(ctx, device, m)
+	return decidingModule{loaded}, err
+}
+
+type decidingModule struct{ cudart.Module }
+
+func (m decidingModule) Kernel(entry string) (cudart.Kernel, error) {
+	if entry == conditions.Entry { // the CPU device cannot run it
+		return struct{ cudart.Kernel }{}, nil
+	}
+	return m.Module.Kernel(entry)
+}
+
+func (p *deciding) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
+	p.note(commands)
+	return p.Platform.BuildGraph(commands, deps, options)
+}
+
+func (p *deciding) note(commands []cudart.Command) {
+	for k := range commands {
+		if v := commands[k].Conditional; v != nil {
+			if p.given[commands[k].Label] = v.Number; v.Decider == nil {
+				p.given[commands[k].Label] = -1
+			}
+			for _, body := range v.Bodies {
+				p.note(body.Commands)
+			}
+		}
+	}
+}
+
+func TestDecidersAreLoadedWithTheMaps(t *testing.T) {
+	const text = `
+version: 1
+name: deciders
+buffers:
+  a: {place: device, dtype: f32, shape: [2], init: 3}
+  b: {place: device, dtype: f32, shape: [2], device: 1}
+  x: {place: host, dtype: f32, shape: [2], expect: {value: 6}}
+  y: {place: host, dtype: f32, shape: [2], expect: {value: 6}}
+nodes:
+  - name: grow
+    repeat: {until: a(0..1) >= 6, most: 10}
+    nodes:
+      - {name: more, map: a = a + 1, with: {a: a}}
+      - name: odd
+        if: a(1..2) >= 6
+        nodes:
+          - name: settle
+            repeat: {times: 3}
+            nodes: [{name: same, map: a = a*1, with: {a: a}}]
+  - {name: peer, memcpy: {from: a, to: b}}
+  - name: there
+    repeat: {until: b(1..2) >= 6, most: 10}
+    nodes: [{name: keep, map: b = b*1, with: {b: b}, device: 1}]
+  - {name: down, memcpy: {from: a, to: x}}
+  - {name: across, memcpy: {from: b, to: y}}
+`
+	g, err := dag.Parse([]byte(text), dag.Options{Name: "deciders.yaml", Library: kernels.Library()})
+	require.NoError(t, err)
+	device, err := host.Open(host.Options{Devices: 2, CheckOrder: true})
+	require.NoError(t, err)
+	platform := &deciding{fault.Wrap(device, fault.Plan{}), map[string]int{}}
+	defer platform.Close()
+	ctx := t.Context()
+	plan, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	p, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: runtime.Built})
+	require.NoError(t, err)
+	require.Equal(t, runtime.Built, p.Mode(), p.NoGraph())
+	require.NoError(t, p.Run(ctx, 1))
+	results, err := p.Finish(ctx)
+	require.NoError(t, err)
+	for _, c := range results.Checks {
+		require.True(t, c.OK, "%+v", c)
+	}
+	require.NoError(t, p.Close())
+	require.Equal(t, map[string]int{"grow": 1, "odd": 1, "settle": 0, "there": 1}, platform.given, "equal conditions have one number")
+	require.Equal(t, 2, calls(platform.Platform, "cuModuleLoad"), "on each device, the maps and the decider are one module")
 }

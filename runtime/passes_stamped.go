@@ -1,4 +1,4 @@
-// Passes of a trace as a graph: the kernels that decide about loops and branches write when they ran, by the device's clock.
+// Passes of a trace as a graph: the kernel that decides about loops and branches writes when it ran, by the device's clock.
 
 package runtime
 

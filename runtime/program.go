@@ -87,7 +87,8 @@ type Program struct {
 	early          int                       // launches of a replay that begin before the one before them has ended
 	loaded         *loader                   // of what was loaded first
 	loading        time.Duration             // what that took
-	joined         map[int32]*kernels.Module // by device: its maps that can be joined, where there are several
+	joined         map[int32]*kernels.Module // by device: its modules that can be joined, where there are several
+	deciders       *deciders                 // of loops and branches, shared with all bodies; nil if the platform decides without kernels
 	launches       []*dag.Launch             // by node, as updated; the graph itself is never changed
 	bodies         [][]*Program              // by node: of loops and branches; nil if there are none
 	body           bool                      // it is one of these
@@ -392,17 +393,24 @@ type loadedAt struct {
 	flight int // of modules with variables
 }
 
+// deciders are the kernel that decides about loops and branches in graphs.
+type deciders struct {
+	conditions.Decider
+	module  *kernels.Module
+	kernels map[int32]cudart.Kernel // by device that has loops or branches
+}
+
 // loader loads modules for one program.
 type loader struct {
-	program *Program
-	maps    map[int32][]*kernels.Module  // by device: those that can be joined
-	library map[int32]map[string]bool    // by device: the library's entries that are launched
-	wanted  map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
-	modules map[loadedAt]cudart.Module
-	shared  map[*kernels.Module]bool // modules with variables that are buffers: each replay in flight loads its own
-	flight  int
-	waiting bool              // kernels are loaded so that they wait for the launches before them
-	plain   map[loadedAt]bool // modules that have no such form
+	program   *Program
+	joinables map[int32][]*kernels.Module  // by device: those that can be joined
+	library   map[int32]map[string]bool    // by device: the library's entries that are launched
+	wanted    map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
+	modules   map[loadedAt]cudart.Module
+	shared    map[*kernels.Module]bool // modules with variables that are buffers: each replay in flight loads its own
+	flight    int
+	waiting   bool              // kernels are loaded so that they wait for the launches before them
+	plain     map[loadedAt]bool // modules that have no such form
 }
 
 // HostFunction is a function of the program that a node runs in every replay, those of warm-up and measurements included. It runs on a

@@ -78,8 +78,8 @@ func (h *hostile) functions() []namedFunction {
 		"planner.Action": planner.Action, "planner.Durations": planner.Durations, "planner.Efforts": planner.Efforts, "planner.LayoutMemory": planner.LayoutMemory,
 		"planner.MachineNames": planner.MachineNames, "planner.PeakBuffers": planner.PeakBuffers, "planner.Predict": planner.Predict,
 		"planner.Strategies": planner.Strategies, "planner.Verify": planner.Verify, "planner.VerifyEdges": planner.VerifyEdges, "planner.VerifyEarly": planner.VerifyEarly,
-		"planner.VerifyBodyEdges": planner.VerifyBodyEdges, "conditions.Module": conditions.Module,
-		"planner.VerifyReplay": planner.VerifyReplay, "planner.VerifySingleUse": planner.VerifySingleUse, "planner.WriteGraphDOT": planner.WriteGraphDOT,
+		"planner.VerifyBodyEdges": planner.VerifyBodyEdges,
+		"planner.VerifyReplay":    planner.VerifyReplay, "planner.VerifySingleUse": planner.VerifySingleUse, "planner.WriteGraphDOT": planner.WriteGraphDOT,
 		"planner.LowerBound": planner.LowerBound, "planner.LowerBoundGraph": planner.LowerBoundGraph, "planner.Compare": planner.Compare,
 		"planner.ParseEffort": planner.ParseEffort, "planner.Explain": planner.Explain, "planner.EngineOf": planner.EngineOf,
 		"planner.GraphEdges": planner.GraphEdges, "planner.Clean": planner.Clean, "planner.DecodeMachine": planner.DecodeMachine, "planner.H200": planner.H200,
@@ -112,7 +112,7 @@ func (h *hostile) functions() []namedFunction {
 		"runtime.Recall": runtime.Recall, "runtime.KnownPasses": runtime.KnownPasses, "runtime.KeepPasses": runtime.KeepPasses, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn, "runtime.Refit": runtime.Refit,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
-		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.JoinMaps": kernels.JoinMaps, "maps.Join": maps.Join, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
+		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Join": kernels.Join, "maps.Join": maps.Join, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
 		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "kernels.CubinParameters": kernels.CubinParameters, "kernels.MostBytes": kernels.MostBytes, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
 		"library.Sources": library.Sources, "library.Module": library.Module, "library.Docs": library.Docs,
 		"cubin.Architectures": cubin.Architectures, "cubin.For": cubin.For, "cubin.Read": cubin.Read, "cubin.Write": cubin.Write,
@@ -183,7 +183,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add(builder, g, g.Pipeline, explicit, explicit.Pipeline, p, timeline, p.Replay(1), planner.H200(), planner.Unit())
 
 	// Values that functions return together with an error, and values that anybody can write down.
-	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Structure{}, &dag.Structure{Members: []dag.Member{{Count: -1, Mode: 99}}}, &dag.Member{}, &dag.Member{Mode: 99, DType: 99}, &dag.Texture{}, (*dag.Texture)(nil), &dag.Texture{Channels: -3, Width: 1 << 62, Height: -1, Filter: 99}, dag.Filter(99), dag.AddressMode(99), &dag.Arg{}, &dag.Arg{DType: 99, Texture: &dag.Texture{Channels: 99, Width: 1 << 62, Height: 1}}, dag.TextureArgument{}, &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil),
+	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Structure{}, &dag.Structure{Members: []dag.Member{{Count: -1, Mode: 99}}}, &dag.Member{}, &dag.Member{Mode: 99, DType: 99}, &dag.Texture{}, (*dag.Texture)(nil), &dag.Texture{Channels: -3, Width: 1 << 62, Height: -1, Filter: 99}, dag.Filter(99), dag.AddressMode(99), &dag.Arg{}, &dag.Arg{DType: 99, Texture: &dag.Texture{Channels: 99, Width: 1 << 62, Height: 1}}, dag.TextureArgument{}, &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil), &conditions.Decider{}, &conditions.Launch{}, &conditions.Launch{Test: conditions.Test{Branch: true, Times: -1}, Clear: -9, Operands: []uint64{1}},
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
 		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil), &cudart.Conditional{}, &cudart.Conditional{Bodies: make([]cudart.Body, 1), Operands: []cudart.Ptr{1}}, (*cudart.Conditional)(nil), &dag.Communication{}, (*dag.Communication)(nil), &dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 1}}},

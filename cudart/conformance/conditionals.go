@@ -44,7 +44,27 @@ func (r *rig) looped(test conditions.Test, counts cudart.Ptr) ([]cudart.Command,
 	if test.Condition != nil {
 		loop.Conditional.Operands = []cudart.Ptr{r.d}
 	}
+	r.decide(loop.Conditional, branch.Conditional)
 	return []cudart.Command{r.up(0, r.d, r.h), loop, r.down(0, r.g, r.d)}, [][]int32{nil, {0}, {1}}
+}
+
+// decide loads the kernel that decides about loops and branches, if the platform takes one.
+func (r *rig) decide(all ...*cudart.Conditional) {
+	if !r.p.TakesDeciders() {
+		return
+	}
+	var decider conditions.Decider
+	for _, c := range all {
+		decider.Add(c.Test)
+	}
+	m, err := r.p.Load(context.Background(), 0, decider.Module())
+	require.NoError(r, err)
+	r.Cleanup(func() { require.NoError(r, m.Close()) })
+	k, err := m.Kernel(conditions.Entry)
+	require.NoError(r, err)
+	for _, c := range all {
+		c.Decider, c.Number = k, decider.Number(c.Condition)
+	}
 }
 
 // follow does in Go what the loop does, and returns its counts and those of the branch.

@@ -85,6 +85,7 @@ func misusedHostFunctions(r *rig) {
 	loop := cudart.Command{Kind: cudart.RunBodies, Stream: r.s[0], Label: "loop", Node: -1, Conditional: &cudart.Conditional{
 		Test: conditions.Test{Times: 2, Every: 1}, Counts: r.alloc(8 * conditions.CountWords), Clear: 1,
 		Bodies: []cudart.Body{{Commands: []cudart.Command{r.runs(0, func() {})}, Deps: [][]int32{nil}}}}}
+	r.decide(loop.Conditional)
 	_, err = r.p.BuildGraph([]cudart.Command{loop}, [][]int32{nil}, cudart.GraphOptions{Origin: r.s[0]})
 	require.ErrorIs(r, err, cudart.ErrUnsupported, "in the body of a loop")
 }

@@ -1,4 +1,4 @@
-// Tests of stamps: what the kernels that decide about loops and branches write for a trace.
+// Tests of stamps: what the kernel that decides about loops and branches writes for a trace.
 
 package conformance
 

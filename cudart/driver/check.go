@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/kernels/conditions"
 )
 
 // check resolves and checks commands. For a graph that is built node by node, streams are ignored.
@@ -207,14 +208,27 @@ func (p *Platform) checkConditional(c *checked, i int, streams bool) error {
 		return c.wrong(i, "it has no memory for its counts")
 	case streams:
 		return c.refused(i, "a loop or branch is part of a graph, not of a list")
-	case p.lib.version < conditionalDriver || p.lib.address[cuGraphConditionalHandleCreate] == 0 || p.lib.address[cuGraphAddNode] == 0:
+	case !p.TakesDeciders():
 		return c.refused(i, "the driver (CUDA %s) has no conditional graph nodes, which came with CUDA %s", versionText(p.lib.version), versionText(conditionalDriver))
 	}
 	number := int32(0)
 	if s, ok := c.Stream.(*stream); ok && s.p == p {
 		number = s.d.number
 	}
-	c.bodies = &bodies{}
+	decider, ok := v.Decider.(*kernel)
+	switch {
+	case !ok || decider.p != p:
+		return c.wrong(i, "the kernel that decides about it is not one of this platform's")
+	case decider.closed.Load():
+		return c.wrong(i, "the module of kernel %s is closed", decider.entry)
+	case decider.d.number != number:
+		return c.wrong(i, "kernel %s is loaded on device %d and its stream is on device %d", decider.entry, decider.d.number, number)
+	case v.Condition != nil && v.Number == 0:
+		return c.wrong(i, "the kernel that decides about it does not know its condition")
+	case len(decider.attributes.ParamSizes) < conditions.Parameters+len(v.Operands):
+		return c.wrong(i, "kernel %s takes %d arguments, but %d are given", decider.entry, len(decider.attributes.ParamSizes), conditions.Parameters+len(v.Operands))
+	}
+	c.bodies = &bodies{decider: decider}
 	for _, body := range v.Bodies {
 		if len(body.Deps) != len(body.Commands) {
 			return c.wrong(i, "its body has %d commands, but dependencies for %d", len(body.Commands), len(body.Deps))
@@ -232,6 +246,11 @@ func (p *Platform) checkConditional(c *checked, i int, streams bool) error {
 		c.bodies.commands = append(c.bodies.commands, list)
 	}
 	return nil
+}
+
+// TakesDeciders implements [cudart.Platform]: it does if the driver has conditional nodes.
+func (p *Platform) TakesDeciders() bool {
+	return p.lib.version >= conditionalDriver && p.lib.address[cuGraphConditionalHandleCreate] != 0 && p.lib.address[cuGraphAddNode] != 0
 }
 
 // Drivers before conditionalDriver have no conditional nodes that can be relied on, and those before elseDriver none with a second body.

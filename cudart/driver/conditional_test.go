@@ -5,6 +5,7 @@
 package driver
 
 import (
+	"context"
 	"encoding/binary"
 	"testing"
 
@@ -33,9 +34,31 @@ func nest(t *testing.T, w *bench) cudart.Command {
 	branch := cudart.Command{Kind: cudart.RunBodies, Stream: w.origin, Label: "branch", Node: 2, Conditional: &cudart.Conditional{
 		Test: conditions.Test{Branch: true, Condition: positive(t)}, Operands: []cudart.Ptr{w.device}, Counts: w.device + 128,
 		Bodies: []cudart.Body{{Commands: []cudart.Command{set}, Deps: [][]int32{nil}}, {Commands: []cudart.Command{set, set}, Deps: [][]int32{nil, nil}}}}}
-	return cudart.Command{Kind: cudart.RunBodies, Stream: w.origin, Label: "loop", Node: 0, Conditional: &cudart.Conditional{
+	loop := cudart.Command{Kind: cudart.RunBodies, Stream: w.origin, Label: "loop", Node: 0, Conditional: &cudart.Conditional{
 		Test: conditions.Test{Times: 3, Every: 1}, Counts: w.device + 64, Clear: 2,
 		Bodies: []cudart.Body{{Commands: []cudart.Command{set, branch, set}, Deps: [][]int32{nil, {0}, {1}}}}}}
+	require.NoError(t, w.decide(loop.Conditional, branch.Conditional))
+	return loop
+}
+
+// decide gives loops and branches the kernel that decides about them. The bench closes its module.
+func (w *bench) decide(all ...*cudart.Conditional) error {
+	var decider conditions.Decider
+	for _, c := range all {
+		decider.Add(c.Test)
+	}
+	if w.deciders == nil {
+		m, err := w.p.Load(context.Background(), 0, decider.Module())
+		if err != nil {
+			return err
+		}
+		w.deciders = m
+	}
+	k, err := w.deciders.Kernel(conditions.Entry)
+	for _, c := range all {
+		c.Decider, c.Number = k, decider.Number(c.Condition)
+	}
+	return err
 }
 
 // added lists the calls that make nodes, each with the graph that it adds to, the number of nodes it waits for, and what it returned.
@@ -67,8 +90,9 @@ func TestConditionalNodes(t *testing.T) {
 		p := d.open(t)
 		w, err := newBench(p)
 		require.NoError(t, err)
+		loop := nest(t, w)
 		from := d.mark()
-		g, err := p.BuildGraph([]cudart.Command{nest(t, w)}, [][]int32{nil}, cudart.GraphOptions{Origin: w.origin})
+		g, err := p.BuildGraph([]cudart.Command{loop}, [][]int32{nil}, cudart.GraphOptions{Origin: w.origin})
 		require.NoError(t, err)
 		var graph uintptr
 		for handle, maker := range d.alive {
@@ -76,18 +100,18 @@ func TestConditionalNodes(t *testing.T) {
 				graph = handle
 			}
 		}
-		loop := d.bodies[0][0]
-		want := []added{{cuGraphAddKernelNode, graph, 0}, {cuGraphAddNode, graph, 1}, {cuGraphAddMemsetNode, loop, 0}, {cuGraphAddKernelNode, loop, 1}}
+		body := d.bodies[0][0]
+		want := []added{{cuGraphAddKernelNode, graph, 0}, {cuGraphAddNode, graph, 1}, {cuGraphAddMemsetNode, body, 0}, {cuGraphAddKernelNode, body, 1}}
 		if c.split {
 			then, otherwise := d.bodies[1][0], d.bodies[2][0]
-			want = append(want, added{cuGraphAddNode, loop, 1}, added{cuGraphAddMemsetNode, then, 0},
-				added{cuGraphAddNode, loop, 1}, added{cuGraphAddMemsetNode, otherwise, 0}, added{cuGraphAddMemsetNode, otherwise, 0}, added{cuGraphAddEmptyNode, loop, 2})
+			want = append(want, added{cuGraphAddNode, body, 1}, added{cuGraphAddMemsetNode, then, 0},
+				added{cuGraphAddNode, body, 1}, added{cuGraphAddMemsetNode, otherwise, 0}, added{cuGraphAddMemsetNode, otherwise, 0}, added{cuGraphAddEmptyNode, body, 2})
 		} else {
 			then, otherwise := d.bodies[1][0], d.bodies[1][1]
-			want = append(want, added{cuGraphAddNode, loop, 1}, added{cuGraphAddMemsetNode, then, 0},
+			want = append(want, added{cuGraphAddNode, body, 1}, added{cuGraphAddMemsetNode, then, 0},
 				added{cuGraphAddMemsetNode, otherwise, 0}, added{cuGraphAddMemsetNode, otherwise, 0})
 		}
-		want = append(want, added{cuGraphAddMemsetNode, loop, 1}, added{cuGraphAddKernelNode, loop, 1})
+		want = append(want, added{cuGraphAddMemsetNode, body, 1}, added{cuGraphAddKernelNode, body, 1})
 		require.Equal(t, want, addedSince(d, from), "CUDA %d", c.version)
 		var kinds, loops, counts []uint32
 		for _, r := range d.records {
@@ -151,6 +175,24 @@ func TestConditionalsThatTheDriverCannotMake(t *testing.T) {
 	bad.Conditional.Bodies = nil
 	_, err = p.BuildGraph([]cudart.Command{bad}, [][]int32{nil}, cudart.GraphOptions{Origin: w.origin})
 	require.EqualError(t, err, `node "loop": a loop has one body, and a branch one or two`)
+	for _, c := range []struct {
+		spoil func(*cudart.Command, *cudart.Conditional)
+		want  string
+	}{
+		{func(_ *cudart.Command, v *cudart.Conditional) { v.Decider = nil }, `node "loop": the kernel that decides about it is not one of this platform's`},
+		{func(_ *cudart.Command, v *cudart.Conditional) { v.Decider = w.kernel }, `node "loop": kernel scale takes 2 arguments, but 11 are given`},
+		{func(_ *cudart.Command, v *cudart.Conditional) { v.Bodies[0].Commands[1].Conditional.Number = 0 }, `node "branch": the kernel that decides about it does not know its condition`},
+		{func(c *cudart.Command, _ *cudart.Conditional) { c.Stream = far }, `node "loop": kernel dagrun_decide is loaded on device 0 and its stream is on device 1`},
+		{func(_ *cudart.Command, v *cudart.Conditional) {
+			require.NoError(t, w.deciders.Close())
+			w.deciders = nil
+		}, `node "loop": the module of kernel dagrun_decide is closed`},
+	} {
+		bad := nest(t, w)
+		c.spoil(&bad, bad.Conditional)
+		_, err := p.BuildGraph([]cudart.Command{bad}, [][]int32{nil}, cudart.GraphOptions{Origin: w.origin})
+		require.EqualError(t, err, c.want)
+	}
 	require.NoError(t, far.Close())
 	require.NoError(t, w.close())
 	require.NoError(t, p.Close())
@@ -163,11 +205,12 @@ func TestConditionalsWhoseCallsFail(t *testing.T) {
 	p := d.open(t)
 	w, err := newBench(p)
 	require.NoError(t, err)
+	commands := []cudart.Command{nest(t, w)}
 	live := p.Live()
 	for k := 1; ; k++ {
 		before, from := len(d.alive), d.mark()
 		d.calls, d.failAt, d.failCode = 0, k, 999
-		g, err := p.BuildGraph([]cudart.Command{nest(t, w)}, [][]int32{nil}, cudart.GraphOptions{Origin: w.origin})
+		g, err := p.BuildGraph(commands, [][]int32{nil}, cudart.GraphOptions{Origin: w.origin})
 		reached := d.calls >= k
 		d.failAt = 0
 		if err == nil {
@@ -175,7 +218,7 @@ func TestConditionalsWhoseCallsFail(t *testing.T) {
 		}
 		require.Equal(t, live, p.Live(), "call %d", k)
 		if !reached {
-			require.Greater(t, k, 40)
+			require.Greater(t, k, 20)
 			break
 		}
 		// Only what the driver failed to destroy may remain.

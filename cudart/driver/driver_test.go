@@ -134,6 +134,7 @@ type bench struct {
 	device, host   cudart.Ptr
 	module         cudart.Module
 	kernel         cudart.Kernel
+	deciders       cudart.Module // nil unless decide loaded one
 }
 
 func newBench(p *Platform) (w *bench, err error) {
@@ -170,7 +171,7 @@ func newBench(p *Platform) (w *bench, err error) {
 
 func (w *bench) close() error {
 	var errs []error
-	for _, c := range []interface{ Close() error }{w.origin, w.second, w.event, w.joined, w.module} {
+	for _, c := range []interface{ Close() error }{w.origin, w.second, w.event, w.joined, w.module, w.deciders} {
 		if c != nil {
 			errs = append(errs, c.Close())
 		}

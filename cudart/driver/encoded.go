@@ -55,11 +55,10 @@ type place struct {
 	config         *launchConfig // of a launch with attributes
 }
 
-// bodies are what a conditional runs, with its kernels once their module is loaded.
+// bodies are what a conditional runs, and the kernel that decides about it.
 type bodies struct {
 	commands [][]checked
-	begin    uintptr
-	pass     uintptr // 0 for a branch
+	decider  *kernel
 }
 
 func nothing(grid [3]uint32) bool { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels/conditions"
 )
 
 // fakeDriver is one test's driver.
@@ -45,6 +46,7 @@ type fakeDriver struct {
 	queues   []string         // what queuesVariable was at cuInit, and whenever a context was made
 	foreign  uintptr          // a context of the first device that is not its primary one, and that streams say they belong to
 	records  [][]byte         // parameters of graph nodes for copies and sets, as they were when the call was made
+	deciders []uintptr        // kernels that decide about loops and branches
 	bodies   [][]uintptr      // by conditional node: the graphs of its bodies
 	update   uint32           // result of an update of a graph; 0: it succeeds
 	hosts    []hostNodeParams // of graph nodes
@@ -366,10 +368,14 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		d.next += 0x100
 		poke(a[0], d.next)
 	case cuModuleGetFunction:
-		if dl.Text(*(**byte)(unsafe.Pointer(&a[2]))) == "absent" {
+		name := dl.Text(*(**byte)(unsafe.Pointer(&a[2])))
+		if name == "absent" {
 			return codeNotFound
 		}
 		d.next += 0x100
+		if name == conditions.Entry {
+			d.deciders = append(d.deciders, d.next)
+		}
 		poke(a[0], d.next)
 	case cuModuleGetFunctionCount:
 		poke(a[0], uint32(2))
@@ -381,7 +387,12 @@ func (d *fakeDriver) serve(f function, a [11]uintptr) uint32 {
 		v := map[uintptr]int32{functionMaxThreads: 1024, functionRegisters: 32, functionMaxDynamic: 48 << 10}
 		poke(a[0], v[a[1]])
 	case cuFuncGetParamInfo:
-		if a[1] >= 2 { // every kernel takes a pointer and an int
+		if slices.Contains(d.deciders, a[0]) { // they take as many words as they are asked for
+			poke(a[2], uint64(8*a[1]))
+			poke(a[3], uint64(8))
+			break
+		}
+		if a[1] >= 2 { // every other kernel takes a pointer and an int
 			return codeInvalidValue
 		}
 		poke(a[2], uint64(8*a[1]))

@@ -20,9 +20,8 @@ type graph struct {
 	template uintptr   // the CUgraph whose nodes can be changed, or 0
 	nodes    []uintptr // by command
 	commands []checked
-	deps     [][]int32       // of a graph that can be changed and has nodes of several rows, or conditional nodes
-	modules  []cudart.Module // the kernels that decide about conditional nodes
-	hosts    []uintptr       // functions of the host, registered for the nodes
+	deps     [][]int32 // of a graph that can be changed and has nodes of several rows, or conditional nodes
+	hosts    []uintptr // functions of the host, registered for the nodes
 	count    int
 	memory   arena
 	launch   *launch
@@ -168,22 +167,9 @@ func (g *graph) Close() error {
 			err = e
 		}
 	}
-	if e := g.closeModules(); err == nil {
-		err = e
-	}
 	if e := g.memory.close(); err == nil {
 		err = e
 	}
-	return err
-}
-
-func (g *graph) closeModules() (err error) {
-	for _, m := range g.modules {
-		if e := m.Close(); err == nil {
-			err = e
-		}
-	}
-	g.modules = nil
 	return err
 }
 
@@ -212,7 +198,6 @@ func (g *graph) take(next *graph) error {
 	g.exec, next.exec = next.exec, g.exec
 	g.template, next.template = next.template, g.template
 	g.nodes, next.nodes = next.nodes, g.nodes
-	g.modules, next.modules = next.modules, g.modules
 	g.hosts, next.hosts = next.hosts, g.hosts
 	g.memory, next.memory = next.memory, g.memory
 	g.launch, next.launch = next.launch, g.launch

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels/conditions"
 )
 
 // BuildGraph makes a graph node by node. The commands may be in any order.
@@ -52,19 +53,13 @@ func (p *Platform) build(list []checked, deps [][]int32, d *device, priorities b
 	if hasRows(list) || hasEarly(list) || hasBodies(list) || hasCalls(list) {
 		g.deps = deps
 	}
-	if hasBodies(list) {
-		err = g.loadDeciders()
-	}
-	if err == nil {
-		err = g.addNodes(deps, priorities)
-	}
+	err = g.addNodes(deps, priorities)
 	if err == nil {
 		err = g.instantiate(template, priorities)
 	}
 	if err != nil {
 		p.dispose(d, cuGraphDestroy, template)
 		forgetHosts(g.hosts)
-		g.closeModules()
 		return nil, err
 	}
 	if err := g.disableEmpty(); err != nil {
@@ -442,12 +437,12 @@ func (g *graph) addConditional(template uintptr, s *nodeScratch, c *checked, pri
 		}
 		handles[k] = s.handle
 	}
-	arguments := []cudart.Value{{Bits: handles[0]}, {Bits: handles[1]}, {Bits: uint64(v.Counts)}}
+	launch := conditions.Launch{Test: v.Test, Number: v.Number, Handle: handles[0], Other: handles[1], Counts: uint64(v.Counts), Clear: v.Clear,
+		Stamps: uint64(v.Stamps), Stamping: v.Stamping}
 	for _, at := range v.Operands {
-		arguments = append(arguments, cudart.Value{Bits: uint64(at)})
+		launch.Operands = append(launch.Operands, uint64(at))
 	}
-	arguments = append(arguments, cudart.Value{Bits: uint64(v.Stamps)}, cudart.Value{Bits: uint64(v.Stamping.Room)}, cudart.Value{Bits: uint64(v.Stamping.Each)})
-	begin, err := g.addDecider(template, s, c.bodies.begin, before, arguments)
+	begin, err := g.addDecider(template, s, c.bodies.decider, before, &launch)
 	if err != nil {
 		return 0, err
 	}
@@ -468,10 +463,13 @@ func (g *graph) addConditional(template uintptr, s *nodeScratch, c *checked, pri
 			if err != nil {
 				return 0, err
 			}
-			if c.bodies.pass != 0 {
-				if _, err := g.addDecider(graphs[k], s, c.bodies.pass, lasts(nodes, described[k].Deps), arguments); err != nil {
-					return 0, err
-				}
+			if v.Branch && v.Stamping.Room == 0 {
+				continue
+			}
+			after := launch
+			after.Pass = true
+			if _, err := g.addDecider(graphs[k], s, c.bodies.decider, lasts(nodes, described[k].Deps), &after); err != nil {
+				return 0, err
 			}
 		}
 		return node, nil

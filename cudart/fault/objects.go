@@ -236,6 +236,9 @@ func unwrapAll(commands []cudart.Command) []cudart.Command {
 		}
 		if c.Conditional != nil {
 			v := *c.Conditional
+			if w, ok := v.Decider.(*kernel); ok {
+				v.Decider = w.Kernel
+			}
 			v.Bodies = slices.Clone(v.Bodies)
 			for k := range v.Bodies {
 				v.Bodies[k].Commands = unwrapAll(v.Bodies[k].Commands)

@@ -1,4 +1,4 @@
-// Tests of loops and branches in graphs: the kernels that decide about them on GPUs, run from their PTX, decide and count as the CPU device.
+// Tests of loops and branches in graphs: the kernel that decides about them on GPUs, run from its PTX, decides and counts as the CPU device.
 
 package host
 
@@ -99,13 +99,13 @@ func randomBits(r *rand.Rand, t dag.DType) uint64 {
 	return t.FromFloat(float64(r.IntN(41) - 20))
 }
 
-// stored makes the kernels store the value of the conditional in memory, at the handle, instead of calling the device runtime.
+// stored makes the kernel store the value of the conditional in memory, at the handle, instead of calling the device runtime.
 func stored(ptx string) string {
 	var text strings.Builder
 	for line := range strings.Lines(ptx) {
 		switch {
 		case strings.Contains(line, "call.uni"):
-			text.WriteString("\tst.global.u32 [%handle], %value;\n")
+			text.WriteString("\tst.global.u32 [%at], %value;\n")
 		case strings.Contains(line, "st.param"), strings.Contains(line, ".extern"), line == "\t.param .b64 handle;\n", line == "\t.param .b32 value;\n":
 		default:
 			text.WriteString(line)
@@ -130,11 +130,12 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 	const handle, other, counted, operands, stamped = 0, 1, 8, 32, 64
 	for seed := range uint64(cases) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		k := conditions.Kernels{Begin: "begin", Pass: "pass", Test: conditions.Test{Times: int64(r.IntN(7)), Every: int64(1 + r.IntN(3))}}
+		k := conditions.Launch{Test: conditions.Test{Times: int64(r.IntN(7)), Every: int64(1 + r.IntN(3))}}
+		split := false
 		switch r.IntN(4) {
 		case 0:
 		case 1:
-			k.Branch, k.Split = true, r.IntN(2) == 0
+			k.Branch, split = true, r.IntN(2) == 0
 		case 2:
 			k.While = true
 		}
@@ -145,20 +146,34 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 		if first {
 			k.Clear = 2
 		}
-		m, err := b.Load(context.Background(), 0, &kernels.Module{Name: "conditions", Kind: kernels.PTX, Code: []byte(stored(conditions.Module([]conditions.Kernels{k})))})
+		var decider conditions.Decider
+		for range r.IntN(3) { // conditions of other loops
+			decider.Add(conditions.Test{Condition: randomCondition(r), Every: 1})
+		}
+		decider.Add(k.Test)
+		for range r.IntN(3) {
+			decider.Add(conditions.Test{Condition: randomCondition(r), Every: 2})
+		}
+		k.Number = decider.Number(k.Condition)
+		m, err := b.Load(context.Background(), 0, &kernels.Module{Name: "conditions", Kind: kernels.PTX, Code: []byte(stored(string(decider.Module().Code)))})
 		require.NoError(t, err)
-		args := []cudart.Value{{Pointer: true, Ptr: at(handle), Bytes: 8}, {Pointer: true, Ptr: at(other), Bytes: 8}, {Pointer: true, Ptr: at(counted), Bytes: 8 * 2 * conditions.CountWords}}
+		kernel, err := m.Kernel(conditions.Entry)
+		require.NoError(t, err)
+		pointers := map[int]int64{conditions.ParameterHandle: 8, conditions.ParameterCounts: 8 * 2 * conditions.CountWords} // by parameter: bytes
+		k.Handle, k.Counts = uint64(at(handle)), uint64(at(counted))
+		if split {
+			k.Other, pointers[conditions.ParameterOther] = uint64(at(other)), 8
+		}
 		if k.Condition != nil {
 			for n, dtype := range k.Condition.Types {
-				args = append(args, cudart.Value{Pointer: true, Ptr: at(operands + n), Bytes: dtype.Size()})
+				k.Operands, pointers[conditions.Parameters+n] = append(k.Operands, uint64(at(operands+n))), dtype.Size()
 			}
 		}
-		stamping := conditions.Stamping{Room: int64(r.IntN(2) * r.IntN(20)), Each: int64(r.IntN(4))}
-		stampsTo := cudart.Value{Size: 8}
+		k.Stamping = conditions.Stamping{Room: int64(r.IntN(2) * r.IntN(20)), Each: int64(r.IntN(4))}
+		stamping := k.Stamping
 		if stamping.Room > 0 {
-			stampsTo = cudart.Value{Pointer: true, Ptr: at(stamped), Bytes: 8 * conditions.StampWords * stamping.Room}
+			k.Stamps, pointers[conditions.ParameterStamps] = uint64(at(stamped)), 8*conditions.StampWords*stamping.Room
 		}
-		args = append(args, stampsTo, cudart.Value{Bits: uint64(stamping.Room), Size: 8}, cudart.Value{Bits: uint64(stamping.Each), Size: 8})
 		refill := func() {
 			if k.Condition != nil {
 				for n, dtype := range k.Condition.Types {
@@ -171,9 +186,19 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 				return memory[operands+n] << (64 - 8*k.Condition.Types[n].Size()) >> (64 - 8*k.Condition.Types[n].Size())
 			})
 		}
-		decide := func(entry string) {
-			kernel, err := m.Kernel(entry)
-			require.NoError(t, err)
+		decide := func(pass bool) {
+			k.Pass = pass
+			var args []cudart.Value
+			for n, word := range k.Arguments() {
+				if bytes := pointers[n]; bytes > 0 {
+					args = append(args, cudart.Value{Pointer: true, Ptr: cudart.Ptr(word), Bytes: bytes})
+				} else {
+					args = append(args, cudart.Value{Bits: word, Size: 8})
+				}
+			}
+			for len(args) < decider.Parameters() {
+				args = append(args, cudart.Value{Size: 8})
+			}
 			one := [3]uint32{1, 1, 1}
 			require.NoError(t, b.submit(cudart.Command{Kind: cudart.LaunchKernel, Stream: s, Kernel: kernel, Grid: one, Block: one, Args: args}))
 			require.NoError(t, s.Synchronize(context.Background()))
@@ -209,18 +234,18 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 				}
 				want[conditions.CountHeld] += truth
 				stamp(map[uint64]int64{1: conditions.StampHeld, 0: conditions.StampOtherwise}[truth])
-				decide("begin")
+				decide(false)
 				require.Equal(t, truth, memory[handle], message)
-				if k.Split {
+				if split {
 					require.Equal(t, 1-truth, memory[other], message)
 				}
 				stamp(1)
-				decide("pass")
+				decide(true)
 			} else {
 				want[conditions.CountPass] = 0
 				more := k.Times > 0 && (!k.While || holds())
 				stamp(conditions.StampBegun)
-				decide("begin")
+				decide(false)
 				for pass := int64(1); ; pass++ {
 					require.Equal(t, more, memory[handle] == 1, message)
 					if !more {
@@ -242,7 +267,7 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 					if !more {
 						want[conditions.CountPasses] += uint64(pass)
 					}
-					decide("pass")
+					decide(true)
 				}
 			}
 			require.Equal(t, want[:], memory[counted:counted+conditions.CountWords], message)

@@ -131,6 +131,9 @@ func (p *Platform) Devices() []cudart.Info {
 	return infos
 }
 
+// TakesDeciders implements [cudart.Platform]: a worker tests conditions.
+func (p *Platform) TakesDeciders() bool { return false }
+
 // EnablePeer implements [cudart.Platform].
 func (p *Platform) EnablePeer(id, peer int32) error {
 	const call = "cuCtxEnablePeerAccess"

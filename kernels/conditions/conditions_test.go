@@ -1,4 +1,4 @@
-// Tests of the text of the kernels that decide about loops and branches. cudart/host has tests of what they do.
+// Tests of the text of the kernel that decides about loops and branches. cudart/host has tests of what it does.
 
 package conditions
 
@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-func TestModuleIsPTX(t *testing.T) {
+func TestDeciderIsPTX(t *testing.T) {
 	g, err := dag.Parse([]byte(`
 version: 1
 name: p
@@ -25,8 +25,21 @@ nodes:
 `), dag.Options{Library: kernels.Library()})
 	require.NoError(t, err)
 	c := g.Nodes[0].Control
-	text := Module([]Kernels{{Test: Test{Condition: c.Condition, Times: c.Times, Every: c.Every}, Begin: "b", Pass: "p", Clear: 1}})
-	m, err := ptx.Parse(text)
+	var d Decider
+	require.Equal(t, 0, d.Number(nil))
+	require.Equal(t, 0, d.Number(c.Condition), "it is not there yet")
+	for range 2 {
+		d.Add(Test{Condition: c.Condition, Times: c.Times, Every: c.Every})
+		d.Add(Test{Times: 3, Every: 1})
+		require.Equal(t, 1, d.Number(c.Condition))
+	}
+	require.Equal(t, Parameters+2, d.Parameters())
+	m, err := ptx.Parse(string(d.Module().Code))
 	require.NoError(t, err)
-	require.Len(t, m.Entries(), 2)
+	require.Len(t, m.Entries(), 1)
+	require.Equal(t, Entry, m.Functions[m.Entries()[0]].Name)
+	require.Len(t, m.Functions[m.Entries()[0]].Params, d.Parameters())
+	waiting, err := ptx.Waiting(string(d.Module().Code))
+	require.NoError(t, err)
+	require.Contains(t, waiting, "griddepcontrol.wait")
 }

@@ -5,7 +5,6 @@ package conditions
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
@@ -18,16 +17,15 @@ type number struct {
 }
 
 // condition computes the condition and returns the register that is 1 if it holds, and 0 otherwise. One that is not valid never holds.
-func (w *writer) condition() string {
-	c := w.Condition
+func (w *writer) condition(c *dag.Condition) string {
 	if c == nil || c.Expr.Check() != nil || len(c.Operands) != len(c.Types) || c.Kind(c.Expr.Root) != dag.TruthNumber {
 		return w.literal(expr.BoolValue(false)).register
 	}
-	operands := make([]number, len(w.Condition.Operands))
+	operands := make([]number, len(c.Operands))
 	for k := range operands {
-		operands[k] = w.operand(k, w.Condition.Types[k])
+		operands[k] = w.operand(k, c.Types[k])
 	}
-	return w.term(w.Condition.Expr.Root, operands).register
+	return w.term(c.Expr.Root, operands).register
 }
 
 // operand loads an operand.
@@ -234,46 +232,4 @@ func (w *writer) float(t *expr.Term, args []number) number {
 		w.line("cvt.rpi.f64.f64 %s, %s", r, a)
 	}
 	return number{r, true}
-}
-
-// Kernels is how the two kernels of a test are written.
-type Kernels struct {
-	Test
-	Begin, Pass string // names of the kernels; that of a branch at the end of its bodies only stamps
-	// Clear is how many sets of counts, from its own on, Begin sets to zero: those of a whole nest if it is the outermost, otherwise none.
-	Clear int
-	// Split: the body that runs if the condition does not hold is a conditional of its own, with its own handle.
-	Split bool
-}
-
-// Test says when the body of a loop or branch runs.
-type Test struct {
-	Branch    bool
-	Condition *dag.Condition // nil: a loop of exactly Times passes
-	While     bool           // test before each pass, and stop once the condition does not hold; otherwise after each, and stop once it holds
-	Times     int64          // the most passes
-	Every     int64          // test only every so many passes, and after the last
-}
-
-// Parameters of the kernels, all of eight bytes: the handle of the conditional, that of the other one if there is one, the address of the
-// counts, then those of the condition's operands, and in the end the address of the stamps, which needs to be valid only if stamps are asked for, Stamping.Room and
-// Stamping.Each.
-const Parameters = 3
-
-// writer writes one kernel of one thread.
-type writer struct {
-	*Kernels
-	strings.Builder // instructions
-	registers       strings.Builder
-	temps           int
-	stamps          int
-}
-
-func (w *writer) line(format string, a ...any) { fmt.Fprintf(w, "\t"+format+";\n", a...) }
-
-// temp declares a register.
-func (w *writer) temp(kind string) string {
-	w.temps++
-	fmt.Fprintf(&w.registers, "\t.reg .%s %%t%d;\n", kind, w.temps)
-	return fmt.Sprintf("%%t%d", w.temps)
 }

@@ -101,29 +101,27 @@ func (k *mapKernel) Form(args []dag.Arg) dag.LaunchKernel {
 	return k
 }
 
-// Join makes one module of several maps that call no functions, or are in their short form. Those that have the same code are there once, and other modules
-// are left out. A driver compiles it in less time than all of them, each of which takes it over ten milliseconds, however short. It keeps what it has
+// Join makes one module of several maps that call no functions, or are in their short form, and of other modules that have a Body. Those that have the same
+// code are there once, and other modules are left out. A driver compiles it in less time than all of them, each of which takes it over ten milliseconds, however short. It keeps what it has
 // compiled by module, so that an edit of one map should not have others compiled again that take long: those that have functions in all of their copies.
 func Join(modules []*launch.Module) *launch.Module {
 	joined := &launch.Module{Name: "maps", Kind: launch.PTX, MayWait: true, References: map[string]launch.Reference{}}
-	var bodies strings.Builder
+	more := -1
 	for _, m := range modules {
-		if m == nil || m.Body == "" {
+		if m == nil || m.Body == "" || strings.Contains(joined.Body, m.Body) {
 			continue
 		}
-		if len(joined.References) == 0 {
+		if joined.Body == "" {
 			joined.Name = m.Name
 		}
-		before := len(joined.References)
 		gomaps.Copy(joined.References, m.References)
-		if len(joined.References) > before {
-			bodies.WriteString(m.Body)
-		}
+		joined.Body += m.Body
+		more++
 	}
-	if len(joined.References) > 1 {
-		joined.Name += fmt.Sprintf(", and %d more", len(joined.References)-1)
+	if more > 0 {
+		joined.Name += fmt.Sprintf(", and %d more", more)
 	}
-	joined.Body, joined.Code = bodies.String(), ptx.Complete(bodies.String())
+	joined.Code = ptx.Complete(joined.Body)
 	return joined
 }
 

@@ -272,7 +272,7 @@ func TestMapsAreJoined(t *testing.T) {
 	require.Equal(t, entries[2], entries[3], "names are not part of the code")
 	called, _ := module("z = sin(x)")
 	require.Empty(t, called.Body, "functions take long to compile")
-	joined := kernels.JoinMaps(append([]*kernels.Module{called, nil}, modules...))
+	joined := kernels.Join(append([]*kernels.Module{called, nil}, modules...))
 	assert.Equal(t, "map z = x/3 + 1, and 2 more", joined.Name)
 	assert.Len(t, joined.References, 3)
 	parsed, err := ptx.Parse(string(joined.Code))
@@ -286,7 +286,7 @@ func TestMapsAreJoined(t *testing.T) {
 		assert.Contains(t, string(joined.Code), m.Body)
 		assert.Contains(t, joined.References, entries[k])
 	}
-	assert.Equal(t, joined.Code, kernels.JoinMaps([]*kernels.Module{joined, modules[2]}).Code)
+	assert.Equal(t, joined.Code, kernels.Join([]*kernels.Module{joined, modules[2]}).Code)
 
 	var short []*kernels.Module
 	for _, text := range []string{"z = sin(x)", "z = sin(x)*cos(y)"} {
@@ -294,7 +294,7 @@ func TestMapsAreJoined(t *testing.T) {
 		require.NoError(t, err)
 		short = append(short, k.(dag.ShapedKernel).Form([]dag.Arg{{DType: dag.I64, Bits: 1}}).(moduled).Module())
 	}
-	joined = kernels.JoinMaps(append(short, modules[0]))
+	joined = kernels.Join(append(short, modules[0]))
 	assert.Equal(t, "map z = sin(x), and 2 more", joined.Name)
 	parsed, err = ptx.Parse(string(joined.Code))
 	require.NoError(t, err)
