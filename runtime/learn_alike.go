@@ -119,6 +119,35 @@ func (a likeness) doubt(timed []likeness) float64 {
 	return 1 - a.expects(timed, said)
 }
 
+// hope is what ways that were timed let expect of others.
+type hope struct {
+	timed []likeness
+	off   []float64 // by timed way
+}
+
+// hopeAfter returns it. How far the timed ways are off in the mean is expected of all others, so it changes no order and is left out.
+func hopeAfter(timed []LearnedWay) *hope {
+	h, sum := &hope{}, 0.0
+	for k := range timed {
+		if w := &timed[k]; w.Predicted > 0 && w.Each.Median > 0 { // those of earlier runs may have no prediction
+			off := math.Log(w.Each.Median / w.Predicted)
+			h.timed, h.off = append(h.timed, likenessOf(w.Plan, w.Predicted)), append(h.off, off)
+			sum += off
+		}
+	}
+	for k := range h.off {
+		h.off[k] = max(-mostCorrect, min(mostCorrect, h.off[k]-sum/float64(len(h.off))))
+	}
+	return h
+}
+
+// of returns how long a way could take, to compare it with others: what is expected, and less if the timed ways say little about it.
+func (h *hope) of(w *LearnedWay) float64 {
+	const surprise = 0.2 // logarithm of how much faster a way could be of which they say nothing
+	a := likenessOf(w.Plan, w.Predicted)
+	return w.Predicted * math.Exp(a.expects(h.timed, h.off)-float64(surprise*a.doubt(h.timed)))
+}
+
 // shares explains how far plans are off by what each says about itself and the others: it solves the linear equations of a regression in which
 // part of each value is due to chance.
 func shares(of []likeness, off []float64) []float64 {

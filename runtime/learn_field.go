@@ -3,7 +3,6 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -12,29 +11,49 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// field holds the ways to time, in that order.
+// field holds the ways to time.
 type field struct {
 	ways    []LearnedWay
-	first   int          // how many of them earlier runs found best: others come after them
+	first   int          // how many of them earlier runs found best: they are timed first, in this order
 	awaited *awaitedPlan // whose ways join them; nil if none is awaited any more
 }
 
-// next takes out the first way of a mode; nil if there is none.
-func (f *field) next(mode Mode) *LearnedWay {
-	k := slices.IndexFunc(f.ways, func(w LearnedWay) bool { return w.Mode == mode })
-	if k < 0 {
+// next takes out the way of a mode that is to be timed after some others: one that earlier runs found best, or else the one that could be fastest;
+// nil if there is none.
+func (f *field) next(mode Mode, timed []LearnedWay) *LearnedWay {
+	h, next, least := hopeAfter(timed), -1, math.Inf(1)
+	for k := range f.ways {
+		if f.ways[k].Mode != mode {
+			continue
+		}
+		if k < f.first {
+			next = k
+			break
+		}
+		if us := h.of(&f.ways[k]); next < 0 || us < least {
+			next, least = k, us
+		}
+	}
+	if next < 0 {
 		return nil
 	}
-	w := f.ways[k]
+	w := f.ways[next]
+	f.remove(next)
+	return &w
+}
+
+func (f *field) remove(k int) {
 	if f.ways = slices.Delete(f.ways, k, k+1); k < f.first {
 		f.first--
 	}
-	return &w
 }
 
 // leave takes out all ways of a mode.
 func (f *field) leave(mode Mode) {
-	for f.next(mode) != nil { // until there is none
+	for k := len(f.ways) - 1; k >= 0; k-- {
+		if f.ways[k].Mode == mode {
+			f.remove(k)
+		}
 	}
 }
 
@@ -51,7 +70,7 @@ func (f *field) hopeless(mode Mode) bool {
 	return of > hopelessMode*others
 }
 
-// join adds the ways of the awaited plan, if it is made: each before those that are predicted to be slower.
+// join adds the ways of the awaited plan, if it is made.
 func (f *field) join(l *learner) error {
 	if f.awaited == nil || !f.awaited.made() {
 		return nil
@@ -67,7 +86,6 @@ func (f *field) join(l *learner) error {
 	l.step("planned what auto chooses")
 	more = slices.DeleteFunc(l.unlike(more), func(w LearnedWay) bool { return slices.ContainsFunc(f.ways, w.same) })
 	f.ways = append(f.ways, more...)
-	slices.SortStableFunc(f.ways[f.first:], func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
 	return nil
 }
 

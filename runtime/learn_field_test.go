@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,16 +54,45 @@ func TestAPlanInTheMakingJoinsTheOthers(t *testing.T) {
 	require.NoError(t, f.join(l))
 	require.Nil(t, f.awaited)
 	require.NoError(t, f.join(l), "there is nothing to join any more")
-	require.Same(t, first, f.next(Captured).Plan, "what earlier runs found best is timed first")
-	way := f.next(Captured)
+	require.Same(t, first, f.next(Captured, nil).Plan, "what earlier runs found best is timed first")
+	way := f.next(Captured, nil)
 	require.Same(t, fast, way.Plan, "then the fastest")
 	require.Less(t, way.Predicted, 900.0)
-	require.Same(t, fast, f.next(Streams).Plan)
+	require.Same(t, fast, f.next(Streams, nil).Plan)
 	f.leave(Captured)
-	require.Nil(t, f.next(Captured))
-	require.Same(t, slow, f.next(Streams).Plan)
-	require.Nil(t, f.next(Streams))
+	require.Nil(t, f.next(Captured, nil))
+	require.Same(t, slow, f.next(Streams, nil).Plan)
+	require.Nil(t, f.next(Streams, nil))
 	require.False(t, f.wait(l, 1), "no plan is awaited")
+}
+
+// Plans on many streams are predicted to be fastest, and the first of them takes half as long again. The next is on fewer streams.
+func TestWaysLikeOneThatWasMispredictedComeLater(t *testing.T) {
+	way := func(streams int, predicted, us float64) LearnedWay {
+		plan := &planner.Plan{}
+		for s := range streams {
+			plan.Streams = append(plan.Streams, planner.Stream{Ops: []planner.Op{{Kind: planner.Launch, Node: dag.NodeID(s)}}})
+			plan.Order = append(plan.Order, int32(s))
+		}
+		return LearnedWay{Plan: plan, Mode: Captured, Threads: 1, Predicted: predicted, Each: Series{Count: 1, Median: us}}
+	}
+	ways := []LearnedWay{way(9, 46, 66), way(8, 47, 64), way(8, 48, 65), way(4, 49, 57), way(2, 61, 66), way(1, 94, 103)}
+	f := &field{ways: slices.Clone(ways)}
+	var timed []LearnedWay
+	var order []int
+	for {
+		w := f.next(Captured, timed)
+		if w == nil {
+			break
+		}
+		timed, order = append(timed, *w), append(order, slices.IndexFunc(ways, w.same))
+	}
+	require.Equal(t, []int{0, 3}, order[:2], "what is predicted fastest, then what is less like it")
+	require.ElementsMatch(t, []int{0, 1, 1, 3, 4, 5}, order, "all have their turn")
+	require.Equal(t, 5, order[5], "what has no hope comes last")
+
+	f.ways = slices.Clone(ways)
+	require.True(t, f.next(Captured, []LearnedWay{way(9, 0, 66)}).same(ways[0]), "a way that nobody predicted says nothing")
 }
 
 func TestWaysThatAreKnownDoNotJoinAgain(t *testing.T) {
