@@ -131,7 +131,7 @@ func (w *writer) begin() {
 func (w *writer) pass(skips bool) {
 	w.WriteString("pass:\n")
 	w.line("mov.b64 %%what, 1")
-	w.line("setp.ne.s64 %%sets, %%what, 1")
+	w.line("setp.ne.s64 %%sets, %%what, 1") // it does not
 	w.line("@%%branch bra stamp")
 	w.count("ld", "pass", CountPass)
 	w.count("ld", "passes", CountPasses)
@@ -156,7 +156,7 @@ func (w *writer) decision() {
 	w.line("and.pred %%stop, %%stop, %%tested")
 	w.line("@%%at_end bra passed")
 
-	w.line("setp.eq.s64 %%sets, %%zero, 0")
+	w.line("setp.eq.s64 %%sets, %%zero, 0") // it does
 	w.line("add.s64 %%runs, %%runs, 1")
 	w.count("st", "runs", CountRuns)
 	w.line("@%%branch bra branched")
