@@ -20,13 +20,13 @@ var floorsOfKernels = map[string]int{
 	"kernels/source/nvrtc":               2, // NVIDIA's run-time compiler
 	"kernels/source/clang":               2, // clang, without a toolkit
 	"kernels/ptx/access":                 2, // what PTX shows of a kernel's arguments
-	"kernels/conditions":                 2, // what decides about loops and branches
 	"kernels/internal/launch":            2, // what all kinds of kernels share
 	"kernels/library":                    3, // the kernels that come with dagrun
 	"kernels/library/internal/makeptx":   3, // the tool that compiles them
 	"kernels/library/cubin":              1, // the library's machine code
 	"kernels/library/internal/makecubin": 3, // the tool that makes it
 	"kernels/calls":                      3, // functions of NVIDIA's libraries
+	"kernels/conditions":                 3, // the kernel that decides about loops and branches
 	"kernels/maps":                       3, // kernels made of expressions
 	"kernels/source":                     3, // users' modules
 	"kernels":                            4, // all of them together
