@@ -77,8 +77,7 @@ func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us f
 			return 0, err
 		}
 	}
-	var timed []likeness
-	var off []float64
+	timed := &mispredictions{}
 	for k := range l.Ways {
 		w := &l.Ways[k]
 		if w.Mode != mode || w.Threads > 1 || w.Overlap || !(w.Each.Median > 0) {
@@ -90,16 +89,51 @@ func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us f
 				return 0, err
 			}
 		}
-		timed = append(timed, likenessOf(w.Plan, predicted))
-		off = append(off, math.Log(w.Each.Median/max(predicted, 0.01)))
+		timed.add(w, predicted)
 	}
-	if g.HasControl() && len(off) > 0 {
-		return now * math.Exp(Summarize(off).Median), nil // passes take the most time, in all plans
+	if g.HasControl() && len(timed.off) > 0 {
+		return now * math.Exp(Summarize(timed.off).Median), nil // passes take the most time, in all plans
 	}
-	for k := range off {
-		off[k] = max(-mostCorrect, min(mostCorrect, off[k]))
+	timed.bound(0)
+	return now * math.Exp(likenessOf(plan, us).expects(timed.of, timed.off)), nil
+}
+
+// mispredictions are how far ways that were timed are off.
+type mispredictions struct {
+	of  []likeness
+	off []float64 // by way: the logarithm of what it took, as a part of what was predicted
+}
+
+func (m *mispredictions) add(w *LearnedWay, predicted float64) {
+	m.of = append(m.of, likenessOf(w.Plan, predicted))
+	m.off = append(m.off, math.Log(w.Each.Median/max(predicted, 0.01)))
+}
+
+// bound takes out what all are off, and then what is too much to say anything of other ways.
+func (m *mispredictions) bound(all float64) {
+	for k := range m.off {
+		m.off[k] = max(-mostCorrect, min(mostCorrect, m.off[k]-all))
 	}
-	return now * math.Exp(likenessOf(plan, us).expects(timed, off)), nil
+}
+
+// mispredictionsSoFar returns those of timed ways. How far they are off in the mean is expected of all others, so it changes no order and is left out.
+func mispredictionsSoFar(timed []LearnedWay) *mispredictions {
+	m, sum := &mispredictions{}, 0.0
+	for k := range timed {
+		if w := &timed[k]; w.Predicted > 0 && w.Each.Median > 0 { // those of earlier runs may have no prediction
+			m.add(w, w.Predicted)
+			sum += m.off[len(m.off)-1]
+		}
+	}
+	m.bound(sum / float64(max(1, len(m.off))))
+	return m
+}
+
+// hope returns how long a way could take, to compare it with others: what is expected, and less if the timed ways say little about it.
+func (m *mispredictions) hope(w *LearnedWay) float64 {
+	const surprise = 0.2 // logarithm of how much faster a way could be of which they say nothing
+	a := likenessOf(w.Plan, w.Predicted)
+	return w.Predicted * math.Exp(a.expects(m.of, m.off)-float64(surprise*a.doubt(m.of)))
 }
 
 // expects returns how far a plan is expected to be off if those that were timed are off so far.
@@ -117,35 +151,6 @@ func (a likeness) doubt(timed []likeness) float64 {
 		said[k] = a.says(timed[k])
 	}
 	return 1 - a.expects(timed, said)
-}
-
-// hope is what ways that were timed let expect of others.
-type hope struct {
-	timed []likeness
-	off   []float64 // by timed way
-}
-
-// hopeAfter returns it. How far the timed ways are off in the mean is expected of all others, so it changes no order and is left out.
-func hopeAfter(timed []LearnedWay) *hope {
-	h, sum := &hope{}, 0.0
-	for k := range timed {
-		if w := &timed[k]; w.Predicted > 0 && w.Each.Median > 0 { // those of earlier runs may have no prediction
-			off := math.Log(w.Each.Median / w.Predicted)
-			h.timed, h.off = append(h.timed, likenessOf(w.Plan, w.Predicted)), append(h.off, off)
-			sum += off
-		}
-	}
-	for k := range h.off {
-		h.off[k] = max(-mostCorrect, min(mostCorrect, h.off[k]-sum/float64(len(h.off))))
-	}
-	return h
-}
-
-// of returns how long a way could take, to compare it with others: what is expected, and less if the timed ways say little about it.
-func (h *hope) of(w *LearnedWay) float64 {
-	const surprise = 0.2 // logarithm of how much faster a way could be of which they say nothing
-	a := likenessOf(w.Plan, w.Predicted)
-	return w.Predicted * math.Exp(a.expects(h.timed, h.off)-float64(surprise*a.doubt(h.timed)))
 }
 
 // shares explains how far plans are off by what each says about itself and the others: it solves the linear equations of a regression in which

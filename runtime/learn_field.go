@@ -21,7 +21,7 @@ type field struct {
 // next takes out the way of a mode that is to be timed after some others: one that earlier runs found best, or else the one that could be fastest;
 // nil if there is none.
 func (f *field) next(mode Mode, timed []LearnedWay) *LearnedWay {
-	h, next, least := hopeAfter(timed), -1, math.Inf(1)
+	soFar, next, least := mispredictionsSoFar(timed), -1, math.Inf(1)
 	for k := range f.ways {
 		if f.ways[k].Mode != mode {
 			continue
@@ -30,7 +30,7 @@ func (f *field) next(mode Mode, timed []LearnedWay) *LearnedWay {
 			next = k
 			break
 		}
-		if us := h.of(&f.ways[k]); next < 0 || us < least {
+		if us := soFar.hope(&f.ways[k]); next < 0 || us < least {
 			next, least = k, us
 		}
 	}

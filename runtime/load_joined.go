@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dagrun/dagrun/cudart"
@@ -34,8 +35,8 @@ func (l *loader) needDecider(family []*Program) {
 
 // load loads the kernel that decides where that has not been done.
 func (d *deciders) load(kernel func(device int32) (cudart.Kernel, error)) error {
-	for device, k := range d.kernels {
-		if k != nil {
+	for _, device := range slices.Sorted(maps.Keys(d.kernels)) {
+		if d.kernels[device] != nil {
 			continue
 		}
 		k, err := kernel(device)

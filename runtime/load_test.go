@@ -18,6 +18,34 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
+// twoDevices is two CPU devices whose calls are counted.
+func twoDevices(t *testing.T) *fault.Platform {
+	device, err := host.Open(host.Options{Devices: 2, CheckOrder: true})
+	require.NoError(t, err)
+	platform := fault.Wrap(device, fault.Plan{})
+	t.Cleanup(func() { platform.Close() })
+	return platform
+}
+
+// replayed replays a pipeline in a mode, and checks its results.
+func replayed(t *testing.T, text string, platform cudart.Platform, mode runtime.Mode, replays int) {
+	ctx := t.Context()
+	g, err := dag.Parse([]byte(text), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+	require.NoError(t, err)
+	plan, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	p, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
+	require.NoError(t, err)
+	require.Equal(t, mode, p.Mode(), p.NoGraph())
+	require.NoError(t, p.Run(ctx, replays))
+	results, err := p.Finish(ctx)
+	require.NoError(t, err)
+	for _, c := range results.Checks {
+		require.True(t, c.OK, "%+v", c)
+	}
+	require.NoError(t, p.Close())
+}
+
 func TestMapsOfADeviceAreLoadedTogether(t *testing.T) {
 	const text = `
 version: 1
@@ -40,24 +68,8 @@ nodes:
   - {name: down, memcpy: {from: a, to: x}}
   - {name: across, memcpy: {from: b, to: y}}
 `
-	g, err := dag.Parse([]byte(text), dag.Options{Name: "maps.yaml", Library: kernels.Library()})
-	require.NoError(t, err)
-	device, err := host.Open(host.Options{Devices: 2, CheckOrder: true})
-	require.NoError(t, err)
-	platform := fault.Wrap(device, fault.Plan{})
-	defer platform.Close()
-	ctx := context.Background()
-	plan, err := planner.New(ctx, g, planner.Options{})
-	require.NoError(t, err)
-	p, err := runtime.New(ctx, g, plan, platform, runtime.Options{})
-	require.NoError(t, err)
-	require.NoError(t, p.Run(ctx, 2))
-	results, err := p.Finish(ctx)
-	require.NoError(t, err)
-	for _, c := range results.Checks {
-		require.True(t, c.OK, "%+v", c)
-	}
-	require.NoError(t, p.Close())
+	platform := twoDevices(t)
+	replayed(t, text, platform, runtime.Streams, 2)
 	require.Equal(t, 4, calls(platform, "cuModuleLoad"), "the library, the maps for few elements and the one for many on device 0, and the map of device 1")
 }
 
@@ -128,25 +140,8 @@ nodes:
   - {name: down, memcpy: {from: a, to: x}}
   - {name: across, memcpy: {from: b, to: y}}
 `
-	g, err := dag.Parse([]byte(text), dag.Options{Name: "deciders.yaml", Library: kernels.Library()})
-	require.NoError(t, err)
-	device, err := host.Open(host.Options{Devices: 2, CheckOrder: true})
-	require.NoError(t, err)
-	platform := &deciding{fault.Wrap(device, fault.Plan{}), map[string]int{}}
-	defer platform.Close()
-	ctx := t.Context()
-	plan, err := planner.New(ctx, g, planner.Options{})
-	require.NoError(t, err)
-	p, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: runtime.Built})
-	require.NoError(t, err)
-	require.Equal(t, runtime.Built, p.Mode(), p.NoGraph())
-	require.NoError(t, p.Run(ctx, 1))
-	results, err := p.Finish(ctx)
-	require.NoError(t, err)
-	for _, c := range results.Checks {
-		require.True(t, c.OK, "%+v", c)
-	}
-	require.NoError(t, p.Close())
+	platform := &deciding{twoDevices(t), map[string]int{}}
+	replayed(t, text, platform, runtime.Built, 1)
 	require.Equal(t, map[string]int{"grow": 1, "odd": 1, "settle": 0, "there": 1}, platform.given, "equal conditions have one number")
 	require.Equal(t, 2, calls(platform.Platform, "cuModuleLoad"), "on each device, the maps and the decider are one module")
 }

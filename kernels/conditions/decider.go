@@ -28,11 +28,13 @@ type Decider struct {
 // Add adds what a test needs.
 func (d *Decider) Add(t Test) {
 	d.skips = d.skips || t.Every > 1
-	if t.Condition == nil || d.Number(t.Condition) > 0 {
+	if t.Condition == nil {
 		return
 	}
-	d.texts = append(d.texts, conditionText(t.Condition))
-	d.operands = max(d.operands, len(t.Condition.Operands))
+	if text := conditionText(t.Condition); !slices.Contains(d.texts, text) {
+		d.texts = append(d.texts, text)
+		d.operands = max(d.operands, len(t.Condition.Operands))
+	}
 }
 
 // Number is the number of a condition that was added, from 1 on. Equal conditions on other operands have the same number. That of nil is 0.
