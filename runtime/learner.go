@@ -122,10 +122,11 @@ type LearnedWay struct {
 	Plan      *planner.Plan
 	Mode      Mode // Streams or Captured
 	Threads   int
-	Overlap   bool    // launches overlap
-	Each      Series  // of a replay, where many follow each other
-	BuildUS   float64 // what it took to make the graph, or 0
-	Predicted float64 // microseconds, with the durations and the machine of what was learned; 0 if nobody has predicted it
+	Overlap   bool      // launches overlap
+	Each      Series    // of a replay, where many follow each other
+	BuildUS   float64   // what it took to make the graph, or 0
+	Took      []float64 // microseconds of a replay, of each run that took it from the start
+	Predicted float64   // microseconds, with the durations and the machine of what was learned; 0 if nobody has predicted it
 }
 
 // learner learns from one program.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -180,7 +179,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 				return refused(fmt.Errorf("buffer %q does not keep its bytes", r.graph.Buffers[i].Name))
 			}
 		}
-		way := LearnedWay{Plan: plan, Mode: Streams, Threads: w.Threads, Overlap: w.Overlap, BuildUS: w.BuildUS, Each: Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}}
+		way := LearnedWay{Plan: plan, Mode: Streams, Threads: w.Threads, Overlap: w.Overlap, BuildUS: w.BuildUS, Each: Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}, Took: w.RunsUS}
 		if w.Graph {
 			way.Mode = Captured
 		}
@@ -234,39 +233,6 @@ func (r *Recalled) keepFitted(choice *cache.Choice, m *planner.Machine, replace 
 	return nil
 }
 
-const (
-	manyReplays = 100
-	shortBuild  = 10_000 // microseconds: a process on a GPU takes 30 times as long to start
-)
-
-// Best returns the way that takes the least time for so many replays, building its graph included; nil if none is known. Where there are many
-// replays, what a replay takes counts more than a graph that is built in a moment.
-func (r *Recalled) Best(replays int) *LearnedWay {
-	if r == nil {
-		return nil
-	}
-	var best *LearnedWay
-	least := math.Inf(1) // of the graphs, which all have the same nodes: what one took longer, the driver was busy with other things
-	for k := range r.Ways {
-		if w := &r.Ways[k]; w.Mode != Streams {
-			least = min(least, w.BuildUS)
-		}
-	}
-	total := func(w *LearnedWay) float64 {
-		build := min(w.BuildUS, least)
-		if replays >= manyReplays {
-			build = max(0, build-shortBuild)
-		}
-		return build + float64(replays)*w.Each.Median
-	}
-	for k := range r.Ways {
-		if w := &r.Ways[k]; best == nil || total(w) < total(best) {
-			best = w
-		}
-	}
-	return best
-}
-
 // Keep adds what was learned to the cache, in place of what was there before where replace is set.
 func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 	if r == nil || r.folder == nil || l == nil {
@@ -316,7 +282,7 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 		if err := w.Plan.EncodeJSON(&text, r.graph); err != nil {
 			return err
 		}
-		choice.Ways = append(choice.Ways, cache.Way{Graph: w.Mode == Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, Plan: text.Bytes()})
+		choice.Ways = append(choice.Ways, cache.Way{Graph: w.Mode == Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, RunsUS: w.Took, Plan: text.Bytes()})
 	}
 	if err := r.keepFitted(choice, l.Machine, replace); err != nil {
 		return err
@@ -365,48 +331,4 @@ func sameWork(prints []string, samples [][]float64) map[string][]float64 {
 		}
 	}
 	return medians
-}
-
-const (
-	drift      = 0.1 // by how much replays may take longer or shorter than when their plan was chosen, as a part of that time
-	mostSpread = 0.2 // that this grows by at most, where the times of that choice differed
-	// driftsToForget is how many runs in a row must drift before plans are compared again: something else may have disturbed a single one.
-	driftsToForget = 2
-	// leastConfirming is how many microseconds the replays of a run must take to tell anything: devices take about that long to reach their usual
-	// clock rates.
-	leastConfirming = 20_000
-)
-
-// Confirm compares how long a replay of a way took, in a run of so many replays, with how long it took when the way was chosen, and returns
-// how many runs in a row have taken another time, this one included: 0 if it agrees, or is too short to tell. A run that is too short changes
-// nothing. After two such runs Confirm removes the choice from the cache, and again is true: the next run compares plans again.
-func (r *Recalled) Confirm(ctx context.Context, w *LearnedWay, eachUS float64, replays int) (runs int, again bool, err error) {
-	if r == nil || r.folder == nil || w == nil || !(float64(replays)*eachUS >= leastConfirming) {
-		return 0, false, nil
-	}
-	if ctx == nil {
-		return 0, false, errNoContext
-	}
-	if w.drifted(eachUS) {
-		runs = r.drifts + 1 // several ranks that share a cache count as one run
-	}
-	if runs == r.drifts {
-		return runs, false, nil
-	}
-	if runs >= driftsToForget {
-		return runs, true, r.folder.ForgetChoice(r.key)
-	}
-	choice, err := r.folder.Choice(r.key)
-	if err != nil || choice == nil || !choice.At.Equal(r.at) { // another process has chosen since
-		return runs, false, err
-	}
-	choice.Drifted = runs
-	return runs, false, r.folder.KeepChoice(ctx, r.key, choice)
-}
-
-// drifted says whether replays of a way take so much more or less time than when it was chosen that it may not be the best any more. If something
-// disturbed that choice, the spread of its times is so large that it would hide any difference, so it counts only so much.
-func (w *LearnedWay) drifted(eachUS float64) bool {
-	off := eachUS - w.Each.Median
-	return max(off, -off) > drift*w.Each.Median+min(2*w.Each.Spread, mostSpread*w.Each.Median)
 }

@@ -124,14 +124,23 @@ func (a *app) memoryMode() runtime.MemoryMode {
 // that many cares about times, not about their number.
 const enoughToLengthen = 16
 
-// lengthens returns by how many replays a run of a known plan should lengthen a warm-up that took so long, with so much for a replay: a GPU that was idle
-// copies up to a sixth more slowly for 10 to 20 ms. Runs that learn warm it up for longer than that.
-func (l *learning) lengthens(warmup int, took, each time.Duration) int {
-	const awake = 20 * time.Millisecond
-	if l == nil || !l.onGPU || l.ranks || l.way == nil || l.learned != nil || warmup < enoughToLengthen || took >= awake {
+// awake is how long a GPU that was idle copies up to a sixth more slowly.
+const awake = 20 * time.Millisecond
+
+// leastWarmUp is how long a warm-up of so many replays lasts at least: until a GPU is awake.
+func leastWarmUp(onGPU bool, warmup int) time.Duration {
+	if !onGPU || warmup < enoughToLengthen {
 		return 0
 	}
-	return int((awake - took) / max(each, time.Microsecond))
+	return awake
+}
+
+// leastWarmUp is how long the warm-up of a run of a known plan lasts at least. Runs that learn warm a GPU up for longer than that.
+func (l *learning) leastWarmUp(warmup int) time.Duration {
+	if l == nil || l.ranks || l.way == nil || l.learned != nil {
+		return 0
+	}
+	return leastWarmUp(l.onGPU, warmup)
 }
 
 // within limits what is learned in a stage, and reports whether anything is: nothing if enough runs have compared plans, or if this is not the
@@ -152,6 +161,11 @@ func (l *learning) within(warmup, iterations int, warming bool) bool {
 		l.options.Replays, l.options.Extra, l.options.After = iterations, 0, 0
 	}
 	return true
+}
+
+// tells reports whether replays that took so long, after a warm-up, tell how long those of other processes take, which may take the same way or another.
+func (l *learning) tells(warmup, took time.Duration) bool {
+	return l.onGPU && !l.ranks && !l.recalled.Settled() && (warmup >= awake || took >= 5*awake)
 }
 
 // learn uses replays of a program, and keeps what they show. It returns how many it used.
@@ -195,8 +209,8 @@ func (a *app) learn(ctx context.Context, p *prepared, own *runFlags, program *ru
 }
 
 // settle compares the time of a replay with its time when the plan was chosen, and corrects the durations that were learned. If the times
-// differ too much in two runs in a row, the next one compares plans again. took is the time of the replays after learning.
-func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program, replays int, took time.Duration) {
+// differ too much in two runs in a row, the next one compares plans again. took is the time of the replays after learning, and warmup what came before.
+func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program, replays int, warmup, took time.Duration) {
 	const enough = 20
 	l := p.learning
 	if l == nil || replays < enough {
@@ -218,6 +232,11 @@ func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program,
 		a.warn("%v", err)
 	}
 	l.drift = drift{runs: runs, again: again, us: us, then: l.way.Each.Median}
+	if !again && l.tells(warmup, took) {
+		if err := l.recalled.Took(ctx, l.way, us); err != nil && ctx.Err() == nil {
+			a.warn("how long this run took is not kept: %v", err)
+		}
+	}
 }
 
 // correct corrects the durations that were learned by what a replay took; those of nodes in bodies by what loops did too.
@@ -242,6 +261,7 @@ type learnReport struct {
 	Unquiet  string      `json:"unquiet,omitempty"`
 	Drifted  bool        `json:"drifted,omitempty"`
 	Again    bool        `json:"compares_again,omitempty"` // in the next run
+	Tries    bool        `json:"tries,omitempty"`          // a way from the cache, to find out whether it is faster than those that earlier runs took
 	Ways     []wayReport `json:"ways"`
 
 	drift drift
@@ -257,6 +277,7 @@ func (l *learning) report() *learnReport {
 	}
 	if l.way != nil && (l.learned == nil || len(l.learned.Ways) == 0) {
 		r.From, r.Tried, r.Ways = "cache", l.recalled.Tried, append(r.Ways, reportWay(l.way))
+		r.Tries = l.recalled.Tries(l.way)
 	}
 	if l.learned != nil {
 		r.Replays, r.Unquiet, r.Tried = l.learned.Replays, l.learned.Unquiet, max(r.Tried, len(l.learned.Ways))
@@ -286,7 +307,11 @@ func (r *learnReport) text() string {
 	case r.From == "replays" && r.Tried == 1:
 		return "learned: " + best()
 	case r.From == "cache":
-		return fmt.Sprintf("learned earlier: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay") + r.drift.text()
+		verb := "is"
+		if r.Tries {
+			verb = "may be"
+		}
+		return fmt.Sprintf("learned earlier: %s %s the best of %s", best(), verb, counted(r.Tried, "way")+" to replay") + r.drift.text()
 	case r.From == "replays":
 		text := fmt.Sprintf("learned: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay")
 		if r.Unquiet != "" {

@@ -254,6 +254,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if own.alone {
 		run = func(ctx context.Context, _, n int) error { return program.RunAlone(ctx, n) }
 	}
+	warming := time.Duration(0)
 	if warmup := a.flags.warmup; warmup > 0 {
 		began, used := time.Now(), 0
 		if p.learning.within(warmup, a.flags.iterations, true) {
@@ -264,11 +265,12 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		if err := run(ctx, used, warmup); err != nil {
 			return nil, err
 		}
-		if more := p.learning.lengthens(warmup, time.Since(began), a.eachReplay); more > 0 {
-			if err := run(ctx, 0, more); err != nil {
+		for least := p.learning.leastWarmUp(warmup); time.Since(began) < least; {
+			if err := run(ctx, 0, warmup); err != nil {
 				return nil, err
 			}
 		}
+		warming = time.Since(began)
 		if err := program.Restore(ctx); err != nil {
 			return nil, err
 		}
@@ -289,7 +291,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	}
 	took, rest := time.Since(start), time.Since(learned)
 	a.noteQueues(ctx, p, own, program, a.flags.iterations-used, rest)
-	a.settle(ctx, p, program, a.flags.iterations-used, rest)
+	a.settle(ctx, p, program, a.flags.iterations-used, warming, rest)
 	plan := program.Plan()
 	if own.savePlan != "" && plan != p.plan { // learning has chosen another one
 		if err := a.savePlan(ctx, own.savePlan, plan, p.graph); err != nil {

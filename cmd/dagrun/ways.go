@@ -16,12 +16,13 @@ type wayReport struct {
 	Threads   int            `json:"threads"`
 	Overlap   bool           `json:"overlap,omitempty"` // launches overlap
 	Each      runtime.Series `json:"each"`
+	Runs      []float64      `json:"runs_us,omitempty"` // of a replay, in earlier runs that took it from the start
 	BuildUS   float64        `json:"build_us"`
 	Predicted float64        `json:"predicted_us"`
 }
 
 func reportWay(w *runtime.LearnedWay) wayReport {
-	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Overlap, w.Each, w.BuildUS, w.Predicted}
+	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Overlap, w.Each, w.Took, w.BuildUS, w.Predicted}
 }
 
 // text is the way in words, without times.

@@ -59,6 +59,7 @@ func TestChoicesComeBack(t *testing.T) {
 	want := choice(`{"version":1}`)
 	want.Machine = json.RawMessage(`{"version":1,"name":"m"}`)
 	want.Drifted = 1
+	want.Ways[0].RunsUS = []float64{5, 6.5}
 	require.NoError(t, f.KeepChoice(ctx, "key", want))
 	found, err := f.Choice("key")
 	require.NoError(t, err)
@@ -79,6 +80,8 @@ func TestImpossibleChoicesAreRefused(t *testing.T) {
 		func(c *Choice) { c.Ways = nil },
 		func(c *Choice) { c.Ways[0].Threads = 100_000 },
 		func(c *Choice) { c.Ways[0].EachUS = -1 },
+		func(c *Choice) { c.Ways[0].RunsUS = []float64{5, -1} },
+		func(c *Choice) { c.Ways[0].RunsUS = make([]float64, MostTook+1) },
 		func(c *Choice) { c.Tried = -1 },
 		func(c *Choice) { c.Drifted = -1 },
 		func(c *Choice) { c.Machine = json.RawMessage(`"` + strings.Repeat("m", mostMachineBytes) + `"`) },

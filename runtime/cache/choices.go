@@ -39,13 +39,15 @@ type Way struct {
 	EachUS   float64         `json:"each_us"`           // of a replay, where many follow each other
 	SpreadUS float64         `json:"spread_us"`         // median deviation of that
 	BuildUS  float64         `json:"build_us"`          // before the first replay, beyond what every plan needs
+	RunsUS   []float64       `json:"runs_us,omitempty"` // of a replay, in runs that took it from the start
 	Plan     json.RawMessage `json:"plan"`
 }
 
-// MostWays is how many ways to replay a choice has at most, and MostSeen of how many it has fingerprints.
+// MostWays is how many ways to replay a choice has at most, MostSeen of how many it has fingerprints, and MostTook how many runs of a way it has.
 const (
 	MostWays = 4
 	MostSeen = 256
+	MostTook = 5
 )
 
 const (
@@ -69,7 +71,10 @@ func (c *Choice) check() error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	for _, w := range c.Ways {
-		for _, us := range []float64{w.EachUS, w.SpreadUS, w.BuildUS} {
+		if len(w.RunsUS) > MostTook {
+			return fmt.Errorf("%w: it has %d runs of one way", ErrDamaged, len(w.RunsUS))
+		}
+		for _, us := range append([]float64{w.EachUS, w.SpreadUS, w.BuildUS}, w.RunsUS...) {
 			if !(us >= 0 && us <= longestUS) {
 				return fmt.Errorf("%w: a time is %v us", ErrDamaged, us)
 			}

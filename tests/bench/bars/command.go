@@ -25,28 +25,58 @@ type ran struct {
 	Learning       struct {
 		From    string
 		Unquiet string
-		Ways    []struct {
-			Threads int
-			Overlap bool
-			Each    struct {
-				Median float64 `json:"median_us"`
-			}
-		}
+		Ways    []learnedWay
 	}
 	wall   time.Duration
 	phases map[string]time.Duration // what took how long, if the run was asked for it with -v
 }
 
-// way says how the run replayed: "list 4, graph, overlap".
-func (r *ran) way() string {
-	text := fmt.Sprintf("%s %d, %s", r.Strategy, r.Streams, r.Replay)
-	if ways := r.Learning.Ways; len(ways) > 0 && ways[0].Threads > 1 {
-		text += fmt.Sprintf(", %d threads", ways[0].Threads)
+// learnedWay holds the fields that are needed of one way to replay that learning timed, or took from the cache.
+type learnedWay struct {
+	Strategy, Replay        string
+	Streams, Waits, Threads int
+	Overlap                 bool
+	Each                    struct {
+		Median float64 `json:"median_us"`
 	}
-	if ways := r.Learning.Ways; len(ways) > 0 && ways[0].Overlap {
+	PredictedUS float64 `json:"predicted_us"`
+}
+
+// text says how the way replays: "list 4, graph, overlap".
+func (w learnedWay) text() string {
+	text := fmt.Sprintf("%s %d, %s", w.Strategy, w.Streams, w.Replay)
+	if w.Threads > 1 {
+		text += fmt.Sprintf(", %d threads", w.Threads)
+	}
+	if w.Overlap {
 		text += ", overlap"
 	}
 	return text
+}
+
+// way says how the run replayed.
+func (r *ran) way() string {
+	w := learnedWay{}
+	if ways := r.Learning.Ways; len(ways) > 0 {
+		w = ways[0]
+	}
+	w.Strategy, w.Streams, w.Replay = r.Strategy, r.Streams, r.Replay
+	return w.text()
+}
+
+// timed lists the ways that the run timed, with their times and what was predicted.
+func (r *ran) timed() string {
+	var list []string
+	for _, w := range r.Learning.Ways {
+		list = append(list, fmt.Sprintf("%s with %d waits %.1f us (%.1f)", w.text(), w.Waits, w.Each.Median, w.PredictedUS))
+	}
+	return strings.Join(list, "; ")
+}
+
+// likeBench reports whether the run replayed as rows of bench do: from one thread, and without launches that overlap.
+func (r *ran) likeBench() bool {
+	ways := r.Learning.Ways
+	return len(ways) == 0 || ways[0].Threads <= 1 && !ways[0].Overlap
 }
 
 // row holds the fields that are needed of one row of dagrun bench FILE.

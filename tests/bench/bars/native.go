@@ -85,11 +85,14 @@ func measureWide(ctx context.Context, s *settings) error {
 		return err
 	}
 	for _, pattern := range []string{"trivial", "stencil"} {
-		cache, streams := filepath.Join(s.work, "wide-"+pattern), 0
+		cache, way := filepath.Join(s.work, "wide-"+pattern), ""
 		dagrun := func() (float64, error) {
 			r, err := s.run(ctx, filepath.Join(s.pipelines, "taskbench-"+pattern+".yaml"), cache, "-p", fmt.Sprint("width=", width), "-p", fmt.Sprint("steps=", steps), "--graph=off", "--backend", "cuda")
-			streams = r.Streams
-			return r.EachUS, err
+			if err != nil {
+				return 0, err
+			}
+			way = r.way()
+			return r.EachUS, nil
 		}
 		native := func() (float64, error) {
 			out, err := exec.CommandContext(ctx, program, pattern, strconv.Itoa(width), strconv.Itoa(steps), strconv.Itoa(s.iterations)).Output()
@@ -105,7 +108,7 @@ func measureWide(ctx context.Context, s *settings) error {
 		if err != nil {
 			return err
 		}
-		bar("streams, "+pattern+" 8 wide / C++ on one thread", median(ratios), 0.6, "%.0f us and %.0f us, %d streams, pairs %s", median(ours), median(theirs), streams, spread(ratios))
+		bar("streams, "+pattern+" 8 wide / C++ on one thread", median(ratios), 0.6, "%.0f us and %.0f us, %s, pairs %s", median(ours), median(theirs), way, spread(ratios))
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -23,7 +25,10 @@ const (
 type compared struct {
 	best                *row
 	pairs, rows, plains []float64     // of each pair: plain / row, and the microseconds of both
-	way                 string        // that the second run took
+	controls            []float64     // as a control: of each pair, the row once more / row
+	ways                []string      // that the plain command took in each pair
+	own                 int           // of the pairs: the plain command took the row's own plan, as it replays
+	timed               string        // the ways that the first run timed
 	chosen              float64       // microseconds that it took when it was chosen; 0 if ways were not compared
 	first, second       float64       // milliseconds of whole processes
 	find, took          time.Duration // to find the best row, and in all
@@ -44,109 +49,167 @@ func measurePlain(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	const line = "%-20s %-24s %9s %9s %9s %7s %-22s %8s %7s %6s %6s %s\n"
-	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "learned", "ratio", "of pairs", "first ms", "second", "find s", "s", "way of the plain command")
-	var ratios, extra []float64
-	late, pairs, worst, latest, began := 0, 0, "", "", time.Now()
+	const line = "%-20s %-24s %9s %9s %9s %7s %-22s %7s %5s %8s %7s %6s %6s %s\n"
+	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "learned", "ratio", "of pairs", "control", "same", "first ms", "second", "find s", "s", "way that the plain command took last")
+	plain, control, first, same := &ratios{}, &ratios{}, &ratios{}, &ratios{}
+	pairs, began := 0, time.Now()
 	for k, file := range files {
 		if s.within > 0 && time.Since(began) > s.within {
 			fmt.Printf("no time was left for %d of %d pipelines\n", len(files)-k, len(files))
 			break
 		}
-		c := s.comparePlain(ctx, file, best[baseName(file)])
+		name := baseName(file)
+		c := s.comparePlain(ctx, file, best[name])
 		if c.err != nil {
-			fmt.Printf("%-20s %v\n", baseName(file), c.err)
+			fmt.Printf("%-20s %v\n", name, c.err)
 		}
 		if len(c.pairs) == 0 {
 			continue
 		}
-		if best[baseName(file)] = c.best; s.rows != "" {
+		if best[name] = c.best; s.rows != "" {
 			if err := writeRows(s.rows, best); err != nil {
 				return err
 			}
 		}
-		ratio := median(c.pairs)
+		if s.each {
+			fmt.Printf("  %s timed %s\n", name, c.timed)
+			for k := range c.pairs {
+				fmt.Printf("  pair %d: %.1f us and %.1f, %.3f: %s\n", k+1, c.plains[k], c.rows[k], c.pairs[k], c.ways[k])
+			}
+		}
 		pairs += len(c.pairs)
-		if ratios = append(ratios, ratio); ratio >= quantile(ratios, 1) {
-			worst = baseName(file)
+		ratio, controlled := median(c.pairs), ""
+		plain.add(name, ratio)
+		first.add(name, c.over())
+		if c.own == len(c.pairs) {
+			same.add(name, ratio)
 		}
-		if extra = append(extra, c.over()); c.over() > 1 {
-			late++
+		if len(c.controls) > 0 {
+			again := median(c.controls)
+			control.add(name, again)
+			controlled = fmt.Sprintf("%.3f", again)
 		}
-		if c.over() >= quantile(extra, 1) {
-			latest = baseName(file)
-		}
-		fmt.Printf(line, baseName(file), fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
-			fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.way)
+		fmt.Printf(line, name, fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
+			fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), controlled, fmt.Sprintf("%d/%d", c.own, len(c.pairs)), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.ways[len(c.ways)-1])
 	}
-	if len(ratios) == 0 {
+	if len(plain.all) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
-	missed := 0
-	for _, ratio := range ratios {
-		if ratio > mostPlain {
-			missed++
-		}
+	says := func(what string, r *ratios) {
+		bar(what+" / best row of bench, worst", quantile(r.all, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it", r.worst, median(r.all), r.missed(mostPlain), len(r.all))
+		bar(what+" / best row of bench, geometric mean", geometricMean(r.all), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(r.all), len(files), float64(pairs)/float64(len(r.all)))
 	}
-	what := "plain command"
-	if s.control {
-		what = "best row of bench again"
+	says("plain command", plain)
+	if len(same.all) > 0 {
+		says("where it always took that row's own plan: plain command", same)
 	}
-	bar(what+" / best row of bench, worst", quantile(ratios, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it", worst, median(ratios), missed, len(ratios))
-	bar(what+" / best row of bench, geometric mean", geometricMean(ratios), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(ratios), len(files), float64(pairs)/float64(len(ratios)))
-	if !s.control {
-		bar("first run, part of what it may take longer", quantile(extra, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", latest, late, len(extra))
+	if len(control.all) > 0 {
+		says("as a control: that row again", control)
 	}
+	bar("first run, part of what it may take longer", quantile(first.all, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", first.worst, first.missed(1), len(first.all))
 	return nil
 }
 
+// ratios are those of all pipelines.
+type ratios struct {
+	all   []float64
+	worst string // the pipeline of the largest
+}
+
+func (r *ratios) add(name string, ratio float64) {
+	if r.all = append(r.all, ratio); ratio >= quantile(r.all, 1) {
+		r.worst = name
+	}
+}
+
+// missed is how many are above a bar.
+func (r *ratios) missed(most float64) (n int) {
+	for _, ratio := range r.all {
+		if ratio > most {
+			n++
+		}
+	}
+	return n
+}
+
 // comparePlain runs bench once to find its best row, unless it is known, the plain command once, and then the plain command and that row in turn,
-// until more pairs cannot change whether their median meets the bar. As a control, the row is compared with itself, without the plain command.
+// until more pairs cannot change whether their median meets the bar. As a control, the row is measured a second time in each pair: how much noise
+// there is.
 func (s *settings) comparePlain(ctx context.Context, file string, best *row) (c compared) {
 	began := time.Now()
 	defer func() { c.took = time.Since(began) }()
-	cache := filepath.Join(s.work, "plain", baseName(file))
+	folder := filepath.Join(s.work, "plain")
+	cache := filepath.Join(folder, baseName(file))
+	if c.err = os.MkdirAll(folder, 0o755); c.err != nil {
+		return c
+	}
 	if c.best = best; best == nil {
 		if c.best, c.err = s.bestRow(ctx, file); c.err != nil {
 			return c
 		}
 		c.find = time.Since(began)
 	}
-	again := func() (us float64, err error) { return s.plainAgain(ctx, file, cache, &c) }
-	if s.control {
-		again = func() (us float64, err error) { return s.sameRow(ctx, file, c.best) }
-	} else {
-		first, err := s.run(ctx, file, cache)
-		if err != nil {
-			c.err = err
-			return c
-		}
-		c.first = milliseconds(first.wall)
+	first, err := s.run(ctx, file, cache, "--save-plan", cache+".plain.json")
+	if err != nil {
+		c.err = err
+		return c
 	}
-	for len(c.pairs) < s.pairs && !c.decided(s.pairs) {
-		us, err := again()
-		if err != nil {
-			c.err = err
+	c.first, c.timed = milliseconds(first.wall), first.timed()
+	plan, err := s.planOf(ctx, file, cache+".row.json", c.best.asks()...)
+	if err != nil {
+		c.err = err
+		return c
+	}
+	for len(c.pairs) < s.pairs && !(decided(c.pairs, s.pairs) && (!s.control || decided(c.controls, s.pairs))) {
+		if c.err = s.pair(ctx, file, cache, plan, &c); c.err != nil {
 			return c
 		}
-		row, err := s.sameRow(ctx, file, c.best)
-		if err != nil {
-			c.err = err
-			return c
-		}
-		c.pairs, c.rows, c.plains = append(c.pairs, us/row), append(c.rows, row), append(c.plains, us)
 	}
 	return c
 }
 
+// pair measures the plain command, the row, and as a control the row again; every other time in the opposite order, because a process may take
+// longer after one command than after another. plan is that of the row.
+func (s *settings) pair(ctx context.Context, file, cache string, plan *issued, c *compared) (err error) {
+	var plain, row, again float64
+	turns := []func() error{
+		func() error { plain, err = s.plainAgain(ctx, file, cache, plan, c); return err },
+		func() error { row, err = s.sameRow(ctx, file, c.best); return err },
+	}
+	if s.control {
+		turns = append(turns, func() error { again, err = s.sameRow(ctx, file, c.best); return err })
+	}
+	if len(c.pairs)%2 == 1 {
+		slices.Reverse(turns)
+	}
+	for _, measure := range turns {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	if s.control {
+		c.controls = append(c.controls, again/row)
+	}
+	c.pairs, c.rows, c.plains = append(c.pairs, plain/row), append(c.rows, row), append(c.plains, plain)
+	return nil
+}
+
 // plainAgain runs the plain command after the first time, and notes of its second run what is printed. It returns the microseconds of a replay.
-func (s *settings) plainAgain(ctx context.Context, file, cache string, c *compared) (us float64, err error) {
-	plain, err := s.run(ctx, file, cache)
+func (s *settings) plainAgain(ctx context.Context, file, cache string, row *issued, c *compared) (float64, error) {
+	saved := cache + ".plain.json"
+	plain, err := s.run(ctx, file, cache, "--save-plan", saved)
 	if err != nil {
 		return 0, err
 	}
-	if len(c.pairs) == 0 {
-		c.second, c.way = milliseconds(plain.wall), plain.way()
+	plan, err := readIssued(saved)
+	if err != nil {
+		return 0, err
+	}
+	if plain.Replay == c.best.Replay && plain.likeBench() && reflect.DeepEqual(plan, row) {
+		c.own++
+	}
+	if c.ways = append(c.ways, plain.way()); len(c.pairs) == 0 {
+		c.second = milliseconds(plain.wall)
 		if ways := plain.Learning.Ways; len(ways) > 0 {
 			c.chosen = ways[0].Each.Median
 		}
@@ -155,14 +218,14 @@ func (s *settings) plainAgain(ctx context.Context, file, cache string, c *compar
 }
 
 // decided reports whether the median of so many pairs meets the bar, or does not, whatever the ratios of those are that have not been measured.
-func (c *compared) decided(pairs int) bool {
+func decided(ratios []float64, pairs int) bool {
 	meet := 0
-	for _, ratio := range c.pairs {
+	for _, ratio := range ratios {
 		if ratio <= mostPlain {
 			meet++
 		}
 	}
-	return max(meet, len(c.pairs)-meet) > pairs/2
+	return max(meet, len(ratios)-meet) > pairs/2
 }
 
 // bestRow returns the best row of bench, run with these arguments too, that can be measured again: not what the plain command does.
@@ -217,12 +280,7 @@ func writeRows(name string, best map[string]*row) error {
 
 // sameRow measures a row again and returns the microseconds of a replay.
 func (s *settings) sameRow(ctx context.Context, file string, r *row) (float64, error) {
-	args := []string{"bench", file, "--strategy", r.Strategy, "--streams", strconv.Itoa(r.Asked), "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", "off"}
-	if r.Replay == "graph" {
-		args = append(args, "--graph")
-	} else {
-		args = append(args, "--graph=off")
-	}
+	args := append([]string{"bench", file, "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", "off"}, r.asks()...)
 	var b benched
 	if _, err := s.answer(ctx, &b, args...); err != nil {
 		return 0, err
@@ -233,4 +291,13 @@ func (s *settings) sameRow(ctx context.Context, file string, r *row) (float64, e
 		}
 	}
 	return 0, fmt.Errorf("%s: bench did not measure %s on %d streams again", baseName(file), r.Strategy, r.Streams)
+}
+
+// asks returns the arguments that ask for the plan and the replays of a row.
+func (r *row) asks() []string {
+	graph := "--graph=off"
+	if r.Replay == "graph" {
+		graph = "--graph"
+	}
+	return []string{"--strategy", r.Strategy, "--streams", strconv.Itoa(r.Asked), graph}
 }

@@ -56,7 +56,7 @@ type queued struct {
 }
 
 func (s *settings) compareQueues(ctx context.Context, file string, r *row) (c queued, err error) {
-	args := []string{file, "--strategy", r.Strategy, "--streams", strconv.Itoa(r.Asked), "--graph", "--learn", "off", "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", "off"}
+	args := append([]string{file, "--learn", "off", "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", "off"}, r.asks()...)
 	compiled := "CUDA_CACHE_PATH=" + filepath.Join(s.work, "queues")
 	for k := range s.pairs + 1 {
 		var pair [2]float64

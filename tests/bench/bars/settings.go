@@ -23,13 +23,13 @@ type settings struct {
 	part       string // of the pipelines, such as 1/2
 	within     time.Duration
 	quick      bool
-	each       bool   // print each prediction
+	each       bool   // print each prediction and each pair
 	record     string // folder for records of predictions, or ""
 	replay     string // folder of records to predict again, or ""
 	pairs      int
 	iterations int
 	find       int    // replays of each row of bench while the best is looked for; 0: as many as of each run
-	control    bool   // the best row of bench is measured in place of the plain command
+	control    bool   // the best row of bench is compared with itself too
 	rows       string // file of the best rows of bench, or ""
 	seed       int64
 	work       string // a folder of this run
