@@ -153,6 +153,9 @@ func (l *learner) compareBodies(ctx context.Context) error {
 	if l.p.platform.Name() == "cpu" || l.left < FewestToCompare {
 		return nil
 	}
+	if err := l.wake(ctx); err != nil {
+		return err
+	}
 	timed := l.learned.Ways
 	l.o.Modes = []Mode{l.p.mode}
 	if err := l.compare(ctx); err != nil {
@@ -196,13 +199,9 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	} else if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	replays, took, err := l.traceNodes(ctx, n, first, unknown)
-	l.left -= n
+	replays, err := l.traceAwake(ctx, n, first, unknown)
 	if err != nil {
 		return err
-	}
-	if first {
-		l.once = took
 	}
 	gaps := make([]float64, p.graph.Len())
 	for i := range gaps {
@@ -276,7 +275,44 @@ func (l *learner) watchFirst(ctx context.Context) error {
 	}
 	_, took, err := l.p.traceCounted(ctx, 1, l.used(), l.o.Replays, l.o.Progress)
 	l.left, l.once = l.left-1, took
-	return err
+	if err != nil {
+		return err
+	}
+	return l.wake(ctx)
+}
+
+// traceAwake is traceNodes on a device that is awake: the first replay of a program, which tells which node hangs, comes before it is woken.
+func (l *learner) traceAwake(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*TracedReplay, err error) {
+	if first {
+		var took time.Duration
+		replays, took, err = l.traceNodes(ctx, 1, true, nodes)
+		l.left, l.once, n = l.left-1, took, n-1
+		if err != nil || n == 0 {
+			return replays, err
+		}
+	}
+	if err := l.wake(ctx); err != nil {
+		return nil, err
+	}
+	n = min(n, l.left)
+	more, _, err := l.traceNodes(ctx, n, false, nodes)
+	l.left -= n
+	return append(replays, more...), err
+}
+
+// wake replays for as long as was asked for, unless too few replays are left.
+func (l *learner) wake(ctx context.Context) error {
+	const most = 8 // at a time, from which waiting for them takes no part that matters
+	began := time.Now()
+	defer func() { l.once += time.Since(began) }()
+	for n, left := 1, l.o.Wake; left > 0 && l.left >= n+tracedReplays+FewestToCompare; left = l.o.Wake - time.Since(began) {
+		us, err := l.p.timeReplays(ctx, n)
+		if l.left -= n; err != nil {
+			return err
+		}
+		n = max(1, min(most, int(float64(left.Nanoseconds())/1e3/max(us, 1))))
+	}
+	return nil
 }
 
 // scaleNodes corrects the samples of nodes, which ran one after the other, by what a replay takes that is not measured: taking the times

@@ -53,6 +53,9 @@ func (l *learner) compare(ctx context.Context) (err error) {
 		if err := l.heats(ctx, f, mode, share, part(inHeats)); err != nil {
 			return err
 		}
+		if err := l.timeSurprises(ctx, share, others, part(inSurprises)); err != nil {
+			return err
+		}
 		l.step("timed most ways to replay, as " + mode.String())
 		l.sort()
 		until, kept := part(1), others
@@ -232,27 +235,6 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, err
 		}
 	}
 	return plans, awaited, nil
-}
-
-// try times one way to replay in rounds of at most so many replays, which are short, because the best are timed again.
-func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
-	l.learned.Seen = append(l.learned.Seen, w.print())
-	if ok, err := l.adoptIfPossible(ctx, w); !ok || err != nil {
-		return err
-	}
-	part := 0.5
-	if l.p.platform.Name() != "cpu" {
-		part = 0.25
-	}
-	samples, err := l.timeRounds(ctx, most, part)
-	if err != nil {
-		return err
-	}
-	w.Each = Summarize(samples)
-	if w.Each.Count > 0 && (l.best == 0 || w.Each.Median < l.best) {
-		l.best = w.Each.Median
-	}
-	return nil
 }
 
 // finals times the best ways again, in turn, so that changes over time affect all of them alike. A way that was once about as fast as the best is

@@ -46,6 +46,23 @@ func later(t *testing.T, folder *cache.Folder, replays, extra int) (*runtime.Rec
 	return recalled, learned
 }
 
+// learnedBefore returns a cache that knows a graph from one run, and what later runs recall of it.
+func learnedBefore(t *testing.T) (folder *cache.Folder, recall func() *runtime.Recalled) {
+	t.Helper()
+	folder = cache.Open(t.TempDir())
+	later(t, folder, 300, 0)
+	g := carrying(t)
+	platform, err := host.Open(host.Options{CheckOrder: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, platform.Close()) })
+	o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
+	return folder, func() *runtime.Recalled {
+		r := runtime.Recall(g, platform, folder, o, runtime.Arena)
+		require.Empty(t, r.Warnings)
+		return r
+	}
+}
+
 func TestLaterRunsCompareCloseWaysAgain(t *testing.T) {
 	folder := cache.Open(t.TempDir())
 	recalled, learned := later(t, folder, 300, 0)
@@ -173,12 +190,8 @@ func TestBestWayOfFewAndManyReplays(t *testing.T) {
 // A choice is forgotten after two runs in a row that took another time. A run that agrees clears the count, and one too short to tell does
 // not change it.
 func TestTwoRunsInARowForgetAChoice(t *testing.T) {
-	folder, ctx := cache.Open(t.TempDir()), context.Background()
-	later(t, folder, 300, 0)
-	g := carrying(t)
-	platform, err := host.Open(host.Options{CheckOrder: true})
-	require.NoError(t, err)
-	defer platform.Close()
+	ctx := context.Background()
+	_, recall := learnedBefore(t)
 	const many = 100_000_000
 	for _, run := range []struct {
 		differs bool
@@ -186,10 +199,7 @@ func TestTwoRunsInARowForgetAChoice(t *testing.T) {
 		runs    int
 		again   bool
 	}{{true, many, 1, false}, {false, many, 0, false}, {true, 1, 0, false}, {true, many, 1, false}, {false, 1, 0, false}, {true, many, 2, true}} {
-		o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
-		recall := func() *runtime.Recalled { return runtime.Recall(g, platform, folder, o, runtime.Arena) }
 		r, rank := recall(), recall() // that of another rank, which shares the cache
-		require.Empty(t, r.Warnings)
 		require.NotEmpty(t, r.Ways)
 		best := r.Best(300)
 		took := best.Each.Median

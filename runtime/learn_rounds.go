@@ -26,6 +26,27 @@ func (l *learner) roundOf(us float64) int {
 	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
 }
 
+// try times one way to replay in rounds of at most so many replays, which are short, because the best are timed again.
+func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
+	l.learned.Seen = append(l.learned.Seen, w.print())
+	if ok, err := l.adoptIfPossible(ctx, w); !ok || err != nil {
+		return err
+	}
+	part := 0.5
+	if l.p.platform.Name() != "cpu" {
+		part = 0.25
+	}
+	samples, err := l.timeRounds(ctx, most, part)
+	if err != nil {
+		return err
+	}
+	w.Each = Summarize(samples)
+	if w.Each.Count > 0 && (l.best == 0 || w.Each.Median < l.best) {
+		l.best = w.Each.Median
+	}
+	return nil
+}
+
 // timeRounds times the program as it replays now, in rounds of at most so many replays and of a part of the usual time; none if there are too few.
 // Single replays come first: one pays for what is done once, and predictions may be far off. The fastest time so far tells how many replays make a
 // round, because something else may have slowed down the others. A way to replay that is much slower than the best is not timed to the end.

@@ -28,6 +28,7 @@ const (
 	mostBehind   = 3    // ways in a row that are slower than finalWithin: the rest is not timed
 	firstMode    = 0.85 // the part of learning's time for graphs, which are faster for most pipelines
 	inHeats      = 0.6  // the part of learning's time for each mode in which ways are timed for the first time
+	inSurprises  = 0.7  // the part by whose end those are timed once more that were surprisingly slow
 	inFinals     = 0.85 // the part by whose end the best of them are timed again; the rest is for launches that overlap
 	largestTried = 2000 // nodes of graphs for which more plans are made than the one that auto chooses
 	hopeless     = 2.0  // times the best prediction: not tried

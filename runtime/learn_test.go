@@ -168,6 +168,8 @@ func TestWhatCannotLearnSaysWhy(t *testing.T) {
 	require.EqualError(t, err, "learn with mode built graph: only streams and graph can be chosen from")
 	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Extra: -1})
 	require.EqualError(t, err, "learn with Extra = -1: the number must be 0 to 1099511627776")
+	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Wake: -1})
+	require.EqualError(t, err, "learn with Threads = 0, For = 0s, Wake = -1ns: none can be less than 0")
 	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Ways: []runtime.LearnedWay{{}}})
 	require.EqualError(t, err, "learn with way 0: it needs a plan, and to be replayed as streams or as a graph")
 	require.NoError(t, p.Close())

@@ -37,6 +37,9 @@ type LearnOptions struct {
 	// 100 ms, or a fifth of the time of all the replays, longer than Replays would have taken with the best plan. On a GPU, it is 75 ms instead of
 	// 100, and New's loading of kernels counts, as long as 45 ms are left.
 	For time.Duration
+	// Wake is how long to replay before anything but the first replay is measured: a GPU that was idle copies more slowly at first. It takes replays,
+	// and of learning's time only where For limits that. 0 measures at once.
+	Wake time.Duration
 	// Modes are the modes to choose from: Streams, Captured or both. Empty means both.
 	Modes []Mode
 	// Threads is how many threads submit streams; 0 lets learning choose.
@@ -71,8 +74,8 @@ func (o *LearnOptions) checkNumbers() error {
 			return fmt.Errorf("learn with %s = %d: the number must be 0 to %d", n.name, n.value, most)
 		}
 	}
-	if o.Threads < 0 || o.For < 0 {
-		return fmt.Errorf("learn with Threads = %d, For = %s: neither can be less than 0", o.Threads, o.For)
+	if o.Threads < 0 || o.For < 0 || o.Wake < 0 {
+		return fmt.Errorf("learn with Threads = %d, For = %s, Wake = %s: none can be less than 0", o.Threads, o.For, o.Wake)
 	}
 	for k := range o.Ways {
 		if w := &o.Ways[k]; w.Plan == nil || w.Mode != Streams && w.Mode != Captured {
@@ -137,7 +140,7 @@ type learner struct {
 	was   way // how the program replayed
 	left  int // replays
 	began time.Time
-	once  time.Duration // what the first replay took, which learning does not add: most of it is done once
+	once  time.Duration // what the first replay and waking the device took, which learning does not add: most of it is done once
 	best  float64       // microseconds of the best replay so far, 0 before any
 	// recorded says that CUPTI measured nodes: their durations are exact.
 	recorded bool
@@ -156,7 +159,7 @@ func (l *learner) report(stage string) {
 
 // step says in the log when a step of learning ended.
 func (l *learner) step(what string) {
-	l.p.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "first_replay", l.once.Round(100*time.Microsecond), "replays_left", l.left)
+	l.p.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "not_counted", l.once.Round(100*time.Microsecond), "replays_left", l.left)
 }
 
 // knows reports whether the duration of a node was measured before.

@@ -79,9 +79,9 @@ func (r *Recalled) Tries(w *LearnedWay) bool {
 	return r != nil && w != nil && len(w.Took) == 0 && slices.ContainsFunc(r.Ways, func(other LearnedWay) bool { return len(other.Took) > 0 })
 }
 
-// Took notes in the cache how many microseconds a replay took in a run that took one of Ways from the start and compared nothing. Later calls of Best
+// NoteRun notes in the cache how many microseconds a replay took in a run that took one of Ways from the start and compared nothing. Later calls of Best
 // go by it. After some runs of a way it is known well enough, and nothing more is noted.
-func (r *Recalled) Took(ctx context.Context, w *LearnedWay, eachUS float64) error {
+func (r *Recalled) NoteRun(ctx context.Context, w *LearnedWay, eachUS float64) error {
 	if r == nil || r.folder == nil || w == nil || !(eachUS > 0) || len(w.Took) >= cache.MostTook {
 		return nil
 	}

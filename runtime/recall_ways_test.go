@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
@@ -96,23 +95,13 @@ func TestTheWayThatRunsSettleOnIsCloseToTheBest(t *testing.T) {
 }
 
 func TestWhatRunsTookIsKept(t *testing.T) {
-	folder, ctx := cache.Open(t.TempDir()), context.Background()
-	later(t, folder, 300, 0)
-	g := carrying(t)
-	platform, err := host.Open(host.Options{CheckOrder: true})
-	require.NoError(t, err)
-	defer platform.Close()
-	recall := func() *runtime.Recalled {
-		o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
-		r := runtime.Recall(g, platform, folder, o, runtime.Arena)
-		require.Empty(t, r.Warnings)
-		return r
-	}
+	ctx := context.Background()
+	folder, recall := learnedBefore(t)
 	r := recall()
 	require.Greater(t, len(r.Ways), 1)
 	first := r.Best(1_000_000)
 	require.False(t, r.Tries(first), "no other way was taken")
-	require.NoError(t, r.Took(ctx, first, 7))
+	require.NoError(t, r.NoteRun(ctx, first, 7))
 
 	known := slices.IndexFunc(r.Ways, func(w runtime.LearnedWay) bool { return w.Plan == first.Plan && w.Mode == first.Mode })
 	other := (known + 1) % len(r.Ways)
@@ -128,13 +117,13 @@ func TestWhatRunsTookIsKept(t *testing.T) {
 	}
 	second := &r.Ways[other]
 	for k := range cache.MostTook + 2 { // several processes may have recalled the same
-		require.NoError(t, r.Took(ctx, second, 1+float64(k)))
+		require.NoError(t, r.NoteRun(ctx, second, 1+float64(k)))
 	}
 	require.Equal(t, []float64{1, 2, 3, 4, 5}, recall().Ways[other].Took)
 	require.False(t, recall().Tries(&recall().Ways[other]))
 
-	require.NoError(t, r.Took(ctx, &runtime.LearnedWay{Plan: &planner.Plan{}}, 1), "a way that nobody kept")
+	require.NoError(t, r.NoteRun(ctx, &runtime.LearnedWay{Plan: &planner.Plan{}}, 1), "a way that nobody kept")
 	require.NoError(t, folder.Clear())
-	require.NoError(t, r.Took(ctx, second, 1))
+	require.NoError(t, r.NoteRun(ctx, second, 1))
 	require.Empty(t, recall().Ways, "a choice that was removed stays so")
 }

@@ -124,7 +124,7 @@ func (a *app) memoryMode() runtime.MemoryMode {
 // that many cares about times, not about their number.
 const enoughToLengthen = 16
 
-// awake is how long a GPU that was idle copies up to a sixth more slowly.
+// awake is how long a GPU that was idle copies more slowly, up to a sixth on an H200.
 const awake = 20 * time.Millisecond
 
 // leastWarmUp is how long a warm-up of so many replays lasts at least: until a GPU is awake.
@@ -135,7 +135,7 @@ func leastWarmUp(onGPU bool, warmup int) time.Duration {
 	return awake
 }
 
-// leastWarmUp is how long the warm-up of a run of a known plan lasts at least. Runs that learn warm a GPU up for longer than that.
+// leastWarmUp is how long the warm-up of a run of a known plan lasts at least. Runs that learn warm a GPU up before they measure anything.
 func (l *learning) leastWarmUp(warmup int) time.Duration {
 	if l == nil || l.ranks || l.way == nil || l.learned != nil {
 		return 0
@@ -152,13 +152,13 @@ func (l *learning) within(warmup, iterations int, warming bool) bool {
 		return false
 	case warming && warmup >= enoughToLengthen:
 		l.options.Replays, l.options.Extra, l.options.After = warmup, manyMore, iterations
-		if l.ranks {
-			l.options.Extra = iterations
+		if l.options.Wake = leastWarmUp(l.onGPU, warmup); l.ranks {
+			l.options.Extra, l.options.Wake = iterations, 0
 		}
 	case warming || iterations == 0 || l.way != nil && iterations < runtime.FewestToCompare:
 		return false
 	default:
-		l.options.Replays, l.options.Extra, l.options.After = iterations, 0, 0
+		l.options.Replays, l.options.Extra, l.options.After, l.options.Wake = iterations, 0, 0, 0
 	}
 	return true
 }
@@ -233,7 +233,7 @@ func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program,
 	}
 	l.drift = drift{runs: runs, again: again, us: us, then: l.way.Each.Median}
 	if !again && l.tells(warmup, took) {
-		if err := l.recalled.Took(ctx, l.way, us); err != nil && ctx.Err() == nil {
+		if err := l.recalled.NoteRun(ctx, l.way, us); err != nil && ctx.Err() == nil {
 			a.warn("how long this run took is not kept: %v", err)
 		}
 	}

@@ -33,3 +33,22 @@ func TestWarmUpsOfKnownPlansAreLengthened(t *testing.T) {
 		require.Equal(t, c.least, c.l.leastWarmUp(c.warmup), c.what)
 	}
 }
+
+func TestLearningOnAGPUWakesItFirst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what    string
+		l       *learning
+		warmup  int
+		warming bool
+		wake    time.Duration
+	}{
+		{"a warm-up", &learning{onGPU: true}, 20, true, awake},
+		{"replays that count", &learning{onGPU: true, options: runtime.LearnOptions{Wake: time.Hour}}, 0, false, 0},
+		{"the CPU device", &learning{}, 20, true, 0},
+		{"several ranks", &learning{onGPU: true, ranks: true}, 20, true, 0},
+	} {
+		require.True(t, c.l.within(c.warmup, 200, c.warming), c.what)
+		require.Equal(t, c.wake, c.l.options.Wake, c.what)
+	}
+}

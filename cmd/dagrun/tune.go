@@ -168,7 +168,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	a.running = program.Running
 	stop := a.watchHang(ctx, p, &runFlags{}, program.Trial)
 	learn := l.options
-	learn.Replays, learn.For, learn.Thorough = tuneReplays, long, true
+	learn.Replays, learn.For, learn.Thorough, learn.Wake = tuneReplays, long, true, leastWarmUp(l.onGPU, tuneReplays)
 	if long >= worthThorough {
 		learn.Plan.Effort = planner.Thorough
 	}
