@@ -52,7 +52,7 @@ func measurePlain(ctx context.Context, s *settings) error {
 	const line = "%-20s %-24s %9s %9s %9s %7s %-22s %7s %5s %8s %7s %6s %6s %s\n"
 	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "learned", "ratio", "of pairs", "control", "same", "first ms", "second", "find s", "s", "way that the plain command took last")
 	plain, control, first, same := &ratios{}, &ratios{}, &ratios{}, &ratios{}
-	pairs, began := 0, time.Now()
+	began := time.Now()
 	for k, file := range files {
 		if s.within > 0 && time.Since(began) > s.within {
 			fmt.Printf("no time was left for %d of %d pipelines\n", len(files)-k, len(files))
@@ -77,27 +77,25 @@ func measurePlain(ctx context.Context, s *settings) error {
 				fmt.Printf("  pair %d: %.1f us and %.1f, %.3f: %s\n", k+1, c.plains[k], c.rows[k], c.pairs[k], c.ways[k])
 			}
 		}
-		pairs += len(c.pairs)
-		ratio, controlled := median(c.pairs), ""
-		plain.add(name, ratio)
-		first.add(name, c.over())
+		controlled := ""
+		plain.add(name, c.pairs)
+		first.add(name, []float64{c.over()})
 		if c.own == len(c.pairs) {
-			same.add(name, ratio)
+			same.add(name, c.pairs)
 		}
 		if len(c.controls) > 0 {
-			again := median(c.controls)
-			control.add(name, again)
-			controlled = fmt.Sprintf("%.3f", again)
+			control.add(name, c.controls)
+			controlled = fmt.Sprintf("%.3f", median(c.controls))
 		}
 		fmt.Printf(line, name, fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
-			fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), controlled, fmt.Sprintf("%d/%d", c.own, len(c.pairs)), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.ways[len(c.ways)-1])
+			fmt.Sprintf("%.3f", median(c.pairs)), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), controlled, fmt.Sprintf("%d/%d", c.own, len(c.pairs)), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.ways[len(c.ways)-1])
 	}
 	if len(plain.all) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
 	says := func(what string, r *ratios) {
 		bar(what+" / best row of bench, worst", quantile(r.all, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it", r.worst, median(r.all), r.missed(mostPlain), len(r.all))
-		bar(what+" / best row of bench, geometric mean", geometricMean(r.all), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(r.all), len(files), float64(pairs)/float64(len(r.all)))
+		bar(what+" / best row of bench, geometric mean", geometricMean(r.all), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(r.all), len(files), float64(r.pairs)/float64(len(r.all)))
 	}
 	says("plain command", plain)
 	if len(same.all) > 0 {
@@ -110,13 +108,16 @@ func measurePlain(ctx context.Context, s *settings) error {
 	return nil
 }
 
-// ratios are those of all pipelines.
+// ratios are those of several pipelines.
 type ratios struct {
-	all   []float64
+	all   []float64 // the median of each pipeline
+	pairs int
 	worst string // the pipeline of the largest
 }
 
-func (r *ratios) add(name string, ratio float64) {
+func (r *ratios) add(name string, pairs []float64) {
+	ratio := median(pairs)
+	r.pairs += len(pairs)
 	if r.all = append(r.all, ratio); ratio >= quantile(r.all, 1) {
 		r.worst = name
 	}
