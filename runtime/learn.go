@@ -281,23 +281,30 @@ func (l *learner) watchFirst(ctx context.Context) error {
 	return l.wake(ctx)
 }
 
-// traceAwake is traceNodes on a device that is awake: the first replay of a program, which tells which node hangs, comes before it is woken.
+// traceAwake is traceNodes on a device that is awake. If it has to be woken, the first replay of a program comes before that, because it tells which
+// node hangs.
 func (l *learner) traceAwake(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*TracedReplay, err error) {
-	if first {
-		var took time.Duration
-		replays, took, err = l.traceNodes(ctx, 1, true, nodes)
-		l.left, l.once, n = l.left-1, took, n-1
-		if err != nil || n == 0 {
-			return replays, err
+	parts := []int{n}
+	if first && l.o.Wake > 0 && n > 1 {
+		parts = []int{1, n - 1}
+	}
+	for k, part := range parts {
+		if k > 0 || !first {
+			if err := l.wake(ctx); err != nil {
+				return nil, err
+			}
 		}
+		part = min(part, l.left)
+		some, took, err := l.traceNodes(ctx, part, first && k == 0, nodes)
+		if l.left -= part; err != nil {
+			return nil, err
+		}
+		if first && k == 0 {
+			l.once = took
+		}
+		replays = append(replays, some...)
 	}
-	if err := l.wake(ctx); err != nil {
-		return nil, err
-	}
-	n = min(n, l.left)
-	more, _, err := l.traceNodes(ctx, n, false, nodes)
-	l.left -= n
-	return append(replays, more...), err
+	return replays, nil
 }
 
 // wake replays for as long as was asked for, unless too few replays are left.

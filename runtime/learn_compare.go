@@ -113,7 +113,7 @@ func (l *learner) heats(ctx context.Context, f *field, mode Mode, share int, unt
 			return nil
 		}
 		l.report(StageLearn)
-		if err := l.try(ctx, w, max(1, (share-warmUp)/rounds)); err != nil {
+		if err := l.try(ctx, w, perRound(share)); err != nil {
 			return err
 		}
 		if w.Each.Count > 0 {

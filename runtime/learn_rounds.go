@@ -26,6 +26,9 @@ func (l *learner) roundOf(us float64) int {
 	return max(1, int(float64(long.Nanoseconds())/1e3/max(us, 0.1)))
 }
 
+// perRound is how many replays a round of try has at most, where so many are for a way.
+func perRound(share int) int { return max(1, (share-warmUp)/rounds) }
+
 // try times one way to replay in rounds of at most so many replays, which are short, because the best are timed again.
 func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 	l.learned.Seen = append(l.learned.Seen, w.print())

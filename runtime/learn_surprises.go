@@ -29,7 +29,7 @@ func (l *learner) timeSurprises(ctx context.Context, share, others int, until fl
 		}
 		done = append(done, k)
 		again := l.learned.Ways[k]
-		if err := l.try(ctx, &again, max(1, (share-warmUp)/rounds)); err != nil {
+		if err := l.try(ctx, &again, perRound(share)); err != nil {
 			return err
 		}
 		if w := &l.learned.Ways[k]; again.Each.Count > 0 && again.Each.Median < w.Each.Median {

@@ -225,7 +225,7 @@ func (l *learner) compareTogether(ctx context.Context) error {
 	}
 	share := l.left * 3 / 4 / max(1, len(ways))
 	for k := range ways {
-		d, err := l.decides(ctx, turn{max(1, (share-warmUp)/rounds), l.over(inHeats)})
+		d, err := l.decides(ctx, turn{perRound(share), l.over(inHeats)})
 		if err != nil {
 			return err
 		}

@@ -89,15 +89,23 @@ func (r *Recalled) NoteRun(ctx context.Context, w *LearnedWay, eachUS float64) e
 		return errNoContext
 	}
 	at := slices.IndexFunc(r.Ways, func(own LearnedWay) bool { return own.Overlap == w.Overlap && own.same(*w) })
-	choice, err := r.folder.Choice(r.key)
-	if err != nil || choice == nil || !choice.At.Equal(r.at) || at < 0 || at >= len(choice.Ways) { // another process has chosen since
-		return err
-	}
-	took := &choice.Ways[at].RunsUS
-	if len(*took) >= cache.MostTook { // other processes have noted theirs
+	if at < 0 {
 		return nil
 	}
-	*took = append(*took, eachUS)
+	return r.change(ctx, func(c *cache.Choice) {
+		if took := &c.Ways[at].RunsUS; len(*took) < cache.MostTook { // other processes may have noted theirs
+			*took = append(*took, eachUS)
+		}
+	})
+}
+
+// change changes the choice in the cache, unless another process has chosen or forgotten it since it was recalled. Its ways are those of Ways.
+func (r *Recalled) change(ctx context.Context, how func(c *cache.Choice)) error {
+	choice, err := r.folder.Choice(r.key)
+	if err != nil || choice == nil || !choice.At.Equal(r.at) || len(choice.Ways) != len(r.Ways) {
+		return err
+	}
+	how(choice)
 	return r.folder.KeepChoice(ctx, r.key, choice)
 }
 
@@ -130,12 +138,7 @@ func (r *Recalled) Confirm(ctx context.Context, w *LearnedWay, eachUS float64, r
 	if runs >= driftsToForget {
 		return runs, true, r.folder.ForgetChoice(r.key)
 	}
-	choice, err := r.folder.Choice(r.key)
-	if err != nil || choice == nil || !choice.At.Equal(r.at) { // another process has chosen since
-		return runs, false, err
-	}
-	choice.Drifted = runs
-	return runs, false, r.folder.KeepChoice(ctx, r.key, choice)
+	return runs, false, r.change(ctx, func(c *cache.Choice) { c.Drifted = runs })
 }
 
 // drifted says whether replays of a way take so much more or less time than when it was chosen that it may not be the best any more. If something
