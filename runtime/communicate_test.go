@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -49,10 +48,8 @@ func endsOfRanks(t *testing.T, options runtime.Options, alone bool, run func(ran
 
 func endsOf(t *testing.T, file string, options runtime.Options, alone bool, run func(rank int, p *runtime.Program, w *world.World) error) []error {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := world.FreeAddress()
 	require.NoError(t, err)
-	at := l.Addr().String()
-	require.NoError(t, l.Close())
 	one := func(rank int) error {
 		g, err := dag.Parse([]byte(file), dag.Options{Library: kernels.Library(), Rank: rank, Ranks: 2})
 		if err != nil {

@@ -5,7 +5,6 @@ package tests
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
+
+	"github.com/dagrun/dagrun/cudart/world"
 )
 
 // manifest is what the test reads of a JobSet.
@@ -62,10 +63,8 @@ func TestTheJobSetOfTheScalingPageStartsRanks(t *testing.T) {
 	job := set.Spec.ReplicatedJobs[0].Template.Spec
 	container := job.Template.Spec.Containers[0]
 	require.Equal(t, job.Completions, job.Parallelism)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := world.FreeAddress()
 	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
 	env := append(os.Environ(), "DAGRUN_SECRET=a secret of this test", "DAGRUN_CACHE=off")
 	given := map[string]string{}
 	for _, v := range container.Env {

@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	random "math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -125,8 +123,8 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 	}
 	rendezvous, secret := a.flags.ranks.Rendezvous, os.Getenv("DAGRUN_SECRET")
 	if rendezvous == "" {
-		if rendezvous, err = freePort(); err != nil {
-			return err
+		if rendezvous, err = world.FreeAddress(); err != nil {
+			return fmt.Errorf("%w; add --rendezvous HOST:PORT", err)
 		}
 	}
 	if secret == "" {
@@ -315,19 +313,6 @@ func traceArgs(c *cobra.Command, file string, own *launchFlags) ([]string, error
 		}
 	}
 	return args, nil
-}
-
-// freePort is a port of this machine that is free now. It is not one that the system gives to outgoing connections, which could take it
-// before rank 0 listens there.
-func freePort() (string, error) {
-	const first, count, attempts = 20000, 12000, 100
-	for range attempts {
-		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+random.IntN(count)))
-		if l, err := net.Listen("tcp", at); err == nil {
-			return at, l.Close()
-		}
-	}
-	return "", fmt.Errorf("found no free port among %d to %d; add --rendezvous HOST:PORT", first, first+count-1)
 }
 
 // prefixed writes whole lines, each with a prefix.

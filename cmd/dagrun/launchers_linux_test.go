@@ -98,21 +98,19 @@ func (c *crew) saved() []string {
 // What torchrun, srun, mpiexec and Kubernetes set is enough for processes to find each other.
 func TestTheVariablesOfLaunchers(t *testing.T) {
 	const ranks = 3
-	for name, variables := range map[string]func(rank int, port string) []string{
-		"torchrun": func(rank int, port string) []string { // its agent owns the port
-			return []string{"RANK=" + strconv.Itoa(rank), "WORLD_SIZE=3", "LOCAL_RANK=" + strconv.Itoa(rank), "LOCAL_WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port}
+	for name, variables := range map[string]func(rank int, agent, free string) []string{
+		"torchrun": func(rank int, agent, free string) []string { // its agent owns the port
+			return []string{"RANK=" + strconv.Itoa(rank), "WORLD_SIZE=3", "LOCAL_RANK=" + strconv.Itoa(rank), "LOCAL_WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + agent}
 		},
-		"srun": func(rank int, port string) []string {
-			return []string{"SLURM_PROCID=" + strconv.Itoa(rank), "SLURM_LOCALID=" + strconv.Itoa(rank), "SLURM_NTASKS=3", "SLURM_STEP_NUM_TASKS=3", "SLURM_JOB_ID=" + port,
+		"srun": func(rank int, agent, free string) []string {
+			return []string{"SLURM_PROCID=" + strconv.Itoa(rank), "SLURM_LOCALID=" + strconv.Itoa(rank), "SLURM_NTASKS=3", "SLURM_STEP_NUM_TASKS=3", "SLURM_JOB_ID=" + agent,
 				"SLURM_STEP_ID=0", "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NODELIST=gpu-07"}
 		},
-		"mpiexec of several hosts": func(rank int, port string) []string {
-			n, _ := strconv.Atoi(port) // it is a number
-			return []string{"PMI_RANK=" + strconv.Itoa(rank), "PMI_SIZE=3", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=1", "DAGRUN_RENDEZVOUS=localhost:" + strconv.Itoa(n+1)}
+		"mpiexec of several hosts": func(rank int, agent, free string) []string {
+			return []string{"PMI_RANK=" + strconv.Itoa(rank), "PMI_SIZE=3", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=1", "DAGRUN_RENDEZVOUS=" + free}
 		},
-		"Kubernetes": func(rank int, port string) []string {
-			n, _ := strconv.Atoi(port) // it is a number
-			return []string{"JOB_COMPLETION_INDEX=" + strconv.Itoa(rank), "DAGRUN_RANKS=3", "DAGRUN_RENDEZVOUS=localhost:" + strconv.Itoa(n+1)}
+		"Kubernetes": func(rank int, agent, free string) []string {
+			return []string{"JOB_COMPLETION_INDEX=" + strconv.Itoa(rank), "DAGRUN_RANKS=3", "DAGRUN_RENDEZVOUS=" + free}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,9 +120,10 @@ func TestTheVariablesOfLaunchers(t *testing.T) {
 			defer agent.Close()
 			_, port, err := net.SplitHostPort(agent.Addr().String())
 			require.NoError(t, err)
+			free := strings.Replace(c.at, "127.0.0.1", "localhost", 1)
 			var all []*process
 			for rank := range ranks {
-				all = append(all, c.startWith(rank, append(variables(rank, port), "DAGRUN_SECRET="+c.secret), "ranks.yaml"))
+				all = append(all, c.startWith(rank, append(variables(rank, port, free), "DAGRUN_SECRET="+c.secret), "ranks.yaml"))
 			}
 			for _, p := range all {
 				<-p.ended

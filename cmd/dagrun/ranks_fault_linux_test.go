@@ -24,6 +24,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
@@ -85,7 +86,7 @@ type crew struct {
 
 func newCrew(t *testing.T, ranks int, file string) *crew {
 	t.Parallel()
-	at, err := freePort()
+	at, err := world.FreeAddress()
 	require.NoError(t, err)
 	c := &crew{t: t, self: selfAsCommand(t), dir: t.TempDir(), ranks: ranks, at: at, secret: "one of us"}
 	c.write("ranks.yaml", file)

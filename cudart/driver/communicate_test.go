@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"strconv"
 	"sync"
@@ -177,16 +176,13 @@ type pair struct {
 // joinAll lets ranks of this process meet.
 func joinAll(t *testing.T, ranks int) []*world.World {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := world.FreeAddress()
 	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
 	worlds, errs := make([]*world.World, ranks), make([]error, ranks)
 	var all sync.WaitGroup
 	for rank := range ranks {
 		all.Go(func() {
-			place := world.Place{Rank: rank, Ranks: ranks, Rendezvous: net.JoinHostPort("127.0.0.1", port)}
+			place := world.Place{Rank: rank, Ranks: ranks, Rendezvous: at}
 			worlds[rank], _, errs[rank] = world.Join(t.Context(), world.JoinOptions{Place: place, Secret: "s", Arrive: 10 * time.Minute, Hash: "h", Device: "GPU-" + strconv.Itoa(rank),
 				Expected: func(world.Member) (world.Expected, error) { return world.Expected{Hash: "h"}, nil }})
 		})

@@ -5,6 +5,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -19,6 +20,10 @@ const defaultPort = "29400"
 
 // mostPort is the highest port there is.
 const mostPort = 65535
+
+// Jobs meet at ownPorts ports from firstOwnPort on, if nobody says where. Systems do not give these to outgoing connections, which could
+// take one before rank 0 listens there.
+const firstOwnPort, ownPorts = 20000, 12000
 
 // withPort completes a rendezvous: a host, HOST:PORT, or an IPv6 address with or without brackets.
 func withPort(rendezvous string) (string, error) {
@@ -55,6 +60,27 @@ func joined(host, port string) string {
 		port = defaultPort
 	}
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
+}
+
+// jobPort is a port that all ranks of a job find without talking, another one for most other jobs.
+func jobPort(job string) string {
+	h := uint32(2166136261)
+	for _, b := range []byte(job) {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return strconv.Itoa(firstOwnPort + int(h%ownPorts))
+}
+
+// FreeAddress is an address of this machine where nobody listens now, for ranks that are all on it.
+func FreeAddress() (string, error) {
+	const attempts = 100
+	for range attempts {
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstOwnPort+rand.IntN(ownPorts)))
+		if l, err := net.Listen("tcp", at); err == nil {
+			return at, l.Close()
+		}
+	}
+	return "", fmt.Errorf("found no free port among %d to %d", firstOwnPort, firstOwnPort+ownPorts-1)
 }
 
 // meeting is what a process knows of the place where the ranks meet.

@@ -189,15 +189,6 @@ func (p Place) orJob() string {
 	return ", or belongs to another job"
 }
 
-// jobPort is a port that all ranks of a job find without talking, another one for most other jobs.
-func jobPort(job string) string {
-	h := uint32(2166136261)
-	for _, b := range []byte(job) {
-		h = (h ^ uint32(b)) * 16777619
-	}
-	return strconv.Itoa(20000 + int(h%12000))
-}
-
 // firstHost is the first host of a Slurm list such as gpu[07-09,12],login1 or rack[1-2]n[01-16].
 func firstHost(list string) string {
 	var host strings.Builder
