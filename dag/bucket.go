@@ -17,8 +17,8 @@ const mostInBucket = 256
 
 // Bucket returns a graph in which all-reduces that follow each other in the order of communication are one node, as long as they are of all ranks, of
 // the same operation, type and device, and have at most so many bytes in all. One that needs what an earlier one of the bucket has led to, begins
-// another bucket. Nodes that use a result come after the bucket; the order of all that touch the same memory stays. Each body of a loop or branch has buckets of
-// its own. Without several ranks, or where nothing is bucketed, the graph is g itself.
+// another bucket. Nodes that use a result come after the bucket; the order of all that touch the same memory stays. Each body of a loop or branch
+// has buckets of its own. Without several ranks, or where nothing is bucketed, the graph is g itself.
 //
 // Elements are combined as before on the CPU device. NCCL runs a bucket as a group of calls.
 func Bucket(g *Graph, bytes int64) (*Graph, error) {

@@ -42,9 +42,10 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 
 // Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
 // the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
-// be one of LearnOptions.Plan. Of a program with loops or branches on the CPU device it only measures nodes, those of bodies too. It cannot learn with several replays in flight, on a stream of the caller's, with a plan that leaves
-// hazards unenforced, or with DebugProgress; CanLearn says so. If the context ends after nodes have been measured, Learn returns what it
-// has learned until then, along with the error, unless there are loops, branches or several ranks.
+// be one of LearnOptions.Plan. Of a program with loops or branches on the CPU device it only measures nodes, those of bodies too. It cannot learn
+// with several replays in flight, on a stream of the caller's, with a plan that leaves hazards unenforced, or with DebugProgress; CanLearn says so.
+// If the context ends after nodes have been measured, Learn returns what it has learned until then, along with the error, unless there are loops,
+// branches or several ranks.
 func (p *Program) Learn(ctx context.Context, o LearnOptions) (learned *Learned, err error) {
 	if err := p.CanLearn(); err != nil {
 		return nil, err

@@ -91,7 +91,8 @@ func (l *learner) compare(ctx context.Context) (err error) {
 }
 
 // heats times ways of one mode for the first time, with so many replays each, until so much of learning's time is over. The most promising
-// way is timed however long that takes, and which comes next depends on how far those before it were mispredicted. Where several in a row are slower than what is known already, the others that are planned by then are not timed.
+// way is timed however long that takes, and which comes next depends on how far those before it were mispredicted. Where several in a row are slower
+// than what is known already, the others that are planned by then are not timed.
 func (l *learner) heats(ctx context.Context, f *field, mode Mode, share int, until float64) error {
 	const fewest = warmUp + rounds
 	for behind := 0; l.left >= fewest; {

@@ -14,9 +14,9 @@ const (
 	mostSurprises = 3    // ways that are timed once more
 )
 
-// timeSurprises times the most surprising ways once more, with so many replays each, and keeps their better times. It leaves so many replays for others, takes
-// at most a quarter of the rest for a way, and ends when so much of learning's time is over. Ranks would have to agree about all of that, and time
-// nothing once more.
+// timeSurprises times the most surprising ways once more, with so many replays each, and keeps their better times. It leaves so many replays for
+// others, takes at most a quarter of the rest for a way, and ends when so much of learning's time is over. Ranks would have to agree about all of
+// that, and time nothing once more.
 func (l *learner) timeSurprises(ctx context.Context, share, others int, until float64) error {
 	if l.p.graph.Ranks > 1 {
 		return nil
@@ -40,7 +40,8 @@ func (l *learner) timeSurprises(ctx context.Context, share, others int, until fl
 }
 
 // surprising returns which of the ways took much longer than expected although it should be about as fast as the best, the fastest by
-// expectation; -1 if there is none, or only those that were timed once more already. A way is expected to be as much off its prediction as the ways are in the median.
+// expectation; -1 if there is none, or only those that were timed once more already. A way is expected to be as much off its prediction as the ways
+// are in the median.
 func surprising(ways []LearnedWay, done []int) int {
 	var off []float64
 	best := 0.0

@@ -9,8 +9,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// CallError is returned by Finish, Trace, Measure and CheckCalls if a library call of the last replay could not compute its result, such as the factor of a matrix that is not
-// positive definite. Nothing is saved then.
+// CallError is returned by Finish, Trace, Measure and CheckCalls if a library call of the last replay could not compute its result, such as the
+// factor of a matrix that is not positive definite. Nothing is saved then.
 type CallError struct {
 	Node   string
 	Call   string // "cusolver.potrf"

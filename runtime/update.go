@@ -20,8 +20,8 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUpdate, fmt.Sprintf(format, args...))
 }
 
-// SetScalar changes one scalar argument of a kernel, which may be in the body of a loop or branch, for all later replays. The launch's grid and extents are computed again. An update that
-// would touch more bytes than declared is refused, because the plan was proved for the declared bytes.
+// SetScalar changes one scalar argument of a kernel, which may be in the body of a loop or branch, for all later replays. The launch's grid and
+// extents are computed again. An update that would touch more bytes than declared is refused, because the plan was proved for the declared bytes.
 func (p *Program) SetScalar(node string, argument int, value float64) error {
 	if err := p.usable(context.Background()); err != nil {
 		return err

@@ -1,5 +1,6 @@
-// Hangs while learning compares plans on a GPU, or CUPTI measures nodes. The device does not tell which of its nodes do not end, and what would tell costs time, so that
-// nothing could be compared. So the pipeline is replayed in a new process, one node at a time, while this process waits for its time limit.
+// Hangs while learning compares plans on a GPU, or CUPTI measures nodes. The device does not tell which of its nodes do not end, and what would
+// tell costs time, so that nothing could be compared. So the pipeline is replayed in a new process, one node at a time, while this process waits
+// for its time limit.
 
 package main
 
@@ -20,8 +21,8 @@ const (
 	mostToEnd   = 3 * time.Second // how long a process takes at most to end after its time limit: a hung device is waited for, and given back slowly
 )
 
-// searchLimit is the time limit of the new process, where this one has that much time left. Both wait for the device after their limits, and the new one is to have
-// ended before this one reports.
+// searchLimit is the time limit of the new process, where this one has that much time left. Both wait for the device after their limits, and the
+// new one is to have ended before this one reports.
 func searchLimit(left time.Duration) time.Duration { return left - min(mostToEnd, left/4) }
 
 // hang is what is known of a hang while plans are compared. Its methods may be called from any goroutine.

@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// interruptedTwice runs a command, waits for a condition, and sends SIGINT twice, or more often where one is lost. It returns what the command printed to stderr and its
-// exit status, which is 0 if the command ended before the signals.
+// interruptedTwice runs a command, waits for a condition, and sends SIGINT twice, or more often where one is lost. It returns what the command
+// printed to stderr and its exit status, which is 0 if the command ended before the signals.
 func interruptedTwice(t *testing.T, due func() bool, args ...string) (said string, status int) {
 	t.Helper()
 	var stderr bytes.Buffer

@@ -144,7 +144,8 @@ func (l *learning) leastWarmUp(warmup int) time.Duration {
 }
 
 // within limits what is learned in a stage, and reports whether anything is: nothing if enough runs have compared plans, or if this is not the
-// stage that has enough replays. A GPU's later runs compare nothing: a process that has done so replays graphs up to 8% more slowly. Contents are restored after the warm-up, so learning may lengthen it.
+// stage that has enough replays. A GPU's later runs compare nothing: a process that has done so replays graphs up to 8% more slowly. Contents are
+// restored after the warm-up, so learning may lengthen it.
 func (l *learning) within(warmup, iterations int, warming bool) bool {
 	const manyMore = 1_000_000
 	switch {
@@ -163,7 +164,8 @@ func (l *learning) within(warmup, iterations int, warming bool) bool {
 	return true
 }
 
-// tells reports whether replays that took so long, after a warm-up, tell how long those of other processes take, which may take the same way or another.
+// tells reports whether replays that took so long, after a warm-up, tell how long those of other processes take, which may take the same way or
+// another.
 func (l *learning) tells(warmup, took time.Duration) bool {
 	return l.onGPU && !l.ranks && !l.recalled.Settled() && (warmup >= awake || took >= 5*awake)
 }
@@ -209,7 +211,8 @@ func (a *app) learn(ctx context.Context, p *prepared, own *runFlags, program *ru
 }
 
 // settle compares the time of a replay with its time when the plan was chosen, and corrects the durations that were learned. If the times
-// differ too much in two runs in a row, the next one compares plans again. took is the time of the replays after learning, and warmup what came before.
+// differ too much in two runs in a row, the next one compares plans again. took is the time of the replays after learning, and warmup what came
+// before.
 func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program, replays int, warmup, took time.Duration) {
 	const enough = 20
 	l := p.learning

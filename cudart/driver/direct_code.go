@@ -33,9 +33,10 @@ var directOperations = map[dag.DType]map[dag.Reduction]string{
 }
 
 // directCode writes PTX for one rank of several. Block b of a rank goes with block b of the others: it tells them that it has begun and where its
-// elements are, combines elements in the order of the ranks, and tells them that it is done. The blocks of a rank share its part between them. The arguments are where this rank
-// reads and writes, from the beginning of its shared memory; where in that its part starts, in bytes; how many elements the part has; its
-// counts of rounds, one for each block; a word that becomes 1 when communication ends early; and the shared and the control memory of each rank.
+// elements are, combines elements in the order of the ranks, and tells them that it is done. The blocks of a rank share its part between them. The
+// arguments are where this rank reads and writes, from the beginning of its shared memory; where in that its part starts, in bytes; how many
+// elements the part has; its counts of rounds, one for each block; a word that becomes 1 when communication ends early; and the shared and the
+// control memory of each rank.
 func directCode(ranks, own int, t dag.DType, op dag.Reduction) string {
 	return newDirectWriter(ranks, own, t, op).text()
 }
@@ -168,8 +169,8 @@ func (w *directWriter) begin() {
 	w.line("@%%p ret")
 }
 
-// counters are where this all-reduce counts the pieces that its warps have taken, and where the next one does, which is set to 0 meanwhile: in the slot in which
-// the rank would tell itself something.
+// counters are where this all-reduce counts the pieces that its warps have taken, and where the next one does, which is set to 0 meanwhile: in the
+// slot in which the rank would tell itself something.
 func (w *directWriter) counters() {
 	w.line("ld.param.u64 %%x, [control%d]", w.own)
 	w.line("add.u64 %%x, %%x, %d", w.own*directBlocks*directSlot)
@@ -270,8 +271,8 @@ func (w *directWriter) combine(of func(rank int) []string) {
 	}
 }
 
-// vectors combines whole vectors in pieces. A warp takes the next piece when it has time, because some get on faster than others, with other kernels beside them
-// and without.
+// vectors combines whole vectors in pieces. A warp takes the next piece when it has time, because some get on faster than others, with other
+// kernels beside them and without.
 func (w *directWriter) vectors() {
 	again, last, done := w.label(), w.label(), w.label()
 	piece := directLanes * w.unroll()

@@ -101,9 +101,10 @@ func (k *mapKernel) Form(args []dag.Arg) dag.LaunchKernel {
 	return k
 }
 
-// Join makes one module of several maps that call no functions, or are in their short form, and of other modules that have a Body. Those that have the same
-// code are there once, and other modules are left out. A driver compiles it in less time than all of them, each of which takes it over ten milliseconds, however short. It keeps what it has
-// compiled by module, so that an edit of one map should not have others compiled again that take long: those that have functions in all of their copies.
+// Join makes one module of several maps that call no functions, or are in their short form, and of other modules that have a Body. Those that have
+// the same code are there once, and other modules are left out. A driver compiles it in less time than all of them, each of which takes it over ten
+// milliseconds, however short. It keeps what it has compiled by module, so that an edit of one map should not have others compiled again that take
+// long: those that have functions in all of their copies.
 func Join(modules []*launch.Module) *launch.Module {
 	joined := &launch.Module{Name: "maps", Kind: launch.PTX, MayWait: true, References: map[string]launch.Reference{}}
 	more := -1

@@ -192,7 +192,8 @@ func (p *mapProgram) term(t *expr.Term) (int32, error) {
 	return 0, fmt.Errorf("%q cannot be used in a map", t.Name)
 }
 
-// divide divides a by b. Dividing by a constant power of two is multiplying by its inverse, to the bit, and takes a GPU and its compiler a fraction of the time.
+// divide divides a by b. Dividing by a constant power of two is multiplying by its inverse, to the bit, and takes a GPU and its compiler a fraction
+// of the time.
 func (p *mapProgram) divide(a, b int32) int32 {
 	if by := p.code[b]; by.op == mapConstant {
 		inverse := 1 / by.value

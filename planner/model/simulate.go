@@ -19,9 +19,9 @@ import (
 // A node starts as soon as the host has submitted it, GapUS have passed since the end of the nodes that its stream waits for (plus
 // SyncUS for nodes of other streams), and its engine is free. A copy engine makes one copy at a time: the next one of the stream whose
 // copy it made last, or else the one that became ready first, which costs CopySwitchUS. While copies run both ways, each runs at
-// BothWays of its rate. Copies that share a bus divide its rate, and so do copies from several devices to one. Kernels that run together share the multiprocessors in proportion to the blocks they can place, higher
-// priorities first; nodes whose blocks are unknown slow nothing down. The host waits until a copy from or to pageable memory, or within host
-// memory, is done.
+// BothWays of its rate. Copies that share a bus divide its rate, and so do copies from several devices to one. Kernels that run together share the
+// multiprocessors in proportion to the blocks they can place, higher priorities first; nodes whose blocks are unknown slow nothing down. The host
+// waits until a copy from or to pageable memory, or within host memory, is done.
 func Simulate(g *dag.Graph, p *plan.Plan, m *Machine, profile *Profile) (*plan.Timeline, error) {
 	return SimulateWith(g, p, m.With(profile), Durations(g, m, profile), false)
 }

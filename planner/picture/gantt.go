@@ -34,8 +34,8 @@ var (
 	asciiStrokes  = strokes{'|', '-', '#', '%', '.', "~", "-"}
 )
 
-// WriteGantt writes the predicted timeline of the schedule, with the streams of a device together. The width of a node is its duration, to the nearest column. Its name is
-// shown if there is room.
+// WriteGantt writes the predicted timeline of the schedule, with the streams of a device together. The width of a node is its duration, to the
+// nearest column. Its name is shown if there is room.
 func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 	if err := s.drawable(w); err != nil {
 		return err

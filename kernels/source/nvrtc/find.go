@@ -28,8 +28,8 @@ func (p *place) candidates() []string {
 	return files
 }
 
-// find looks for a toolkit, at last where it usually is, and if there is none for the packages of conda and pip: those of the environment that is in use come before
-// those of the user and of the machine.
+// find looks for a toolkit, at last where it usually is, and if there is none for the packages of conda and pip: those of the environment that is
+// in use come before those of the user and of the machine.
 func find(given, usual string, getenv func(string) string) place {
 	for _, root := range []string{given, getenv("CUDA_HOME"), getenv("CUDA_PATH"), usual} {
 		if root != "" && isFolder(root) {

@@ -128,8 +128,8 @@ func DrawGraph(t *rapid.T, maxNodes int, bind bool) *dag.Graph {
 	return g
 }
 
-// EachRandomOps visits thousands of small plans of RandomOps, five times as many if long, and some with so many streams that several passes are needed. The generator that
-// made a plan goes on for the visitor.
+// EachRandomOps visits thousands of small plans of RandomOps, five times as many if long, and some with so many streams that several passes are
+// needed. The generator that made a plan goes on for the visitor.
 func EachRandomOps(t *testing.T, long bool, visit func(rng *rand.Rand, p *plan.Plan, nodes int, before [][]bool)) {
 	t.Helper()
 	small, wide := 4000, 40
