@@ -137,7 +137,7 @@ func (h *hostile) functions() []namedFunction {
 		"fault.Wrap": fault.Wrap,
 
 		"dag.Bucket": dag.Bucket, "dag.ParseFamily": dag.ParseFamily, "dag.ParseContext": dag.ParseContext, "dag.ParseFamilyContext": dag.ParseFamilyContext, "ranks.Prove": ranks.Prove,
-		"world.Join": world.Join, "runtime.WriteChromeRanks": runtime.WriteChromeRanks, "picture.WriteRanksPage": picture.WriteRanksPage, "world.Find": world.Find,
+		"world.Join": world.Join, "world.FreeAddress": world.FreeAddress, "runtime.WriteChromeRanks": runtime.WriteChromeRanks, "picture.WriteRanksPage": picture.WriteRanksPage, "world.Find": world.Find,
 	} {
 		all = append(all, namedFunction{name, reflect.ValueOf(f)})
 	}
