@@ -66,7 +66,7 @@ local function main()
   if vim.lsp.buf.format then vim.lsp.buf.format({ timeout_ms = 120000 }) else vim.lsp.buf.formatting_sync(nil, 120000) end
   if table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\n"):find("too", 1, true) then fail("formatting brought the mistake back") end
   vim.cmd("write")
-  print("dagrun lsp serves Neovim")
+  print("dagrun lsp serves Neovim\n")
   vim.cmd("qall!")
 end
 
