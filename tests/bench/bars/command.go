@@ -6,10 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -144,35 +142,3 @@ func phasesOf(said string) map[string]time.Duration {
 
 // milliseconds is a duration in milliseconds.
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
-
-// median sorts values and returns the one in the middle.
-func median(values []float64) float64 { return quantile(values, 0.5) }
-
-// quantile returns the value below which a part of all values lies, between its neighbours; 0 of none.
-func quantile(values []float64, part float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	at := part * float64(len(sorted)-1)
-	low := int(at)
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
-}
-
-// spread prints the least and the greatest of values.
-func spread(values []float64) string {
-	return fmt.Sprintf("%.3g to %.3g", slices.Min(values), slices.Max(values))
-}
-
-// geometricMean returns the geometric mean of values, all above 0.
-func geometricMean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += math.Log(v)
-	}
-	return math.Exp(sum / float64(len(values)))
-}
-
-// off returns how far a ratio is from 1, as a factor of at least 1.
-func off(ratio float64) float64 { return max(ratio, 1/ratio) }

@@ -55,12 +55,7 @@ func measureCPU(ctx context.Context, s *settings) error {
 	if len(factors) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
-	outside := 0
-	for _, f := range factors {
-		if f > cpuFactor {
-			outside++
-		}
-	}
+	outside := above(factors, cpuFactor)
 	bar("CPU device, part of the pipelines predicted worse than within 30%", float64(outside)/float64(len(factors)), cpuBar,
 		"%d of %d within 30%%, median factor %.2f, worst %.2f", len(factors)-outside, len(factors), median(factors), quantile(factors, 1))
 	return nil

@@ -20,8 +20,7 @@ func measureFirst(ctx context.Context, s *settings) error {
 	}
 	const line = "%-20s %8s %-14s %9s %-14s %7s %-19s %s\n"
 	fmt.Printf(line, "pipeline", "first ms", "of runs", "second ms", "of runs", "longer", "part of what it may", "phases that took longer, ms")
-	var extra []float64
-	late, latest := 0, ""
+	extra := &ratios{}
 	for _, file := range files {
 		var firsts, seconds, longer, parts []float64
 		phases := map[string][]float64{}
@@ -43,20 +42,14 @@ func measureFirst(ctx context.Context, s *settings) error {
 		if len(parts) == 0 {
 			continue
 		}
-		part := median(parts)
-		if extra = append(extra, part); part > 1 {
-			late++
-		}
-		if part >= quantile(extra, 1) {
-			latest = baseName(file)
-		}
-		fmt.Printf(line, baseName(file), fmt.Sprintf("%.0f", median(firsts)), spread(firsts), fmt.Sprintf("%.0f", median(seconds)), spread(seconds), fmt.Sprintf("%.0f", median(longer)), fmt.Sprintf("%.2f", part), longest(phases))
+		extra.add(baseName(file), parts)
+		fmt.Printf(line, baseName(file), fmt.Sprintf("%.0f", median(firsts)), spread(firsts), fmt.Sprintf("%.0f", median(seconds)), spread(seconds), fmt.Sprintf("%.0f", median(longer)), fmt.Sprintf("%.2f", median(parts)), longest(phases))
 	}
-	if len(extra) == 0 {
+	if len(extra.medians) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
-	bar("first run with files of libraries in memory, part of what it may take longer", quantile(extra, 1), 1, "%s; median %.2f; of 150 ms or a quarter of the second run; %d of %d took longer, %d pairs each",
-		latest, median(extra), late, len(extra), s.pairs)
+	bar("first run with files of libraries in memory, part of what it may take longer", quantile(extra.medians, 1), 1, "%s; median %.2f; of 150 ms or a quarter of the second run; %d of %d took longer, %d pairs each",
+		extra.worst, median(extra.medians), above(extra.medians, 1), len(extra.medians), s.pairs)
 	return nil
 }
 

@@ -90,47 +90,22 @@ func measurePlain(ctx context.Context, s *settings) error {
 		fmt.Printf(line, name, fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
 			fmt.Sprintf("%.3f", median(c.pairs)), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), controlled, fmt.Sprintf("%d/%d", c.own, len(c.pairs)), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.ways[len(c.ways)-1])
 	}
-	if len(plain.all) == 0 {
+	if len(plain.medians) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
 	says := func(what string, r *ratios) {
-		bar(what+" / best row of bench, worst", quantile(r.all, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it", r.worst, median(r.all), r.missed(mostPlain), len(r.all))
-		bar(what+" / best row of bench, geometric mean", geometricMean(r.all), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(r.all), len(files), float64(r.pairs)/float64(len(r.all)))
+		bar(what+" / best row of bench, worst", quantile(r.medians, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it", r.worst, median(r.medians), above(r.medians, mostPlain), len(r.medians))
+		bar(what+" / best row of bench, geometric mean", geometricMean(r.medians), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(r.medians), len(files), float64(r.pairs)/float64(len(r.medians)))
 	}
 	says("plain command", plain)
-	if len(same.all) > 0 {
+	if len(same.medians) > 0 {
 		says("where it always took that row's own plan: plain command", same)
 	}
-	if len(control.all) > 0 {
+	if len(control.medians) > 0 {
 		says("as a control: that row again", control)
 	}
-	bar("first run, part of what it may take longer", quantile(first.all, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", first.worst, first.missed(1), len(first.all))
+	bar("first run, part of what it may take longer", quantile(first.medians, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", first.worst, above(first.medians, 1), len(first.medians))
 	return nil
-}
-
-// ratios are those of several pipelines.
-type ratios struct {
-	all   []float64 // the median of each pipeline
-	pairs int
-	worst string // the pipeline of the largest
-}
-
-func (r *ratios) add(name string, pairs []float64) {
-	ratio := median(pairs)
-	r.pairs += len(pairs)
-	if r.all = append(r.all, ratio); ratio >= quantile(r.all, 1) {
-		r.worst = name
-	}
-}
-
-// missed is how many are above a bar.
-func (r *ratios) missed(most float64) (n int) {
-	for _, ratio := range r.all {
-		if ratio > most {
-			n++
-		}
-	}
-	return n
 }
 
 // comparePlain runs bench once to find its best row, unless it is known, the plain command once, and then the plain command and that row in turn,
@@ -220,13 +195,8 @@ func (s *settings) plainAgain(ctx context.Context, file, cache string, row *issu
 
 // decided reports whether the median of so many pairs meets the bar, or does not, whatever the ratios of those are that have not been measured.
 func decided(ratios []float64, pairs int) bool {
-	meet := 0
-	for _, ratio := range ratios {
-		if ratio <= mostPlain {
-			meet++
-		}
-	}
-	return max(meet, len(ratios)-meet) > pairs/2
+	missed := above(ratios, mostPlain)
+	return max(missed, len(ratios)-missed) > pairs/2
 }
 
 // bestRow returns the best row of bench, run with these arguments too, that can be measured again: not what the plain command does.
