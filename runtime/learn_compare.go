@@ -1,4 +1,4 @@
-// Comparing plans: chooses which to try, times them, and keeps the best.
+// Comparing plans: times those that may be the best, and keeps the best.
 
 package runtime
 
@@ -6,12 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
-	goruntime "runtime"
 	"slices"
-
-	"github.com/dagrun/dagrun/planner"
-	"golang.org/x/sync/errgroup"
 )
 
 // compare makes plans with the durations known by now and times the most promising ones: graphs before streams, because on some drivers a
@@ -125,117 +120,6 @@ func (l *learner) heats(ctx context.Context, f *field, mode Mode, share int, unt
 		}
 	}
 	return nil
-}
-
-// candidates returns the plans to try, each as a graph and as streams: what earlier runs found best, and then the most promising. Later runs that
-// must not replay more often than they were asked to compare no others.
-func (l *learner) candidates(ctx context.Context) (*field, error) {
-	if l.o.Runs > 0 && l.o.Extra == 0 {
-		return &field{ways: slices.Clone(l.o.Ways), first: len(l.o.Ways)}, nil
-	}
-	plans, awaited, err := l.plans(ctx)
-	f := &field{awaited: awaited}
-	if err != nil {
-		return f, err
-	}
-	ways, err := l.waysOf(plans...)
-	if err != nil {
-		return f, err
-	}
-	l.possible = slices.Clone(ways)
-	f.ways, f.first = slices.Clone(l.o.Ways), len(l.o.Ways)
-	ways = slices.DeleteFunc(ways, func(w LearnedWay) bool {
-		return slices.ContainsFunc(f.ways, w.same) || slices.Contains(l.o.Seen, w.print())
-	})
-	f.ways = append(f.ways, l.promising(ways)...)
-	return f, nil
-}
-
-// promising leaves out what is predicted to be much slower than the best, unless learning is thorough.
-func (l *learner) promising(ways []LearnedWay) []LearnedWay {
-	best := math.Inf(1)
-	for k := range ways {
-		best = min(best, ways[k].Predicted)
-	}
-	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
-	if !l.o.Thorough {
-		k := 0
-		ways = slices.DeleteFunc(ways, func(w LearnedWay) bool {
-			k++
-			return k > mostTried || w.Predicted > hopeless*best && k > 4
-		})
-	}
-	return ways
-}
-
-// plans makes different plans of the graph with the learned durations, side by side. On a device of its own, replays are timed while auto
-// looks for a better plan; on the CPU device, that would disturb them.
-func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, error) {
-	o := l.o.Plan
-	o.Profile = l.learned.Profile
-	o.SingleUseEvents = o.SingleUseEvents || l.singleUse()
-	var asked []planner.Options
-	ask := func(strategy string, streams int) {
-		o.Strategy, o.Streams = strategy, streams
-		asked = append(asked, o)
-	}
-	given, most := o.Strategy, o.Streams
-	several := (given == "auto" || given == "") && l.p.graph.Len() <= largestTried
-	var awaited *awaitedPlan
-	if several && l.p.platform.Name() != "cpu" && !l.o.Thorough {
-		awaited = l.await(ctx, o)
-	} else {
-		ask(given, most)
-	}
-	if several {
-		if most == 0 {
-			most = 8
-		}
-		if !l.o.Thorough {
-			o.Effort = planner.Quick
-		}
-		for s := most; s >= 1; s /= 2 {
-			ask("list", s)
-		}
-		ask("cover", l.o.Plan.Streams)
-		ask("serial", 1)
-		for s := most; s >= 2; s /= 2 {
-			ask("roundrobin", s)
-			ask("heft", s)
-		}
-	}
-	if several { // nodes that were measured alone may take other times side by side: plans made without the measurements are tried too
-		o.Profile = l.known
-		for s := most; s >= max(1, most/2); s /= 2 {
-			ask("heft", s)
-			ask("list", s)
-		}
-		ask("cover", l.o.Plan.Streams)
-	}
-	made := make([]*planner.Plan, len(asked))
-	var group errgroup.Group
-	group.SetLimit(goruntime.GOMAXPROCS(0))
-	for k := range asked {
-		group.Go(func() (err error) {
-			if made[k], err = planner.New(ctx, l.p.graph, asked[k]); k > 0 || awaited != nil {
-				return nil // a strategy that refuses the graph is not tried
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, awaited, err
-	}
-	if ctx.Err() != nil {
-		return nil, awaited, context.Cause(ctx)
-	}
-	var plans []*planner.Plan
-	for _, plan := range made {
-		if plan != nil && !slices.ContainsFunc(plans, func(other *planner.Plan) bool { return samePlan(other, plan) }) {
-			plans = append(plans, plan)
-		}
-	}
-	return plans, awaited, nil
 }
 
 // finals times the best ways again, in turn, so that changes over time affect all of them alike. A way that was once about as fast as the best is

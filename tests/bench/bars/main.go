@@ -53,6 +53,7 @@ func main() {
 	flag.StringVar(&s.replay, "replay", "", "predict again from the files of this `folder`, which -record wrote, and measure nothing; needs no GPU")
 	flag.BoolVar(&s.quick, "quick", false, "measure some of the pipelines, with fewer pairs")
 	flag.IntVar(&s.pairs, "pairs", 5, "`pairs` of each comparison")
+	flag.IntVar(&s.again, "again", 0, "measure the pipelines whose plain command misses the bar again, with empty caches and this many `pairs`")
 	flag.IntVar(&s.iterations, "iterations", 200, "`replays` of each run")
 	flag.IntVar(&s.find, "find", 0, "`replays` of each row of bench while the best is looked for, which is measured again then (default as many as of each run)")
 	flag.BoolVar(&s.control, "control", false, "compare the best row of bench with itself too: what noise alone does")

@@ -39,7 +39,65 @@ type compared struct {
 // quarter of the second run.
 func (c *compared) over() float64 { return (c.first - c.second) / max(150, c.second/4) }
 
-// measurePlain compares one pipeline after the other, and prints each as soon as it is measured.
+// plainTable prints what was compared, pipeline by pipeline, and keeps what the bars are about.
+type plainTable struct {
+	each  bool   // print every pair
+	plain ratios // plain command / best row
+	same  ratios // of those pipelines whose plain command always took the row's own plan
+	again ratios // that row again / best row
+	first ratios // the part of what the first run may take longer
+}
+
+const plainLine = "%-20s %-24s %9s %9s %9s %7s %-22s %-14s %7s %7s %8s %7s %6s %6s %s\n"
+
+func (t *plainTable) title() {
+	fmt.Printf(plainLine, "pipeline", "best row of bench", "bench us", "plain us", "learned", "ratio", "of pairs", "surely within", "control", "same", "first ms", "second", "find s", "s", "way that the plain command took last")
+}
+
+func (t *plainTable) add(name string, c *compared) {
+	if t.each {
+		fmt.Printf("  %s timed %s\n", name, c.timed)
+		for k := range c.pairs {
+			fmt.Printf("  pair %d: %.1f us and %.1f, %.3f: %s\n", k+1, c.plains[k], c.rows[k], c.pairs[k], c.ways[k])
+		}
+	}
+	controlled := ""
+	t.plain.add(name, c.pairs)
+	t.first.add(name, []float64{c.over()})
+	if c.own == len(c.pairs) {
+		t.same.add(name, c.pairs)
+	}
+	if len(c.controls) > 0 {
+		t.again.add(name, c.controls)
+		controlled = fmt.Sprintf("%.3f", median(c.controls))
+	}
+	within := ""
+	if low, high := surely(c.pairs); low > 0 {
+		within = fmt.Sprintf("%.3f to %.3f", low, high)
+	}
+	fmt.Printf(plainLine, name, fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
+		fmt.Sprintf("%.3f", median(c.pairs)), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), within, controlled, fmt.Sprintf("%d/%d", c.own, len(c.pairs)),
+		fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.ways[len(c.ways)-1])
+}
+
+// bars prints the bars of so many pipelines.
+func (t *plainTable) bars(of int) {
+	for _, part := range []struct {
+		name string
+		*ratios
+	}{{"plain command", &t.plain}, {"where it always took that row's own plan: plain command", &t.same}, {"as a control: that row again", &t.again}} {
+		r := part.ratios
+		if len(r.medians) == 0 {
+			continue
+		}
+		bar(part.name+" / best row of bench, worst", quantile(r.medians, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it, %d surely", r.worst, median(r.medians), above(r.medians, mostPlain), len(r.medians), above(r.least, mostPlain))
+		bar(part.name+" / best row of bench, geometric mean", geometricMean(r.medians), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(r.medians), of, float64(r.pairs)/float64(len(r.medians)))
+	}
+	bar("first run, part of what it may take longer", quantile(t.first.medians, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", t.first.worst, above(t.first.medians, 1), len(t.first.medians))
+}
+
+// measurePlain compares one pipeline after the other, and prints each as soon as it is measured. Then it compares those again that missed the bar, if
+// that was asked for: few pairs cannot tell which of them did by chance.
 func measurePlain(ctx context.Context, s *settings) error {
 	files, err := s.files("gemm", "heat", "microbatches", "taskbench-stencil", "inception", "saxpy")
 	if err != nil {
@@ -49,9 +107,26 @@ func measurePlain(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	const line = "%-20s %-24s %9s %9s %9s %7s %-22s %7s %5s %8s %7s %6s %6s %s\n"
-	fmt.Printf(line, "pipeline", "best row of bench", "bench us", "plain us", "learned", "ratio", "of pairs", "control", "same", "first ms", "second", "find s", "s", "way that the plain command took last")
-	plain, control, first, same := &ratios{}, &ratios{}, &ratios{}, &ratios{}
+	missed, err := s.comparePlains(ctx, "plain", files, best)
+	if err != nil || s.again == 0 || len(missed) == 0 {
+		return err
+	}
+	fmt.Printf("\nthose that missed it again, with empty caches and up to %d pairs each\n", s.again)
+	again := *s
+	again.pairs = s.again
+	_, err = again.comparePlains(ctx, "again", missed, best)
+	return err
+}
+
+// comparePlains compares pipelines, with caches in a folder of that name, and returns those that missed the bar. It adds to best, the best rows by
+// pipeline, those that it lacks.
+func (s *settings) comparePlains(ctx context.Context, folder string, files []string, best map[string]*row) (missed []string, err error) {
+	folder = filepath.Join(s.work, folder)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	t := &plainTable{each: s.each}
+	t.title()
 	began := time.Now()
 	for k, file := range files {
 		if s.within > 0 && time.Since(began) > s.within {
@@ -59,7 +134,7 @@ func measurePlain(ctx context.Context, s *settings) error {
 			break
 		}
 		name := baseName(file)
-		c := s.comparePlain(ctx, file, best[name])
+		c := s.comparePlain(ctx, file, filepath.Join(folder, name), best[name])
 		if c.err != nil {
 			fmt.Printf("%-20s %v\n", name, c.err)
 		}
@@ -68,57 +143,26 @@ func measurePlain(ctx context.Context, s *settings) error {
 		}
 		if best[name] = c.best; s.rows != "" {
 			if err := writeRows(s.rows, best); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		if s.each {
-			fmt.Printf("  %s timed %s\n", name, c.timed)
-			for k := range c.pairs {
-				fmt.Printf("  pair %d: %.1f us and %.1f, %.3f: %s\n", k+1, c.plains[k], c.rows[k], c.pairs[k], c.ways[k])
-			}
+		if t.add(name, &c); median(c.pairs) > mostPlain {
+			missed = append(missed, file)
 		}
-		controlled := ""
-		plain.add(name, c.pairs)
-		first.add(name, []float64{c.over()})
-		if c.own == len(c.pairs) {
-			same.add(name, c.pairs)
-		}
-		if len(c.controls) > 0 {
-			control.add(name, c.controls)
-			controlled = fmt.Sprintf("%.3f", median(c.controls))
-		}
-		fmt.Printf(line, name, fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
-			fmt.Sprintf("%.3f", median(c.pairs)), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), controlled, fmt.Sprintf("%d/%d", c.own, len(c.pairs)), fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.ways[len(c.ways)-1])
 	}
-	if len(plain.medians) == 0 {
-		return fmt.Errorf("no pipeline ran")
+	if len(t.plain.medians) == 0 {
+		return nil, fmt.Errorf("no pipeline ran")
 	}
-	says := func(what string, r *ratios) {
-		bar(what+" / best row of bench, worst", quantile(r.medians, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it", r.worst, median(r.medians), above(r.medians, mostPlain), len(r.medians))
-		bar(what+" / best row of bench, geometric mean", geometricMean(r.medians), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(r.medians), len(files), float64(r.pairs)/float64(len(r.medians)))
-	}
-	says("plain command", plain)
-	if len(same.medians) > 0 {
-		says("where it always took that row's own plan: plain command", same)
-	}
-	if len(control.medians) > 0 {
-		says("as a control: that row again", control)
-	}
-	bar("first run, part of what it may take longer", quantile(first.medians, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", first.worst, above(first.medians, 1), len(first.medians))
-	return nil
+	t.bars(len(files))
+	return missed, nil
 }
 
 // comparePlain runs bench once to find its best row, unless it is known, the plain command once, and then the plain command and that row in turn,
-// until more pairs cannot change whether their median meets the bar. As a control, the row is measured a second time in each pair: how much noise
+// until more pairs cannot change whether their median meets the bar; cache is the folder of the plain command's cache. As a control, the row is measured a second time in each pair: how much noise
 // there is.
-func (s *settings) comparePlain(ctx context.Context, file string, best *row) (c compared) {
+func (s *settings) comparePlain(ctx context.Context, file, cache string, best *row) (c compared) {
 	began := time.Now()
 	defer func() { c.took = time.Since(began) }()
-	folder := filepath.Join(s.work, "plain")
-	cache := filepath.Join(folder, baseName(file))
-	if c.err = os.MkdirAll(folder, 0o755); c.err != nil {
-		return c
-	}
 	if c.best = best; best == nil {
 		if c.best, c.err = s.bestRow(ctx, file); c.err != nil {
 			return c

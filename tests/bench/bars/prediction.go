@@ -27,6 +27,11 @@ func measurePrediction(ctx context.Context, s *settings) (err error) {
 	if s.replay != "" {
 		return s.replayPrediction()
 	}
+	if s.record != "" {
+		if err := os.MkdirAll(s.record, 0o755); err != nil {
+			return err
+		}
+	}
 	goruntime.LockOSThread() // the host submits more slowly for a while after the Go scheduler moved it to another thread
 	defer goruntime.UnlockOSThread()
 	files, err := s.files("gemm", "heat", "microbatches", "taskbench-stencil", "inception", "chunks", "dl")
@@ -152,8 +157,11 @@ func (s *settings) learnAndMeasure(ctx context.Context, platform cudart.Platform
 // rounds is how many times each way to replay is measured.
 const rounds = 5
 
-// measure replays the plan for one round, as often before it is timed as afterwards, since the first replays of a new program are slower. Just before,
-// a way that learning timed tells how fast the host is.
+// awake is how long the plan is replayed at least before it is timed, as runs of known plans are: a GPU that was idle, as it is while a program is
+// made, copies more slowly.
+const awake = 20 * time.Millisecond
+
+// measure replays the plan for one round, and before that for a while. Just before, a way that learning timed tells how fast the host is.
 func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, learned *runtime.Learned, iterations int) (err error) {
 	if w.Mode == runtime.Streams {
 		now, err := learned.Now(ctx, g, platform)
@@ -167,8 +175,10 @@ func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g 
 		return err
 	}
 	defer func() { err = errors.Join(err, program.Close()) }()
-	if err := program.Run(ctx, iterations); err != nil {
-		return err
+	for began := time.Now(); time.Since(began) < awake; {
+		if err := program.Run(ctx, iterations); err != nil {
+			return err
+		}
 	}
 	start := time.Now()
 	if err := program.Run(ctx, iterations); err != nil {

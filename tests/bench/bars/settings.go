@@ -27,6 +27,7 @@ type settings struct {
 	record     string // folder for records of predictions, or ""
 	replay     string // folder of records to predict again, or ""
 	pairs      int
+	again      int // pairs of the plain command for pipelines that missed its bar; 0: they are not measured again
 	iterations int
 	find       int    // replays of each row of bench while the best is looked for; 0: as many as of each run
 	control    bool   // the best row of bench is compared with itself too
