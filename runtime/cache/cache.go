@@ -151,7 +151,8 @@ const mostWrites = 8
 // write writes a file, replacing an existing one of that name if it is a regular file.
 func write(ctx context.Context, kind, name string, body []byte) error {
 	for range mostWrites - 1 {
-		if err := writeOnce(ctx, kind, name, body); !errors.Is(err, fs.ErrNotExist) {
+		err := writeOnce(ctx, kind, name, body)
+		if cleared := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist); !cleared { // it exists: another process made the folder, and one removed it
 			return err
 		}
 	}
