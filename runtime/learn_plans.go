@@ -73,8 +73,8 @@ func limited(o planner.Options, strategies ...string) (asked []planner.Options) 
 	return asked
 }
 
-// plans makes different plans of the graph side by side, with the learned durations and without them. On a device of its own, replays are timed
-// while auto looks for a better plan; on the CPU device, that would disturb them.
+// plans makes different plans of the graph side by side, with the learned durations and with those that were known before. On a device of its own,
+// replays are timed while auto looks for a better plan; on the CPU device, that would disturb them.
 func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, error) {
 	o := l.o.Plan
 	o.Profile = l.learned.Profile

@@ -1,4 +1,4 @@
-// Tests that learning compares every plan that a user would who compares strategies.
+// Tests that learning makes every plan that a user would who compares strategies.
 
 package runtime
 
@@ -29,8 +29,8 @@ func TestLearningMakesAllPlansOfStrategies(t *testing.T) {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile})
-		if err != nil || g.Len() > 150 || g.Ranks > 1 || g.HasControl() {
-			continue // it has modules of its own, which a compiler reads, or is planned elsewhere
+		if err != nil {
+			continue // it has modules of its own, which a compiler reads
 		}
 		o := planner.Options{Machine: planner.H200()}
 		l := &learner{p: &Program{graph: g, platform: platform, log: slog.New(slog.DiscardHandler)}, o: LearnOptions{Plan: o}, known: &planner.Profile{}}
