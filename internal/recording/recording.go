@@ -1,0 +1,221 @@
+// Package recording reads and writes what a program did on its GPUs: calls, threads, code, places, accesses. It knows the file and nothing of
+// CUDA's rules. cudart/recorder/library/format.h describes the file that a process writes while it runs (a part); a recording is a container of the parts of all processes.
+package recording
+
+// Kind is what a record is. The numbers are those of format.h.
+type Kind uint16
+
+const (
+	Thread Kind = 1 + iota
+	Note
+	Place
+	Image
+	Code
+	Module
+	Function
+	Graph
+	Access
+	Tensor
+	TensorTrace
+	ProcessInfo
+	Contents
+)
+
+// Calls of the driver.
+const (
+	Launch Kind = 32 + iota
+	Copy
+	Set
+	EventRecord
+	StreamWait
+	EventSync
+	EventQuery
+	StreamSync
+	StreamQuery
+	ContextSync
+	EventCreate
+	EventDestroy
+	StreamCreate
+	StreamDestroy
+	Alloc
+	Free
+	HostFunction
+	MemoryWait
+	MemoryWrite
+	CaptureBegin
+	CaptureEnd
+	Instantiate
+	Update
+	GraphLaunch
+	GraphDestroy
+	ExecDestroy
+	Context
+	Pool
+	TensorMap
+	Prefetch
+	Unload
+	Peer
+	Uncovered
+	NodeAccess
+	Green
+)
+
+// Record is one record as it is in the file. Words and Tail alias the file's bytes in memory and must not be changed.
+type Record struct {
+	Kind   Kind
+	Thread uint32 // index of the thread that wrote it
+	Words  []uint64
+	Tail   []byte
+	Offset int64 // in the file, for errors
+}
+
+// Call is a record of a call of the driver.
+type Call struct {
+	Record
+	Begin, End uint64 // numbers that grow over all threads of a process: a call that ends with 7 was over before one that begins with 8 began
+	Time       int64  // nanoseconds
+	API        uint32 // callback number
+	Result     int32  // CUresult
+	Context    uint64
+	Place      uint64 // of Process.Places; 0 is unknown
+	Args       []uint64 // the words that format.h lists for this kind
+}
+
+// Process is what one process did. Calls are sorted by Begin.
+type Process struct {
+	ID, Parent uint32
+	Measured   bool
+	Cut        bool   // the process ended before everything was written, or the disk was full
+	Lost       uint64 // records that were not written
+	StartUnix  int64
+	Command    []string
+	Facts      map[string]string // driver, devices, torch, python
+
+	Calls     []Call
+	Threads   []ThreadInfo
+	Places    map[uint64][]Frame
+	Functions map[uint64][]FunctionInfo // by handle; several if a handle was used again, each valid from its sequence
+	Graphs    []GraphInfo               // in order of Sequence
+	Accesses  map[uint64]*AccessInfo    // by launch number
+	Tensors   []TensorEvent             // in order of Sequence
+	Modules   []ModuleInfo
+	Notes     []NoteInfo
+	Contents  []ContentsInfo
+}
+
+// ThreadInfo is a thread of the program.
+type ThreadInfo struct {
+	Index, System uint32
+	Name          string
+}
+
+// Frame is one level of a call stack.
+type Frame struct {
+	Python   bool
+	File     string // of Python, or the path of the image
+	Function string // of Python; of machine code once it is resolved
+	Line     int    // 0 if unknown
+	Offset   uint64 // in the image, of machine code: the address that the call returns to
+	BuildID  string
+	Package  bool // the file belongs to an installed package or to the system, not to the user's program
+}
+
+// FunctionInfo is a kernel.
+type FunctionInfo struct {
+	Handle, Module uint64
+	Sequence       uint64 // of the moment from which the handle meant this
+	Name           string // mangled
+	Opaque         bool
+	Unpatched      bool
+	Parameters     []Parameter
+}
+
+// Parameter is where a parameter lies in the bytes of a launch.
+type Parameter struct{ Offset, Bytes uint32 }
+
+// GraphInfo is a graph as it was at one moment.
+type GraphInfo struct {
+	Sequence         uint64
+	Graph, Execution uint64
+	Nodes            []GraphNode
+	Edges            []GraphEdge
+}
+
+// GraphNode is a node. Body holds the bytes that format.h describes for its type.
+type GraphNode struct {
+	Node uint64
+	Type uint32
+	Body []byte
+}
+
+// GraphEdge leads from one node to another, by index.
+type GraphEdge struct {
+	From, To     uint32
+	Programmatic bool
+	Ports        uint32
+}
+
+// AccessInfo is what a launch was seen to touch.
+type AccessInfo struct {
+	Lost, Opaque, Unmeasured bool
+	Runs                     []Run // sorted by address, without overlaps
+}
+
+// Run is a stretch of bytes that were all accessed in the same ways.
+type Run struct {
+	Address uint64
+	Bytes   uint32
+	Modes   uint32 // Read | Write | Atomic
+}
+
+// Modes of a run.
+const (
+	Read   = 1
+	Write  = 2
+	Atomic = 4
+)
+
+// TensorEvent is an event of a framework's allocator.
+type TensorEvent struct {
+	Sequence, Address, Bytes, Stream, Pool uint64
+	Action                                 TensorAction
+	Place                                  uint64
+	Thread                                 uint32
+}
+
+// TensorAction is what an allocator did.
+type TensorAction uint8
+
+const (
+	TensorAlloc TensorAction = 1 + iota
+	TensorFreeRequested
+	TensorFreeCompleted
+)
+
+// ModuleInfo is code that was loaded.
+type ModuleInfo struct {
+	Handle, Library, Hash uint64
+	Bytes                 uint64
+	Code                  []byte // as it was given to the loader; nil if it was not kept
+}
+
+// NoteInfo is something that the recorder said.
+type NoteInfo struct {
+	Code  uint64
+	Value uint64
+	Text  string
+}
+
+// ContentsInfo is what bytes of memory were at one moment.
+type ContentsInfo struct {
+	Sequence, Address, Bytes, Hash uint64
+	Data                           []byte
+}
+
+// Recording is a program's run: its processes, in the order in which they started.
+type Recording struct {
+	Processes []*Process
+	Started   int64 // nanoseconds since 1970
+	Command   []string
+	Status    int // exit status of the program; -1 if it is not known
+}
