@@ -59,7 +59,7 @@ struct node_data {
     uint32_t type, pad1;
     union {
         struct launch_data launch;
-        uint64_t words[20];
+        uint64_t words[18]; // as large as the largest of what a node can be
     };
     uint32_t upload;
 };
@@ -257,19 +257,19 @@ static void note_stream(struct device *d, handle stream) {
 }
 
 // launched gives a launch its slot, and returns its number, 0 if it is not measured. Patched code needs an address even then.
-static uint64_t launched(const struct launch_data *l) {
+static uint64_t launched(const struct launch_data *l, int wanted) {
     uint64_t number = 0;
     pthread_mutex_lock(&lock);
     struct device *d = device_of(l->context);
     if (d && !d->table && !d->broken) make(d);
     if (d && d->table) {
         uint32_t slot = 0;
-        if (!d->broken && d->taken + 1 < SLOTS) {
+        if (wanted && !d->broken && d->taken + 1 < SLOTS) {
             slot = ++d->taken;
             number = d->numbers[slot] = ++launches;
         }
         if (slot) note_stream(d, l->api_stream ? l->api_stream : l->stream);
-        else d->unmeasured++;
+        else if (wanted) d->unmeasured++;
         api.launch_data(l->launch, l->function, l->stream_handle, &((struct table *)d->table)->slots[slot]);
     }
     pthread_mutex_unlock(&lock);
@@ -288,8 +288,9 @@ static void module_loaded(const struct module_data *m) {
 }
 
 static void graph_node(const struct node_data *n) {
-    if (n->type != NODE_KERNEL || n->upload) return;
-    uint64_t number = launched(&n->launch);
+    if (n->type != NODE_KERNEL) return;
+    uint64_t number = launched(&n->launch, !n->upload);
+    if (n->upload) return;
     uint64_t words[10] = {call_began, call_began, file_clock(), API_cuGraphLaunch, n->launch.context, 0, n->execution, call_began, n->node, number};
     file_put(CALL_NODE_ACCESS, words, 10, NULL, 0);
 }
@@ -313,7 +314,7 @@ static void callback(void *nothing, uint32_t domain, uint32_t id, const void *da
         }
         return;
     case DOMAIN_LAUNCH:
-        if (id == LAUNCH_BEGIN && !calling) measured = launched(data);
+        if (id == LAUNCH_BEGIN && !calling) measured = launched(data, 1);
         return;
     case DOMAIN_GRAPHS:
         if (id == NODE_BEGIN) graph_node(data);

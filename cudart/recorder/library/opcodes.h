@@ -1,1 +1,11 @@
-0xfff
+// The lowest twelve bits of instructions that reach global memory and that no patch sees, read from the output of cuobjdump for compute capabilities
+// 7.5 to 12.0 (the forms with a fixed, a bindless and a uniform descriptor).
+0x361, 0xb60, 0xf60, // TEX
+0x367, 0xb66, 0xf66, // TLD
+0x364, 0xb63, 0xf63, // TLD4
+0x36d, 0xb6c, 0xf6c, // TXD
+0x399, 0xb99, 0xf99, // SULD
+0x39d, 0xb9d, 0xf9d, // SUST
+0x39f, 0x59f, 0xb9f, 0xf9f, // SURED
+0x9a5,               // LDGMC
+0x5b4, 0x3b5, 0x3b6, // UTMALDG, UTMASTG, UTMAREDG
