@@ -2,6 +2,8 @@
 // CUDA's rules. cudart/recorder/library/format.h describes the file that a process writes while it runs (a part); a recording is a container of the parts of all processes.
 package recording
 
+import "errors"
+
 // Kind is what a record is. The numbers are those of format.h.
 type Kind uint16
 
@@ -61,6 +63,8 @@ const (
 )
 
 // Record is one record as it is in the file. Words and Tail alias the file's bytes in memory and must not be changed.
+//
+// In a packed recording, Offset counts the unpacked records of the process.
 type Record struct {
 	Kind   Kind
 	Thread uint32 // index of the thread that wrote it
@@ -77,7 +81,7 @@ type Call struct {
 	API        uint32 // callback number
 	Result     int32  // CUresult
 	Context    uint64
-	Place      uint64 // of Process.Places; 0 is unknown
+	Place      uint64   // of Process.Places; 0 is unknown
 	Args       []uint64 // the words that format.h lists for this kind
 }
 
@@ -87,7 +91,9 @@ type Process struct {
 	Measured   bool
 	Cut        bool   // the process ended before everything was written, or the disk was full
 	Lost       uint64 // records that were not written
+	Unknown    uint64 // records of kinds that this version does not know, which were skipped
 	StartUnix  int64
+	StartClock int64 // Call.Time at the moment of StartUnix
 	Command    []string
 	Facts      map[string]string // driver, devices, torch, python
 
@@ -101,7 +107,13 @@ type Process struct {
 	Modules   []ModuleInfo
 	Notes     []NoteInfo
 	Contents  []ContentsInfo
+	Traces    []TraceInfo // in the order of the file
+
+	held *mapping
 }
+
+// Close gives back the file's memory, which Words, Tail and all that is read from them alias. It need not be called before the program ends.
+func (p *Process) Close() error { return p.held.close() }
 
 // ThreadInfo is a thread of the program.
 type ThreadInfo struct {
@@ -127,6 +139,8 @@ type FunctionInfo struct {
 	Name           string // mangled
 	Opaque         bool
 	Unpatched      bool
+	Registers      uint32 // of a thread
+	Shared         uint32 // bytes of a block that the code itself asks for
 	Parameters     []Parameter
 }
 
@@ -196,8 +210,13 @@ const (
 type ModuleInfo struct {
 	Handle, Library, Hash uint64
 	Bytes                 uint64
-	Code                  []byte // as it was given to the loader; nil if it was not kept
+	Code                  []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
+
+	packed *packed
 }
+
+// Load returns the code as it was given to the loader, unpacked, or nil if it was not kept.
+func (m *ModuleInfo) Load() ([]byte, error) { return m.packed.load(m.Code) }
 
 // NoteInfo is something that the recorder said.
 type NoteInfo struct {
@@ -209,7 +228,19 @@ type NoteInfo struct {
 // ContentsInfo is what bytes of memory were at one moment.
 type ContentsInfo struct {
 	Sequence, Address, Bytes, Hash uint64
-	Data                           []byte
+	Data                           []byte // nil if it was not kept, or must be unpacked by Load
+
+	packed *packed
+}
+
+// Load returns the bytes, unpacked, or nil if they were not kept.
+func (c *ContentsInfo) Load() ([]byte, error) { return c.packed.load(c.Data) }
+
+// TraceInfo is what a framework's allocator noted of one device.
+type TraceInfo struct {
+	Device uint64
+	Text   []byte // lines "action address bytes stream"
+	Offset int64  // in the file, for errors
 }
 
 // Recording is a program's run: its processes, in the order in which they started.
@@ -217,5 +248,17 @@ type Recording struct {
 	Processes []*Process
 	Started   int64 // nanoseconds since 1970
 	Command   []string
-	Status    int // exit status of the program; -1 if it is not known
+	Status    int  // exit status of the program; -1 if it is not known
+	Cut       bool // the file is incomplete, or the recorder ended before it had packed the parts of the processes
+
+	held *mapping
+}
+
+// Close gives back the file's memory. See Process.Close.
+func (r *Recording) Close() error {
+	err := r.held.close()
+	for _, p := range r.Processes {
+		err = errors.Join(err, p.Close())
+	}
+	return err
 }

@@ -1,0 +1,123 @@
+// The layout of a part, as format.h describes it: its header, its blocks, and the frame that every record has. A test compares the numbers
+// here with format.h.
+
+package recording
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+)
+
+const (
+	formatMagic   = "KAGRECE1"
+	formatVersion = 1
+	blockBytes    = 65536
+	blockMagic    = "BLOK"
+
+	headerBytes = 72 // of struct file_header
+	blockHeader = 24 // of struct block_header
+	frameBytes  = 16 // of struct record_header
+	nodeBytes   = 24 // of struct graph_node
+	edgeBytes   = 16 // of struct graph_edge
+	runBytes    = 16 // of struct access_run
+
+	modeMeasured = 1
+	commonWords  = 6 // with which every call begins
+)
+
+// Notes of the recorder.
+const (
+	NoteCut = 1 + iota
+	NoteRefused
+	NoteUnmeasured
+	NoteUncovered
+	NoteAllocator
+	NoteText
+)
+
+// shape is what a record of a kind must have at least. Words and bytes behind these are of later versions.
+type shape struct {
+	name  string
+	words int // behind the common words of calls
+}
+
+// shapes are the kinds that this version knows, by number.
+var shapes = [...]shape{
+	Thread: {"thread", 2}, Note: {"note", 2}, Place: {"place", 1}, Image: {"image", 3}, Code: {"code", 3}, Module: {"module", 4}, Function: {"function", 7},
+	Graph: {"graph", 5}, Access: {"access", 4}, Tensor: {"tensor", 7}, TensorTrace: {"tensor trace", 1}, ProcessInfo: {"process", 0}, Contents: {"contents", 4},
+
+	Launch: {"launch", 13}, Copy: {"copy", 16}, Set: {"set", 9}, EventRecord: {"record", 4}, StreamWait: {"wait", 4}, EventSync: {"event sync", 1},
+	EventQuery: {"event query", 1}, StreamSync: {"stream sync", 1}, StreamQuery: {"stream query", 1}, ContextSync: {"context sync", 0},
+	EventCreate: {"event create", 2}, EventDestroy: {"event destroy", 1}, StreamCreate: {"stream create", 3}, StreamDestroy: {"stream destroy", 1},
+	Alloc: {"alloc", 7}, Free: {"free", 4}, HostFunction: {"host function", 4}, MemoryWait: {"memory wait", 6}, MemoryWrite: {"memory write", 6},
+	CaptureBegin: {"capture begin", 2}, CaptureEnd: {"capture end", 2}, Instantiate: {"instantiate", 2}, Update: {"update", 3}, GraphLaunch: {"graph launch", 4},
+	GraphDestroy: {"graph destroy", 1}, ExecDestroy: {"exec destroy", 1}, Context: {"context", 3}, Pool: {"pool", 3}, TensorMap: {"tensor map", 3},
+	Prefetch: {"prefetch", 4}, Unload: {"unload", 1}, Peer: {"peer", 2}, Uncovered: {"uncovered", 0}, NodeAccess: {"node access", 4}, Green: {"green", 4},
+}
+
+// known tells whether this version knows a kind, and call whether it is a call of the driver.
+func (k Kind) known() bool { return int(k) < len(shapes) && shapes[k].name != "" }
+func (k Kind) call() bool  { return k >= Launch }
+
+// String is the kind's name as in format.h, without its prefix.
+func (k Kind) String() string {
+	if !k.known() {
+		return fmt.Sprintf("kind %d", uint16(k))
+	}
+	return shapes[k].name
+}
+
+// frame is the header of a record.
+type frame struct {
+	size, tail, thread uint32
+	kind               Kind
+	words              uint16
+}
+
+// frameOf reads the header of the record with which b begins. Short tells that b ends before the record does; wrong says what does not agree.
+func frameOf(b []byte) (f frame, short bool, wrong string) {
+	if len(b) < frameBytes {
+		return f, true, fmt.Sprintf("%d bytes are left, and a record has at least %d", len(b), frameBytes)
+	}
+	f = frame{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:]),
+		Kind(binary.LittleEndian.Uint16(b[4:])), binary.LittleEndian.Uint16(b[6:])}
+	need := (frameBytes + 8*uint64(f.words) + uint64(f.tail) + 7) &^ 7
+	if uint64(f.size) != need {
+		return f, false, fmt.Sprintf("a record (%s) of %d bytes, whose %d words and %d more bytes make %d", f.kind, f.size, f.words, f.tail, need)
+	}
+	if uint64(len(b)) < need {
+		return f, true, fmt.Sprintf("a record (%s) of %d bytes, where %d are left", f.kind, f.size, len(b))
+	}
+	return f, false, ""
+}
+
+// hostOrder tells that words of the file are words of this machine.
+var hostOrder = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// wordsOf returns the words in b: b itself where the machine allows that.
+func wordsOf(b []byte) []uint64 {
+	n := len(b) / 8
+	if n == 0 {
+		return nil
+	}
+	if at := unsafe.Pointer(unsafe.SliceData(b)); hostOrder && uintptr(at)%8 == 0 {
+		return unsafe.Slice((*uint64)(at), n)
+	}
+	words := make([]uint64, n)
+	for k := range words {
+		words[k] = binary.LittleEndian.Uint64(b[8*k:])
+	}
+	return words
+}
+
+func word(b []byte, k int) uint64 { return binary.LittleEndian.Uint64(b[8*k:]) }
+
+// Error is what is wrong with a file, and where.
+type Error struct {
+	File   string
+	Offset int64 // from the beginning of the file
+	Text   string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: byte %d: %s", e.File, e.Offset, e.Text) }
