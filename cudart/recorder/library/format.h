@@ -62,7 +62,7 @@ enum {
     RECORD_IMAGE,        // index, address where it is loaded, bytes; tail: path, 0, build id (raw bytes)
     RECORD_CODE,         // id, first line, version of Python (3*256+12); tail: file name, 0, function name, 0, line table (raw bytes)
     RECORD_MODULE,       // handle, library (0 for modules), bytes, hash (FNV-1a of the bytes, 0 if not kept); tail: code as it was given to the loader (absent if it was seen before by hash)
-    RECORD_FUNCTION,     // handle, module, flags (FUNCTION_*), registers, shared bytes, parameters n, then for each offset and size; tail: mangled name
+    RECORD_FUNCTION,     // handle, sequence, module, flags (FUNCTION_*), registers, shared bytes, parameters n, then for each offset and size; tail: mangled name
     RECORD_GRAPH,        // sequence, graph, execution (0: not instantiated), nodes n, edges m; tail: n struct graph_node, m struct graph_edge, then bytes (parameters)
     RECORD_ACCESS,       // launch number, flags (ACCESS_*), lost (accesses that did not fit), runs n; tail: n struct access_run
     RECORD_TENSOR,       // sequence, action (TENSOR_*), address, bytes, stream, allocator's pool, place
