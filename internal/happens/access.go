@@ -22,14 +22,14 @@ const (
 	certain = Read | Write | Atomic
 )
 
-// Possible returns the possible ways among those of a mode, and the certain ones, as certain ones.
-func (m Mode) all() Mode { return m&certain | m>>3 }
+// All returns the ways of a mode, the possible ones as certain ones.
+func (m Mode) All() Mode { return m&certain | m>>3 }
 
-func (m Mode) writes() bool { return m.all()&(Write|Atomic) != 0 }
+func (m Mode) writes() bool { return m.All()&(Write|Atomic) != 0 }
 
 // covers says whether whatever conflicts with an earlier access of mode other also conflicts with this one, in the same way.
 func (m Mode) covers(other Mode) bool {
-	return coversAll(m&certain, other&certain) && coversAll(m.all(), other.all())
+	return coversAll(m&certain, other&certain) && coversAll(m.All(), other.All())
 }
 
 func coversAll(m, other Mode) bool { return m&Write != 0 || other&^m == 0 }
@@ -49,9 +49,9 @@ func conflictOf(a, b Mode) Conflict {
 	switch {
 	case races(a&certain, b&certain):
 		return Race
-	case races(a.all(), b.all()):
+	case races(a.All(), b.All()):
 		return Possible
-	case a.all()&b.all()&Atomic != 0:
+	case a.All()&b.All()&Atomic != 0:
 		return OrderDependent
 	}
 	return NoConflict

@@ -60,7 +60,20 @@ func (l *lane) join(self Lane, clock Clock) bool {
 	return true
 }
 
-// Position returns how far a clock reaches into a lane.
+// Includes says whether a clock holds all that another holds.
+func (c Clock) Includes(other Clock) bool {
+	if other.lane > 0 {
+		return c.reaches(other.lane-1) >= other.position
+	}
+	for of, position := range other.knows {
+		if c.reaches(Lane(of)) < position {
+			return false
+		}
+	}
+	return true
+}
+
+// reaches returns how far a clock reaches into a lane.
 func (c Clock) reaches(of Lane) uint32 {
 	if c.lane == of+1 {
 		return c.position
