@@ -109,7 +109,9 @@ func (b *brute) pairs(freshAt [][bytesOfMemory]int) []string {
 				hidden := false
 				for c := a + 1; c < d; c++ {
 					cm := b.vertices[c].modes[byte]
-					hidden = hidden || cm != 0 && b.vertices[c].before[a] && cm.covers(am)
+					nearer := b.vertices[c].before[a] && cm.covers(am)
+					cause := b.vertices[d].before[c] && conflictOf(am, cm) >= conflict && b.remembered(c, d, byte)
+					hidden = hidden || cm != 0 && (nearer || cause)
 				}
 				if conflict != NoConflict && !hidden {
 					out = append(out, at(b.vertices[a].step, b.vertices[d].step, b.vertices[a].node, b.vertices[d].node, uint64(byte), am, dm, conflict))
@@ -119,6 +121,17 @@ func (b *brute) pairs(freshAt [][bytesOfMemory]int) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// remembered says whether no vertex between two comes after the first and makes all its conflicts on a byte.
+func (b *brute) remembered(c, d, byte int) bool {
+	for later := c + 1; later < d; later++ {
+		mode := b.vertices[later].modes[byte]
+		if mode != 0 && b.vertices[later].before[c] && mode.covers(b.vertices[c].modes[byte]) {
+			return false
+		}
+	}
+	return true
 }
 
 func randomAccesses(r *rand.Rand) []Access {

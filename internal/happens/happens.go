@@ -12,8 +12,9 @@ import (
 
 // Pair is two steps that touch the same bytes, at least one of them writing, without an order between them. First was told before Second.
 //
-// Not every such pair is listed: one is left out, for a byte, where a third step came after First, was told before Second, and conflicts with
-// Second on this byte in the same ways as First. The third is then nearer to the cause, and is listed.
+// Not every such pair is listed. For a byte, it is left out where a third step, told between the two, conflicts in at least the same way and
+// either comes after First, so that it is nearer to Second, or comes before Second, so that ordering it after First would order Second too.
+// (The second reason counts only while the third step is remembered: no later one comes after it and makes the same conflicts.)
 type Pair struct {
 	First, Second         int32 // what Step and Unit returned
 	FirstNode, SecondNode int32 // within a unit; 0 for a step
@@ -110,9 +111,13 @@ func (c *Checker) Fresh(low, high uint64) {
 
 // touch updates what is remembered of an interval with an access of the current node.
 func (c *Checker) touch(of *interval, mode Mode) {
-	kept := of.marks[:0]
+	kept, own := of.marks[:0], len(c.found)
 	for _, mark := range of.marks {
 		if c.before(mark.epoch) {
+			if len(c.found) > own {
+				rest := slices.DeleteFunc(c.found[own:], func(p Pair) bool { return conflictOf(p.FirstMode, mark.mode) >= p.Conflict })
+				c.found = c.found[:own+len(rest)]
+			}
 			if mode.covers(mark.mode) {
 				continue
 			}

@@ -9,35 +9,6 @@ import (
 	"github.com/dagrun/dagrun/internal/happens"
 )
 
-// Words of a copy, from its destination on. They are the same in a call and in a node of a graph.
-const (
-	copyTo = iota
-	copyFrom
-	copyBytes
-	copyRows
-	copySlices
-	copyToPitch
-	copyFromPitch
-	copyToSlice
-	copyFromSlice
-	copyToKind
-	copyFromKind
-	copyWords
-)
-
-// Kinds of memory, as a copy names them, and of allocations.
-const (
-	memoryHost   = 1
-	memoryDevice = 2
-	memoryArray  = 3
-
-	allocPinned     = 2
-	allocManaged    = 3
-	allocAsync      = 4
-	allocRegistered = 5
-	allocArray      = 7
-)
-
 // mostRows is how many rows of a copy or a memset are told apart. With more, all between the first and the last byte counts as possible.
 const mostRows = 1 << 14
 
@@ -101,15 +72,6 @@ func (m *machine) copyAccesses(into []happens.Access, words []uint64) []happens.
 	side(happens.Write, words[copyToKind], words[copyTo], words[copyToPitch], words[copyToSlice], to)
 	return into
 }
-
-// Words of a memset, from its address on.
-const (
-	setAddress = iota
-	setBytes
-	setRows
-	setPitch
-	setWords
-)
 
 func setAccesses(into []happens.Access, words []uint64) []happens.Access {
 	return stretches(into, happens.Write, words[setAddress], words[setBytes], words[setRows], 1, words[setPitch], 0)

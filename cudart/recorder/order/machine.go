@@ -117,8 +117,8 @@ type machine struct {
 	order       []*thread
 	learned     int // how often a thread learned something
 	events      map[uint64]*event
-	allocations spans
-	tensors     spans
+	allocations spans[*memory]
+	tensors     spans[*memory]
 	functions   map[uint64][]*function
 	nodes       map[uint64][]happens.Access // what captured launches may access, by node
 	buffer      []happens.Access
@@ -135,7 +135,7 @@ type pass struct {
 func newMachine(p *recording.Process, options Options, pass pass) *machine {
 	m := &machine{process: p, options: options, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
 		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
-		allocations: spans{full: 128}, tensors: spans{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64][]happens.Access{}}
+		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64][]happens.Access{}}
 	m.last = m.context(0)
 	return m
 }
@@ -154,12 +154,6 @@ func (m *machine) newStream(in *context, name string, blocking bool) *stream {
 	in.streams = append(in.streams, s)
 	return s
 }
-
-// The driver's names of default streams.
-const (
-	legacyStream    = 1 // and 0
-	perThreadStream = 2
-)
 
 // stream returns the stream that a handle means in a call of a thread.
 func (m *machine) stream(in *context, thread uint32, handle uint64) *stream {

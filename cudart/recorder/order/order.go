@@ -75,13 +75,16 @@ func (m *machine) tensorEvent(index int) {
 	m.threadsOrder(at)
 	switch event.Action {
 	case recording.TensorAlloc:
+		if event.Bytes == 0 || event.Address+event.Bytes < event.Address {
+			break
+		}
 		in := m.allocations.at(event.Address)
 		context := m.last
 		if in != nil {
 			in.traced = true
 			context = in.context
 		}
-		m.tensors.put(&memory{Memory: Memory{What: "tensor", Address: event.Address, Bytes: event.Bytes, Place: event.Place},
+		m.tensors.put(event.Address, event.Address+event.Bytes, &memory{Memory: Memory{What: "tensor", Address: event.Address, Bytes: event.Bytes, Place: event.Place},
 			stream: m.stream(context, event.Thread, event.Stream)})
 	case recording.TensorFreeCompleted:
 		if is := m.tensors.at(event.Address); is != nil && is.Address == event.Address && !is.dead {
@@ -90,24 +93,6 @@ func (m *machine) tensorEvent(index int) {
 		}
 	}
 }
-
-// words is how many words the calls of a kind have at least.
-var words = map[recording.Kind]int{recording.Launch: launchWords, recording.Copy: 3 + copyWords, recording.Set: 3 + setWords, recording.EventRecord: 3,
-	recording.StreamWait: 3, recording.EventSync: 1, recording.EventQuery: 1, recording.StreamSync: 1, recording.StreamQuery: 1, recording.EventCreate: 1,
-	recording.EventDestroy: 1, recording.StreamCreate: 2, recording.StreamDestroy: 1, recording.Alloc: 7, recording.Free: 4, recording.HostFunction: 2,
-	recording.MemoryWait: 6, recording.MemoryWrite: 6, recording.CaptureBegin: 1, recording.CaptureEnd: 2, recording.GraphLaunch: 4}
-
-// Words of a launch.
-const (
-	launchStream = iota
-	launchNode
-	launchFunction
-	launchNumber
-	launchFlags = 11
-	launchWords = 12
-
-	flagProgrammatic = 2
-)
 
 // call applies a call of the driver.
 func (m *machine) call(index int, c *recording.Call) error {
@@ -244,14 +229,14 @@ func (m *machine) alloc(at moment, c *recording.Call, in *context) {
 		s := m.stream(in, c.Thread, c.Args[3])
 		on := m.enqueue(at, s)
 		m.reuse(on, low, high)
-		m.allocations.put(is)
+		m.allocations.put(low, high, is)
 		m.step(at, on, s, whole(is))
 		return
 	}
 	m.reuse(at.thread.lane, low, high)
 	m.learned++
 	m.checker.Fresh(low, high)
-	m.allocations.put(is)
+	m.allocations.put(low, high, is)
 }
 
 func (m *machine) free(at moment, c *recording.Call, in *context) {

@@ -87,7 +87,7 @@ func (m *machine) race(p happens.Pair) Race {
 
 func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Conflict) Side {
 	act := m.acts[step]
-	s := Side{Stream: "the host", Node: -1, Mode: modeText(mode, conflict)}
+	s := Side{Stream: "the host", Node: -1}
 	if act.stream != nil {
 		s.Stream = act.stream.name
 	}
@@ -98,6 +98,9 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 	}
 	s.Call = &m.process.Calls[act.call]
 	s.Place, s.Thread = s.Call.Place, s.Call.Thread
+	if s.Call.Kind != recording.Alloc && s.Call.Kind != recording.Free {
+		s.Mode = modeText(mode, conflict)
+	}
 	if s.Call.Kind == recording.Launch {
 		s.Name = m.function(s.Call.Args[launchFunction], s.Call.Begin).name
 	} else {

@@ -8,34 +8,33 @@ import (
 )
 
 // span is a stretch of memory and what lies there.
-type span struct {
+type span[T any] struct {
 	low, high uint64
-	is        *memory
+	is        T
 }
 
 // spans holds disjoint stretches by address, in pages so that inserting moves little.
-type spans struct {
-	pages [][]span
+type spans[T any] struct {
+	pages [][]span[T]
 	full  int // spans of a page
 }
 
-// at returns what lies at an address, or nil.
-func (s *spans) at(address uint64) *memory {
+// at returns what lies at an address, or T's zero.
+func (s *spans[T]) at(address uint64) (is T) {
 	page := sort.Search(len(s.pages), func(i int) bool { return s.pages[i][0].low > address }) - 1
 	if page < 0 {
-		return nil
+		return is
 	}
 	in := s.pages[page]
 	one := in[sort.Search(len(in), func(i int) bool { return in[i].low > address })-1]
 	if address >= one.high {
-		return nil
+		return is
 	}
 	return one.is
 }
 
-// put makes a stretch lie at its addresses, in place of all that it overlaps.
-func (s *spans) put(is *memory) {
-	low, high := is.Address, is.Address+is.Bytes
+// put makes something lie between two addresses, in place of all that it overlaps.
+func (s *spans[T]) put(low, high uint64, is T) {
 	page := max(sort.Search(len(s.pages), func(i int) bool { return s.pages[i][0].low > low })-1, 0)
 	if page == len(s.pages) {
 		s.pages = append(s.pages, nil)
@@ -46,7 +45,7 @@ func (s *spans) put(is *memory) {
 	for end < len(in) && in[end].low < high {
 		end++
 	}
-	in = slices.Replace(in, at, end, span{low, high, is})
+	in = slices.Replace(in, at, end, span[T]{low, high, is})
 	s.pages[page] = in
 	if end = page + 1; at == len(in)-1 { // it was put last on its page and may overlap what is on the next ones
 		for end < len(s.pages) && s.pages[end][0].low < high {
@@ -68,8 +67,8 @@ func (s *spans) put(is *memory) {
 }
 
 // overlapping returns what lies between two addresses.
-func (s *spans) overlapping(low, high uint64) []*memory {
-	var found []*memory
+func (s *spans[T]) overlapping(low, high uint64) []T {
+	var found []T
 	for page := max(sort.Search(len(s.pages), func(i int) bool { return s.pages[i][0].low > low })-1, 0); page < len(s.pages); page++ {
 		for _, one := range s.pages[page] {
 			if one.low >= high {

@@ -30,9 +30,9 @@ func (r *Report) Text(p *recording.Process) string {
 		}
 	}
 	launches(r.Arguments, "accesses assumed from the arguments")
-	launches(r.Opaque, "their code has accesses that cannot be measured; what the arguments point into is assumed too")
+	launches(r.Opaque, "some accesses of the code cannot be measured, or were too many; what the arguments point into is assumed too")
 	launches(r.Unmeasured, "not measured; accesses assumed from the arguments")
-	launches(r.Lost, "their measurement is not in the recording; accesses assumed from the arguments")
+	launches(r.Lost, "the measurement is not in the recording; accesses assumed from the arguments")
 	for _, name := range slices.Sorted(maps.Keys(r.Uncovered)) {
 		fmt.Fprintf(&out, "not covered: %s, %d %s\n", name, r.Uncovered[name], plural(r.Uncovered[name], "call", "calls"))
 	}
@@ -98,7 +98,7 @@ func (s *Side) text(p *recording.Process) string {
 	if s.Place != 0 {
 		at = ", " + placeText(p.Places[s.Place])
 	}
-	return fmt.Sprintf("%s %s on %s%s", PlainName(s.Name), s.Mode, s.Stream, at)
+	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(PlainName(s.Name)+" "+s.Mode), s.Stream, at)
 }
 
 // placeText returns the innermost frame that is the user's, or the innermost of all.

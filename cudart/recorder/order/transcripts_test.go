@@ -25,7 +25,7 @@ func TestTranscripts(t *testing.T) {
 			require.NoError(t, err)
 			head, programs, _ := strings.Cut(string(data), "\n== ")
 			var out strings.Builder
-			out.WriteString(head + "\n")
+			out.WriteString(strings.TrimSpace(head) + "\n")
 			for _, program := range strings.Split(programs, "\n== ") {
 				title, body, _ := strings.Cut(program, "\n")
 				body, _, _ = strings.Cut(body, "\n--\n")
@@ -36,7 +36,7 @@ func TestTranscripts(t *testing.T) {
 				out.WriteString("\n== " + title + "\n" + strings.Trim(body, "\n") + "\n--\n" + report.Text(p))
 			}
 			if *rewrite {
-				require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(out.String(), "\n\n\n", "\n\n")), 0o666))
+				require.NoError(t, os.WriteFile(file, []byte(out.String()), 0o666))
 				return
 			}
 			require.Equal(t, string(data), out.String(), "if the change is meant: go test ./cudart/recorder/order -run Transcripts -rewrite, and review the diff")
