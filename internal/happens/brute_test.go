@@ -18,6 +18,7 @@ const bytesOfMemory = 24
 // vertex is a node of a step, as brute force sees it.
 type vertex struct {
 	step, node int32
+	lane       int
 	modes      [bytesOfMemory]Mode
 	before     map[int]bool
 }
@@ -58,7 +59,7 @@ func (b *brute) unit(on int, nodes int, edges [][2]int32, order []int32, accesse
 	index := map[int]int{}
 	past := copied(b.lanes[on])
 	for _, node := range order {
-		v := vertex{step: b.steps, node: node, before: copied(past)}
+		v := vertex{step: b.steps, node: node, lane: on, before: copied(past)}
 		for before := range reach[node] {
 			v.before[index[before]] = true
 		}
@@ -109,7 +110,8 @@ func (b *brute) pairs(freshAt [][bytesOfMemory]int) []string {
 				hidden := false
 				for c := a + 1; c < d; c++ {
 					cm := b.vertices[c].modes[byte]
-					nearer := b.vertices[c].before[a] && cm.covers(am)
+					third := &b.vertices[c]
+					nearer := third.before[a] && (cm.covers(am) || third.lane == b.vertices[a].lane && !b.vertices[d].before[c] && conflictOf(cm, dm) >= conflict && b.remembered(c, d, byte))
 					cause := b.vertices[d].before[c] && conflictOf(am, cm) >= conflict && b.remembered(c, d, byte)
 					hidden = hidden || cm != 0 && (nearer || cause)
 				}

@@ -12,9 +12,12 @@ import (
 
 // Pair is two steps that touch the same bytes, at least one of them writing, without an order between them. First was told before Second.
 //
-// Not every such pair is listed. For a byte, it is left out where a third step, told between the two, conflicts in at least the same way and
-// either comes after First, so that it is nearer to Second, or comes before Second, so that ordering it after First would order Second too.
-// (The second reason counts only while the third step is remembered: no later one comes after it and makes the same conflicts.)
+// Not every such pair is listed. For a byte, it is left out where a third step, told between the two, conflicts with one of them in at least
+// the same way, so that mending that mends this:
+//   - the third comes after First, and conflicts with Second. This counts where the third makes all conflicts that First makes, or is on its lane;
+//   - or the third comes before Second, and conflicts with First.
+//
+// The third must be remembered: no later step comes after it and makes all its conflicts.
 type Pair struct {
 	First, Second         int32 // what Step and Unit returned
 	FirstNode, SecondNode int32 // within a unit; 0 for a step
@@ -28,7 +31,8 @@ type Checker struct {
 	pairs     func(Pair)
 	unwritten func(step, node int32, low, high uint64)
 	lanes     []lane
-	steps     int32
+	laneOf    []Lane           // by step
+	shapeOf   map[int32]*Shape // of units
 	memory    shadow
 	runs      []Access
 	sorter    normalizer
@@ -44,7 +48,7 @@ type Checker struct {
 // New returns a checker that has been told nothing. It calls pairs for the pairs of each step while it is told the step, those of the latest
 // first step first. If unwritten is not nil, it is called with bytes that a step reads though nothing wrote them since Fresh.
 func New(pairs func(Pair), unwritten func(step, node int32, low, high uint64)) *Checker {
-	return &Checker{pairs: pairs, unwritten: unwritten, memory: shadow{full: 128}}
+	return &Checker{pairs: pairs, unwritten: unwritten, memory: shadow{full: 128}, shapeOf: map[int32]*Shape{}}
 }
 
 // Lane returns a new lane.
@@ -70,7 +74,7 @@ func (c *Checker) Includes(of Lane, clock Clock) bool { return c.lanes[of].inclu
 func (c *Checker) Step(on Lane, accesses []Access) int32 {
 	c.begin(on, nil)
 	c.node(0, accesses)
-	return c.steps - 1
+	return int32(len(c.laneOf)) - 1
 }
 
 // Unit tells of a step that has nodes with an order of their own: all of them come after what the lane came after, and before what follows
@@ -80,15 +84,18 @@ func (c *Checker) Unit(on Lane, shape *Shape, accesses [][]Access) int32 {
 	for _, node := range shape.order {
 		c.node(node, accesses[node])
 	}
-	return c.steps - 1
+	return int32(len(c.laneOf)) - 1
 }
 
 func (c *Checker) begin(on Lane, shape *Shape) {
 	l := &c.lanes[on]
 	l.position++
-	c.at = epoch{step: c.steps, lane: on, position: l.position}
+	c.at = epoch{step: int32(len(c.laneOf)), lane: on, position: l.position}
 	c.knows, c.shape = l.knows, shape
-	c.steps++
+	c.laneOf = append(c.laneOf, on)
+	if shape != nil {
+		c.shapeOf[c.at.step] = shape
+	}
 }
 
 // node tells of one node of the step that began last.
@@ -122,6 +129,10 @@ func (c *Checker) touch(of *interval, mode Mode) {
 				continue
 			}
 		} else if conflict := conflictOf(mark.mode, mode); conflict != NoConflict {
+			if len(c.found) > own {
+				rest := slices.DeleteFunc(c.found[own:], func(p Pair) bool { return conflict >= p.Conflict && c.follows(p, mark.epoch) })
+				c.found = c.found[:own+len(rest)]
+			}
 			c.found = append(c.found, Pair{First: mark.step, FirstNode: mark.node, Second: c.at.step, SecondNode: c.at.node,
 				Low: of.low, High: of.high, FirstMode: mark.mode, SecondMode: mode, Conflict: conflict})
 		}
@@ -135,6 +146,14 @@ func (c *Checker) touch(of *interval, mode Mode) {
 			c.fresh = append(c.fresh, Access{Low: of.low, High: of.high})
 		}
 	}
+}
+
+// follows says whether a step comes after the first of a pair, on the same lane.
+func (c *Checker) follows(p Pair, other epoch) bool {
+	if p.First == other.step {
+		return c.shapeOf[p.First].Before(p.FirstNode, other.node)
+	}
+	return c.laneOf[p.First] == other.lane
 }
 
 // before says whether the current node comes after an earlier one.

@@ -2,12 +2,15 @@
 
 package happens
 
-import "fmt"
+import (
+	"container/heap"
+	"fmt"
+)
 
 // Shape is the order of the nodes of a unit. The nodes are put on chains, each node after another of its chain; a node knows, for each
 // chain, up to where it comes after it.
 type Shape struct {
-	order  []int32 // such that each node comes after all that it must follow
+	order  []int32 // such that each node comes after all that it must follow, and otherwise by number
 	chain  []int32 // by node
 	place  []int32 // on its chain, from 1
 	chains int32
@@ -25,14 +28,16 @@ func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 		waiting[edge[1]]++
 	}
 	s := &Shape{chain: make([]int32, nodes), place: make([]int32, nodes)}
+	var ready smallest
 	for node := range nodes {
 		if waiting[node] == 0 {
-			s.order = append(s.order, int32(node))
+			ready = append(ready, int32(node)) // in order, which is a heap
 		}
 		s.chain[node] = -1
 	}
-	for at := 0; at < len(s.order); at++ {
-		node := s.order[at]
+	for len(ready) > 0 {
+		node := heap.Pop(&ready).(int32)
+		s.order = append(s.order, node)
 		if s.chain[node] < 0 {
 			s.chain[node], s.place[node] = s.chains, 1
 			s.chains++
@@ -44,7 +49,7 @@ func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 				continued = true
 			}
 			if waiting[follower]--; waiting[follower] == 0 {
-				s.order = append(s.order, follower)
+				heap.Push(&ready, follower)
 			}
 		}
 	}
@@ -76,3 +81,17 @@ func (s *Shape) Before(a, b int32) bool {
 
 // Nodes returns the number of nodes.
 func (s *Shape) Nodes() int { return len(s.chain) }
+
+// smallest is a heap of nodes, the one with the lowest number first.
+type smallest []int32
+
+func (s smallest) Len() int           { return len(s) }
+func (s smallest) Less(a, b int) bool { return s[a] < s[b] }
+func (s smallest) Swap(a, b int)      { s[a], s[b] = s[b], s[a] }
+func (s *smallest) Push(node any)     { *s = append(*s, node.(int32)) }
+func (s *smallest) Pop() any {
+	last := len(*s) - 1
+	node := (*s)[last]
+	*s = (*s)[:last]
+	return node
+}

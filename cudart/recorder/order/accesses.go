@@ -93,8 +93,8 @@ func (m *machine) function(handle, sequence uint64) *function {
 	return known[at]
 }
 
-// launchAccesses appends what a kernel touches, and counts what that rests on.
-func (m *machine) launchAccesses(into []happens.Access, f *function, number uint64, parameters []byte) []happens.Access {
+// launchAccesses appends what a kernel touches, and counts what that rests on. arguments appends what its arguments point into.
+func (m *machine) launchAccesses(into []happens.Access, f *function, number uint64, arguments func([]happens.Access) []happens.Access) []happens.Access {
 	info := m.process.Accesses[number]
 	switch {
 	case number == 0 && !m.process.Measured:
@@ -113,7 +113,7 @@ func (m *machine) launchAccesses(into []happens.Access, f *function, number uint
 		}
 		m.report.Opaque++
 	}
-	return m.argumentAccesses(into, f, parameters)
+	return arguments(into)
 }
 
 // argumentAccesses appends all that the words of a kernel's parameters point into.

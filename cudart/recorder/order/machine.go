@@ -64,10 +64,40 @@ type record struct {
 	clock      happens.Clock
 }
 
+// index is what is looked up while a recording is gone through.
+type index struct {
+	executions map[uint64][]int             // the states of each executable graph, in Process.Graphs
+	graphs     map[uint64][]int             // those of each graph
+	measured   map[uint64]map[uint64]uint64 // launch numbers by the beginning of a graph's launch and the node
+}
+
+// captured is a call that made a node of a graph, and what the arguments of a launch pointed into then.
+type captured struct {
+	call     int32
+	accesses []happens.Access
+}
+
+// graph is a state of an executable graph.
+type graph struct {
+	nodes     []graphNode // those of child graphs follow their node
+	edges     [][2]int32
+	shape     *happens.Shape
+	accesses  [][]happens.Access
+	uncovered []string
+	failed    string
+}
+
+type graphNode struct {
+	node  *recording.GraphNode // nil where a child graph ends
+	words []uint64
+	place int32 // the call that made the node, or -1
+}
+
 // act is what a step of the checker was.
 type act struct {
 	call   int32 // index of Process.Calls, or -1 - index of Process.Tensors
 	stream *stream
+	graph  *graph // of a graph launch
 }
 
 // function is a kernel, as far as its accesses go.
@@ -101,6 +131,7 @@ type group struct {
 
 type machine struct {
 	process *recording.Process
+	index   *index
 	options Options
 	pass    pass
 	report  *Report
@@ -120,7 +151,10 @@ type machine struct {
 	allocations spans[*memory]
 	tensors     spans[*memory]
 	functions   map[uint64][]*function
-	nodes       map[uint64][]happens.Access // what captured launches may access, by node
+	nodes       map[uint64]captured
+	graphs      map[int]*graph // by state, an index of Process.Graphs
+	executed    map[uint64]happens.Clock
+	updates     map[uint64]uint64 // when an executable graph was last updated
 	buffer      []happens.Access
 	leaned      bool // something was ordered by time alone
 	loosened    bool // a programmatic launch was left without an order
@@ -132,10 +166,11 @@ type pass struct {
 	programmatic bool // programmatic launches wait for their predecessors
 }
 
-func newMachine(p *recording.Process, options Options, pass pass) *machine {
-	m := &machine{process: p, options: options, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
+func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {
+	m := &machine{process: p, index: x, options: options, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
 		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
-		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64][]happens.Access{}}
+		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
+		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, updates: map[uint64]uint64{}}
 	m.last = m.context(0)
 	return m
 }

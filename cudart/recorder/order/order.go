@@ -11,44 +11,39 @@ import (
 
 // Check goes through what a process did.
 func Check(p *recording.Process, options Options) (*Report, error) {
-	first, err := run(p, options, pass{assume: !options.StrictThreads, programmatic: true})
+	x := newIndex(p)
+	first, err := run(p, x, options, pass{assume: !options.StrictThreads, programmatic: true})
 	if err != nil {
 		return nil, err
 	}
 	report := first.report
-	first.found(nil, func(r Race) {
+	for _, r := range first.found(nil, "") {
 		if r.Because != "" {
 			report.Possible = append(report.Possible, r)
 		} else {
 			report.Races = append(report.Races, r)
 		}
-	})
+	}
 	if first.loosened {
-		second, err := run(p, options, pass{assume: !options.StrictThreads})
+		second, err := run(p, x, options, pass{assume: !options.StrictThreads})
 		if err != nil {
 			return nil, err
 		}
-		second.found(first, func(r Race) {
-			r.Because = "programmatic"
-			report.Possible = append(report.Possible, r)
-		})
+		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
 	}
 	if first.leaned && !options.StrictThreads {
-		third, err := run(p, options, pass{programmatic: true})
+		third, err := run(p, x, options, pass{programmatic: true})
 		if err != nil {
 			return nil, err
 		}
-		third.found(first, func(r Race) {
-			r.Because = "threads"
-			report.Assumed = append(report.Assumed, r)
-		})
+		report.Assumed = third.found(first, "threads")
 	}
 	return report, nil
 }
 
 // run goes through the calls and the events of allocators in the order in which they began.
-func run(p *recording.Process, options Options, pass pass) (*machine, error) {
-	m := newMachine(p, options, pass)
+func run(p *recording.Process, x *index, options Options, pass pass) (*machine, error) {
+	m := newMachine(p, x, options, pass)
 	m.checker = happens.New(m.pair, nil)
 	m.report.Cut = p.Cut || p.Lost > 0
 	tensor := 0
@@ -158,7 +153,11 @@ func (m *machine) call(index int, c *recording.Call) error {
 			}
 		}
 	case recording.GraphLaunch:
-		m.report.Uncovered["cuGraphLaunch"]++
+		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
+			m.launchGraph(at, c, s)
+		}
+	case recording.Update:
+		m.updates[c.Args[0]] = c.Begin
 	case recording.Uncovered:
 		m.report.Uncovered[string(c.Tail)]++
 	}
@@ -175,17 +174,20 @@ func (m *machine) launch(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[launchStream])
 	f := m.function(c.Args[launchFunction], c.Begin)
 	if s.capture != nil || c.Args[launchNode] != 0 {
-		m.nodes[c.Args[launchNode]] = m.argumentAccesses(nil, f, c.Tail)
+		m.nodes[c.Args[launchNode]] = captured{at.index, m.argumentAccesses(nil, f, c.Tail)}
 		return
 	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
-	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], c.Tail)
+	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
+		return m.argumentAccesses(into, f, c.Tail)
+	})
 	m.step(at, on, s, m.buffer)
 }
 
 func (m *machine) copy(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[0])
 	if s.capture != nil || c.Args[1] != 0 {
+		m.nodes[c.Args[1]] = captured{call: at.index}
 		return
 	}
 	from, to := m.sides(c.Args[3:])
@@ -204,6 +206,7 @@ func (m *machine) copy(at moment, c *recording.Call, in *context) {
 func (m *machine) set(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[0])
 	if s.capture != nil || c.Args[1] != 0 {
+		m.nodes[c.Args[1]] = captured{call: at.index}
 		return
 	}
 	on := m.enqueue(at, s)

@@ -3,6 +3,7 @@
 package order
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/happens"
@@ -40,6 +41,18 @@ func (m *machine) where(step, node int32) where {
 	}
 	call := &m.process.Calls[act.call]
 	w := where{place: call.Place, kind: call.Kind, node: -1}
+	if act.graph != nil {
+		n := &act.graph.nodes[node]
+		if n.node != nil && n.node.Type == nodeKernel {
+			w.function = n.words[0]
+		}
+		if n.place >= 0 && m.process.Calls[n.place].Place != 0 {
+			w.place = m.process.Calls[n.place].Place
+		} else {
+			w.node = node
+		}
+		return w
+	}
 	if call.Kind == recording.Launch && len(call.Args) > launchFunction {
 		w.function = call.Args[launchFunction]
 	}
@@ -81,7 +94,6 @@ func (m *machine) race(p happens.Pair) Race {
 	if p.Conflict == happens.Possible {
 		r.Because = "arguments"
 	}
-	r.Fix = fixOf(r)
 	return r
 }
 
@@ -101,6 +113,17 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 	if s.Call.Kind != recording.Alloc && s.Call.Kind != recording.Free {
 		s.Mode = modeText(mode, conflict)
 	}
+	if act.graph != nil {
+		n := &act.graph.nodes[node]
+		s.Node, s.Name = int(node), nodeNames[n.node.Type]
+		if n.node.Type == nodeKernel {
+			s.Name = m.function(n.words[0], s.Call.Begin).name
+		}
+		if n.place >= 0 && m.process.Calls[n.place].Place != 0 {
+			s.Place = m.process.Calls[n.place].Place
+		}
+		return s
+	}
 	if s.Call.Kind == recording.Launch {
 		s.Name = m.function(s.Call.Args[launchFunction], s.Call.Begin).name
 	} else {
@@ -111,6 +134,8 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 
 var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free",
 	recording.Prefetch: "prefetch", recording.MemoryWrite: "write of a value", recording.MemoryWait: "wait for a value"}
+
+var nodeNames = map[uint32]string{nodeCopy: "copy", nodeSet: "memset", nodeAlloc: "allocation", nodeFree: "free"}
 
 func modeText(mode happens.Mode, conflict happens.Conflict) string {
 	if conflict == happens.Possible {
@@ -130,10 +155,19 @@ func modeText(mode happens.Mode, conflict happens.Conflict) string {
 // fixOf says what would order a race.
 func fixOf(r Race) Fix {
 	f := Fix{Kind: StreamWaits, Waiting: r.Second.Stream, For: r.First.Stream, Before: r.Second.Place}
+	if r.Second.Call != nil {
+		f.Before = r.Second.Call.Place
+	}
 	switch {
+	case r.Because == "programmatic":
+		f.Kind, f.Before = KernelWaits, 0
+		f.Text = "let " + PlainName(r.Second.Name) + ", or a kernel between the two, execute griddepcontrol.wait (cudaGridDependencySynchronize) before it accesses this"
 	case r.Second.Tensor != nil:
 		f.Kind = BeforeFree
 		f.Text = "make " + f.Waiting + " wait for " + f.For + ", or record the tensor on " + f.For
+	case r.First.Call != nil && r.First.Call == r.Second.Call:
+		f.Kind, f.Before = EdgeOfGraph, r.Second.Place
+		f.Text = "add an edge to the graph, from node " + strconv.Itoa(r.First.Node) + " to node " + strconv.Itoa(r.Second.Node)
 	case r.First.Stream == r.Second.Stream:
 		f.Kind = ThreadsInOrder
 		f.Text = "let one thread at a time submit to " + f.For
@@ -146,11 +180,19 @@ func fixOf(r Race) Fix {
 	return f
 }
 
-// found appends the groups of a pass that are not among those of another.
-func (m *machine) found(without *machine, each func(Race)) {
+// found returns the races of a pass that are not among those of another, and why they are none there.
+func (m *machine) found(without *machine, because string) []Race {
+	var races []Race
 	for _, g := range m.sorted {
-		if without == nil || without.groups[g.site] == nil {
-			each(g.finished())
+		if without != nil && without.groups[g.site] != nil {
+			continue
 		}
+		r := g.finished()
+		if because != "" {
+			r.Because = because
+		}
+		r.Fix = fixOf(r)
+		races = append(races, r)
 	}
+	return races
 }

@@ -25,11 +25,20 @@ type program struct {
 	next     uint64
 	launches uint64
 	node     uint64
+	graphs   map[string]*recordedGraph
+}
+
+// recordedGraph is a graph of a program, and what its nodes are measured to access.
+type recordedGraph struct {
+	handle   uint64
+	info     recording.GraphInfo
+	nodes    map[string]int
+	accesses []*recording.AccessInfo // by node; nil if it is not measured
 }
 
 func newProgram() *program {
 	return &program{open: map[string]int{}, streams: map[string]uint64{"default": 0, "thread": 2}, events: map[string]uint64{}, memory: map[string][2]uint64{},
-		kernels: map[string]uint64{}, next: 0x1000_0000, process: &recording.Process{Measured: true, Places: map[uint64][]recording.Frame{},
+		kernels: map[string]uint64{}, graphs: map[string]*recordedGraph{}, next: 0x1000_0000, process: &recording.Process{Measured: true, Places: map[uint64][]recording.Frame{},
 			Functions: map[uint64][]recording.FunctionInfo{}, Accesses: map[uint64]*recording.AccessInfo{}}}
 }
 
@@ -171,11 +180,7 @@ func (p *program) read(w fields) {
 		c.Result = 600
 	}
 	c.Begin = p.tick()
-	if node := w.after("node"); node != "" {
-		p.node = p.number(node)
-	} else {
-		p.node = 0
-	}
+	p.node = 0
 	if !p.call(&c, w.take(), &w) {
 		return
 	}
@@ -234,6 +239,14 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		return false
 	case "launch":
 		p.launch(c, w)
+	case "node":
+		return p.graphNode(c, w)
+	case "instantiate":
+		p.instantiate(c, w)
+	case "run":
+		p.runGraph(c, w)
+	case "update":
+		set(recording.Update, p.named(p.kernels, w.take()), 0, 0)
 	case "copy":
 		async := w.cut("async")
 		stream := p.stream(w)
@@ -332,13 +345,9 @@ func (p *program) tensor(c *recording.Call, verb string, w *fields) {
 	p.process.Tensors = append(p.process.Tensors, event)
 }
 
-func (p *program) launch(c *recording.Call, w *fields) {
-	stream := p.stream(w)
-	info := &recording.AccessInfo{Opaque: w.cut("opaque"), Unmeasured: w.cut("unmeasured"), Lost: w.cut("overflowed")}
-	var flags uint64
-	if w.cut("programmatic") {
-		flags |= flagProgrammatic
-	}
+// accesses takes what a kernel accesses from a line, its arguments, and the handle of its function.
+func (p *program) accesses(c *recording.Call, w *fields) (info *recording.AccessInfo, measured bool, function uint64) {
+	info = &recording.AccessInfo{Opaque: w.cut("opaque"), Unmeasured: w.cut("unmeasured"), Lost: w.cut("overflowed")}
 	for mode, verb := range map[uint32]string{recording.Read: "reads", recording.Write: "writes", recording.Atomic: "updates"} {
 		for _, name := range w.all(verb) {
 			low, high := p.region(name)
@@ -346,20 +355,28 @@ func (p *program) launch(c *recording.Call, w *fields) {
 		}
 	}
 	arguments := w.all("argument")
-	for _, name := range arguments {
+	var parameters []recording.Parameter
+	for i, name := range arguments {
 		low, _ := p.region(name)
 		c.Tail = binary.LittleEndian.AppendUint64(c.Tail, low)
-	}
-	lost := w.cut("lost")
-	name := w.take()
-	function := p.named(p.kernels, name)
-	var parameters []recording.Parameter
-	for i := range arguments {
 		parameters = append(parameters, recording.Parameter{Offset: uint32(8 * i), Bytes: 8})
 	}
+	name := w.take()
+	function = p.named(p.kernels, name)
 	p.process.Functions[function] = []recording.FunctionInfo{{Handle: function, Name: name, Parameters: parameters}}
+	return info, len(info.Runs) > 0 || len(arguments) == 0 || info.Unmeasured, function
+}
+
+func (p *program) launch(c *recording.Call, w *fields) {
+	stream := p.stream(w)
+	var flags uint64
+	if w.cut("programmatic") {
+		flags |= flagProgrammatic
+	}
+	lost := w.cut("lost")
+	info, measured, function := p.accesses(c, w)
 	number := uint64(0)
-	if lost || len(info.Runs) > 0 || len(arguments) == 0 || info.Unmeasured {
+	if lost || measured {
 		p.launches++
 		number = p.launches
 		if !lost {
@@ -367,4 +384,109 @@ func (p *program) launch(c *recording.Call, w *fields) {
 		}
 	}
 	c.Kind, c.Args = recording.Launch, []uint64{stream, p.node, function, number, 1, 1, 1, 1, 1, 1, 0, flags, 0}
+}
+
+func (p *program) graph(name string) *recordedGraph {
+	g := p.graphs[name]
+	if g == nil {
+		g = &recordedGraph{handle: p.named(p.kernels, "graph "+name), nodes: map[string]int{}}
+		p.graphs[name] = g
+	}
+	return g
+}
+
+func body(words ...uint64) []byte {
+	var out []byte
+	for _, word := range words {
+		out = binary.LittleEndian.AppendUint64(out, word)
+	}
+	return out
+}
+
+// graphNode adds a node to a graph: node G NAME launch|copy|memset|graph|... [on STREAM] [after NODE] [weakly-after NODE]. With a stream, a call
+// made the node.
+func (p *program) graphNode(c *recording.Call, w *fields) bool {
+	g := p.graph(w.take())
+	name := w.take()
+	at := len(g.info.Nodes)
+	g.nodes[name] = at
+	for _, before := range w.all("after") {
+		g.info.Edges = append(g.info.Edges, recording.GraphEdge{From: uint32(g.nodes[before]), To: uint32(at)})
+	}
+	for _, before := range w.all("weakly-after") {
+		g.info.Edges = append(g.info.Edges, recording.GraphEdge{From: uint32(g.nodes[before]), To: uint32(at), Programmatic: true})
+	}
+	p.next++
+	node := recording.GraphNode{Node: p.next}
+	var access *recording.AccessInfo
+	captured := slices.Contains(*w, "on")
+	p.node = node.Node
+	switch verb := w.take(); verb {
+	case "launch":
+		rest := slices.Clone(*w)
+		p.call(c, verb, &rest)
+		if number := c.Args[launchNumber]; number != 0 {
+			access = p.process.Accesses[number]
+			delete(p.process.Accesses, number)
+			c.Args[launchNumber] = 0
+		}
+		node.Body = append(body(c.Args[launchFunction], 1, 1, 1, 1, 1, 1, 0, 0, 0), c.Tail...)
+		*w = rest
+	case "copy":
+		p.call(c, verb, w)
+		node.Type, node.Body = nodeCopy, body(c.Args[3:]...)
+	case "memset":
+		p.call(c, verb, w)
+		node.Type, node.Body = nodeSet, body(c.Args[3:]...)
+	case "record", "wait":
+		node.Type = nodeRecord
+		if verb == "wait" {
+			node.Type = nodeWait
+		}
+		node.Body = body(p.named(p.events, w.take()))
+	case "graph":
+		node.Type, node.Body = nodeChild, body(p.graph(w.take()).handle)
+	case "empty":
+		node.Type = nodeEmpty
+	case "conditional":
+		node.Type = 13
+	default:
+		p.fail("what is node %q?", verb)
+	}
+	g.info.Nodes = append(g.info.Nodes, node)
+	g.accesses = append(g.accesses, access)
+	return captured
+}
+
+// instantiate makes an executable graph, of the same name, and records the state of the graph and those of its children.
+func (p *program) instantiate(c *recording.Call, w *fields) {
+	name := w.take()
+	g := p.graph(name)
+	execution := p.named(p.kernels, name)
+	for _, child := range p.graphs {
+		info := child.info
+		info.Sequence, info.Graph, info.Execution = c.Begin, child.handle, 0
+		if child == g {
+			info.Execution = execution
+		}
+		info.Nodes, info.Edges = slices.Clone(info.Nodes), slices.Clone(info.Edges)
+		p.process.Graphs = append(p.process.Graphs, info)
+	}
+	c.Kind, c.Args = recording.Instantiate, []uint64{execution, g.handle}
+}
+
+// runGraph launches an executable graph, and measures its kernels.
+func (p *program) runGraph(c *recording.Call, w *fields) {
+	stream := p.stream(w)
+	name := w.take()
+	c.Kind, c.Args = recording.GraphLaunch, []uint64{stream, p.node, p.named(p.kernels, name), 0}
+	for i, access := range p.graph(name).accesses {
+		if access == nil {
+			continue
+		}
+		p.launches++
+		p.process.Accesses[p.launches] = access
+		p.process.Calls = append(p.process.Calls, recording.Call{Record: recording.Record{Kind: recording.NodeAccess, Thread: c.Thread}, Begin: c.Begin + 1<<40, End: c.Begin + 1<<40,
+			Args: []uint64{c.Args[2], c.Begin, p.graph(name).info.Nodes[i].Node, p.launches}})
+	}
 }

@@ -85,5 +85,6 @@ const (
 	BeforeFree                        // the stream that a tensor was allocated on must wait for its user before it is freed, or the tensor must be recorded on the user's stream
 	EdgeOfGraph                       // an edge between two nodes of a graph
 	ThreadsInOrder                    // two threads submit to one stream at the same time
+	KernelWaits                       // a programmatic launch must wait within the kernel
 	HostWaits                         // the thread must wait for the stream
 )
