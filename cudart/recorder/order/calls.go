@@ -1,0 +1,83 @@
+// Calls: where the words of a recorded call are, and what the numbers in them mean. format.h of the recorder says the same.
+
+package order
+
+import "github.com/dagrun/dagrun/internal/recording"
+
+// words is how many words the calls of a kind have at least.
+var words = map[recording.Kind]int{recording.Launch: launchWords, recording.Copy: 3 + copyWords, recording.Set: 3 + setWords, recording.EventRecord: 3,
+	recording.StreamWait: 3, recording.EventSync: 1, recording.EventQuery: 1, recording.StreamSync: 1, recording.StreamQuery: 1, recording.EventCreate: 1,
+	recording.EventDestroy: 1, recording.StreamCreate: 2, recording.StreamDestroy: 1, recording.Alloc: 7, recording.Free: 4, recording.HostFunction: 2,
+	recording.MemoryWait: 6, recording.MemoryWrite: 6, recording.CaptureBegin: 1, recording.CaptureEnd: 2, recording.GraphLaunch: 4, recording.Update: 1, recording.NodeAccess: 4}
+
+// Words of a launch.
+const (
+	launchStream = iota
+	launchNode
+	launchFunction
+	launchNumber
+	launchFlags = 11
+	launchWords = 12
+
+	flagProgrammatic = 2
+)
+
+// Words of a copy, from its destination on. They are the same in a call and in a node of a graph.
+const (
+	copyTo = iota
+	copyFrom
+	copyBytes
+	copyRows
+	copySlices
+	copyToPitch
+	copyFromPitch
+	copyToSlice
+	copyFromSlice
+	copyToKind
+	copyFromKind
+	copyWords
+)
+
+// Kinds of memory, as a copy names them, and of allocations.
+const (
+	memoryHost   = 1
+	memoryDevice = 2
+	memoryArray  = 3
+
+	allocPinned     = 2
+	allocManaged    = 3
+	allocAsync      = 4
+	allocRegistered = 5
+	allocArray      = 7
+)
+
+// Words of a memset, from its address on.
+const (
+	setAddress = iota
+	setBytes
+	setRows
+	setPitch
+	setWords
+)
+
+// The driver's names of default streams.
+const (
+	legacyStream    = 1 // and 0
+	perThreadStream = 2
+)
+
+// Types of a graph's nodes, and the words of a kernel node before its parameters.
+const (
+	nodeKernel = iota
+	nodeCopy
+	nodeSet
+	nodeHost
+	nodeChild
+	nodeEmpty
+	nodeWait
+	nodeRecord
+	nodeAlloc = 10
+	nodeFree  = 11
+
+	kernelWords = 10
+)

@@ -1,0 +1,206 @@
+// Graphs: what a launch of a graph does. Its nodes have an order of their own, so the launch is a unit of the checker.
+
+package order
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/dagrun/dagrun/internal/happens"
+	"github.com/dagrun/dagrun/internal/recording"
+)
+
+func newIndex(p *recording.Process) *index {
+	x := &index{executions: map[uint64][]int{}, graphs: map[uint64][]int{}, measured: map[uint64]map[uint64]uint64{}}
+	for i, g := range p.Graphs {
+		if g.Execution != 0 {
+			x.executions[g.Execution] = append(x.executions[g.Execution], i)
+		}
+		x.graphs[g.Graph] = append(x.graphs[g.Graph], i)
+	}
+	for _, c := range p.Calls {
+		if c.Kind == recording.NodeAccess && len(c.Args) >= words[recording.NodeAccess] {
+			of := x.measured[c.Args[1]]
+			if of == nil {
+				of = map[uint64]uint64{}
+				x.measured[c.Args[1]] = of
+			}
+			of[c.Args[2]] = c.Args[3]
+		}
+	}
+	return x
+}
+
+// latest returns the last state of a graph up to a moment, or -1.
+func latest(p *recording.Process, states []int, moment uint64) int {
+	found := -1
+	for _, i := range states {
+		if p.Graphs[i].Sequence <= moment {
+			found = i
+		}
+	}
+	return found
+}
+
+// mostNodes is how many nodes of a graph are gone through, children included. A launch of a larger graph is not covered.
+const mostNodes = 1 << 20
+
+// flatten appends the nodes of a state of a graph, and those of its children in their place, between two empty nodes.
+func (m *machine) flatten(g *graph, info *recording.GraphInfo, depth int) error {
+	const mostDepth = 32
+	if depth > mostDepth || len(g.nodes)+len(info.Nodes) > mostNodes {
+		return fmt.Errorf("a graph of more than %d nodes", mostNodes)
+	}
+	begins, ends := make([]int32, len(info.Nodes)), make([]int32, len(info.Nodes))
+	for i := range info.Nodes {
+		node := &info.Nodes[i]
+		begins[i] = int32(len(g.nodes))
+		g.nodes = append(g.nodes, graphNode{node: node})
+		if node.Type == nodeChild && len(node.Body) >= 8 {
+			if child := latest(m.process, m.index.graphs[binary.LittleEndian.Uint64(node.Body)], info.Sequence); child >= 0 {
+				first := len(g.nodes)
+				if err := m.flatten(g, &m.process.Graphs[child], depth+1); err != nil {
+					return err
+				}
+				end := int32(len(g.nodes))
+				for inner := first; inner < int(end); inner++ {
+					g.edges = append(g.edges, [2]int32{begins[i], int32(inner)}, [2]int32{int32(inner), end})
+				}
+				g.nodes = append(g.nodes, graphNode{})
+			} else {
+				g.uncovered = append(g.uncovered, "a child graph that is not in the recording")
+			}
+		}
+		ends[i] = int32(len(g.nodes) - 1)
+	}
+	for _, edge := range info.Edges {
+		if int(edge.From) >= len(begins) || int(edge.To) >= len(begins) {
+			return fmt.Errorf("an edge of a graph that has no such nodes")
+		}
+		if edge.Programmatic {
+			m.loosened = true
+			if !m.pass.programmatic {
+				continue
+			}
+		}
+		g.edges = append(g.edges, [2]int32{ends[edge.From], begins[edge.To]})
+	}
+	return nil
+}
+
+// graphAt returns the state of an executable graph at a moment, or nil and why there is none.
+func (m *machine) graphAt(execution, moment uint64) (*graph, string) {
+	state := latest(m.process, m.index.executions[execution], moment)
+	if state < 0 {
+		return nil, "a launch of a graph that is not in the recording"
+	}
+	if updated := m.updates[execution]; updated > m.process.Graphs[state].Sequence {
+		return nil, "a launch of a graph that was updated"
+	}
+	g := m.graphs[state]
+	if g == nil {
+		g = &graph{}
+		m.graphs[state] = g
+		err := m.flatten(g, &m.process.Graphs[state], 0)
+		if err == nil {
+			g.shape, err = happens.NewShape(len(g.nodes), g.edges)
+		}
+		if err != nil {
+			g.shape, g.failed = nil, err.Error()
+		}
+		for i := range g.nodes {
+			m.prepare(g, &g.nodes[i])
+		}
+		g.accesses = make([][]happens.Access, len(g.nodes))
+	}
+	return g, g.failed
+}
+
+// prepare finds out what a node does, as far as that is the same for all launches.
+func (m *machine) prepare(g *graph, n *graphNode) {
+	n.place = -1
+	if n.node == nil {
+		return
+	}
+	if made, found := m.nodes[n.node.Node]; found {
+		n.place = made.call
+	}
+	need := 0
+	switch n.node.Type {
+	case nodeKernel:
+		need = kernelWords
+	case nodeCopy:
+		need = copyWords
+	case nodeSet:
+		need = setWords
+	case nodeAlloc:
+		need = 2
+	case nodeFree:
+		need = 1
+	case nodeHost, nodeChild, nodeEmpty:
+	default:
+		g.uncovered = append(g.uncovered, fmt.Sprintf("a node of type %d in a graph", n.node.Type))
+	}
+	if len(n.node.Body) < need*8 {
+		g.uncovered = append(g.uncovered, fmt.Sprintf("a node of type %d that could not be read", n.node.Type))
+		n.node = nil
+		return
+	}
+	n.words = make([]uint64, need)
+	for i := range n.words {
+		n.words[i] = binary.LittleEndian.Uint64(n.node.Body[i*8:])
+	}
+}
+
+// launchGraph is rules "graph" and "execution".
+func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
+	on := m.enqueue(at, s)
+	execution := c.Args[2]
+	g, failed := m.graphAt(execution, c.Begin)
+	if failed != "" {
+		m.report.Uncovered[failed]++
+		m.step(at, on, s, nil)
+		return
+	}
+	m.checker.After(on, m.executed[execution])
+	for _, name := range g.uncovered {
+		m.report.Uncovered[name]++
+	}
+	numbers := m.index.measured[c.Begin]
+	for i := range g.nodes {
+		g.accesses[i] = m.nodeAccesses(g.accesses[i][:0], &g.nodes[i], numbers, c.Begin)
+	}
+	m.acts = append(m.acts, act{call: at.index, stream: s, graph: g})
+	m.checker.Unit(on, g.shape, g.accesses)
+	m.executed[execution] = m.checker.Now(on)
+}
+
+// nodeAccesses appends what a node touches in a launch.
+func (m *machine) nodeAccesses(into []happens.Access, n *graphNode, numbers map[uint64]uint64, moment uint64) []happens.Access {
+	if n.node == nil {
+		return into
+	}
+	switch n.node.Type {
+	case nodeKernel:
+		f := m.function(n.words[0], moment)
+		if n.place >= 0 { // a captured launch: the tensors of that moment are known, those of the graph's launch are others
+			return m.launchAccesses(into, f, numbers[n.node.Node], func(into []happens.Access) []happens.Access {
+				return append(into, m.nodes[n.node.Node].accesses...)
+			})
+		}
+		return m.launchAccesses(into, f, numbers[n.node.Node], func(into []happens.Access) []happens.Access {
+			return m.argumentAccesses(into, f, n.node.Body[kernelWords*8:])
+		})
+	case nodeCopy:
+		return m.copyAccesses(into, n.words)
+	case nodeSet:
+		return setAccesses(into, n.words)
+	case nodeAlloc:
+		return append(into, happens.Access{Low: n.words[0], High: n.words[0] + n.words[1], Mode: happens.Write})
+	case nodeFree:
+		if is := m.allocations.at(n.words[0]); is != nil {
+			return append(into, whole(is)...)
+		}
+	}
+	return into
+}

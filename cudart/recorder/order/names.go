@@ -1,0 +1,64 @@
+// Names: what the mangled name of a kernel tells.
+
+package order
+
+import "strings"
+
+// constParameters says for each parameter of a kernel whether its mangled name shows a pointer to const. Where the name has anything but
+// pointers to plain types and numbers, all parameters from there on count as written.
+func constParameters(mangled string, parameters int) []bool {
+	reads := make([]bool, 0, parameters)
+	rest, found := strings.CutPrefix(mangled, "_Z")
+	if !found {
+		return nil
+	}
+	name, rest := cutName(rest)
+	if name == "" {
+		return nil
+	}
+	for len(rest) > 0 && len(reads) < parameters {
+		pointer := rest[0] == 'P'
+		rest = strings.TrimPrefix(rest, "P")
+		constant := strings.HasPrefix(rest, "K") || strings.HasPrefix(rest, "VK")
+		rest = strings.TrimLeft(rest, "VK")
+		rest = strings.TrimPrefix(rest, "U10__restrict")
+		if rest == "" || !strings.Contains("vbcahstijlmxynofdeg", rest[:1]) {
+			return reads
+		}
+		reads, rest = append(reads, pointer && constant), rest[1:]
+	}
+	return reads
+}
+
+// cutName cuts a name without scopes, such as 3add, from the beginning of a text.
+func cutName(text string) (name, rest string) {
+	length := 0
+	at := 0
+	for at < len(text) && text[at] >= '0' && text[at] <= '9' && length < 1<<20 {
+		length, at = length*10+int(text[at]-'0'), at+1
+	}
+	if length == 0 || at+length > len(text) {
+		return "", text
+	}
+	return text[at : at+length], text[at+length:]
+}
+
+// PlainName returns the name of a kernel without its scopes, parameters and arguments: of _ZN2at6native6reduceIfEEvPf, reduce.
+func PlainName(mangled string) string {
+	rest, found := strings.CutPrefix(mangled, "_Z")
+	if !found {
+		return mangled
+	}
+	rest = strings.TrimLeft(strings.TrimPrefix(rest, "N"), "rVKL")
+	last := mangled
+	for {
+		name, after := cutName(rest)
+		if name == "" {
+			return last
+		}
+		if !strings.HasPrefix(name, "_GLOBAL__N_") {
+			last = name
+		}
+		rest = after
+	}
+}

@@ -1,0 +1,258 @@
+// Package order proves that what a program did on its GPUs was in order: it goes through a recording by CUDA's rules of order (rules.go), and
+// reports conflicting accesses that nothing orders.
+package order
+
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/internal/happens"
+	"github.com/dagrun/dagrun/internal/recording"
+)
+
+// Check goes through what a process did.
+func Check(p *recording.Process, options Options) (*Report, error) {
+	x := newIndex(p)
+	first, err := run(p, x, options, pass{assume: !options.StrictThreads, programmatic: true})
+	if err != nil {
+		return nil, err
+	}
+	report := first.report
+	for _, r := range first.found(nil, "") {
+		if r.Because != "" {
+			report.Possible = append(report.Possible, r)
+		} else {
+			report.Races = append(report.Races, r)
+		}
+	}
+	if first.loosened {
+		second, err := run(p, x, options, pass{assume: !options.StrictThreads})
+		if err != nil {
+			return nil, err
+		}
+		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
+	}
+	if first.leaned && !options.StrictThreads {
+		third, err := run(p, x, options, pass{programmatic: true})
+		if err != nil {
+			return nil, err
+		}
+		report.Assumed = third.found(first, "threads")
+	}
+	return report, nil
+}
+
+// run goes through the calls and the events of allocators in the order in which they began.
+func run(p *recording.Process, x *index, options Options, pass pass) (*machine, error) {
+	m := newMachine(p, x, options, pass)
+	m.checker = happens.New(m.pair, nil)
+	m.report.Cut = p.Cut || p.Lost > 0
+	tensor := 0
+	for i := range p.Calls {
+		call := &p.Calls[i]
+		for tensor < len(p.Tensors) && p.Tensors[tensor].Sequence < call.Begin {
+			m.tensorEvent(tensor)
+			tensor++
+		}
+		if err := m.call(i, call); err != nil {
+			return nil, err
+		}
+	}
+	for ; tensor < len(p.Tensors); tensor++ {
+		m.tensorEvent(tensor)
+	}
+	return m, nil
+}
+
+// tensorEvent applies an event of a framework's allocator.
+func (m *machine) tensorEvent(index int) {
+	event := &m.process.Tensors[index]
+	at := moment{index: int32(-1 - index), begin: event.Sequence, end: event.Sequence, thread: m.thread(event.Thread)}
+	m.threadsOrder(at)
+	switch event.Action {
+	case recording.TensorAlloc:
+		if event.Bytes == 0 || event.Address+event.Bytes < event.Address {
+			break
+		}
+		in := m.allocations.at(event.Address)
+		context := m.last
+		if in != nil {
+			in.traced = true
+			context = in.context
+		}
+		m.tensors.put(event.Address, event.Address+event.Bytes, &memory{Memory: Memory{What: "tensor", Address: event.Address, Bytes: event.Bytes, Place: event.Place},
+			stream: m.stream(context, event.Thread, event.Stream)})
+	case recording.TensorFreeCompleted:
+		if is := m.tensors.at(event.Address); is != nil && is.Address == event.Address && !is.dead {
+			m.tensorFreed(at, is)
+			is.dead = true
+		}
+	}
+}
+
+// call applies a call of the driver.
+func (m *machine) call(index int, c *recording.Call) error {
+	if len(c.Args) < words[c.Kind] {
+		return fmt.Errorf("byte %d: a call of kind %d has %d words, and %d are needed", c.Offset, c.Kind, len(c.Args), words[c.Kind])
+	}
+	at := moment{index: int32(index), begin: c.Begin, end: c.End, thread: m.thread(c.Thread)}
+	m.threadsOrder(at)
+	if c.Result != 0 && c.Kind != recording.CaptureEnd {
+		return nil
+	}
+	in := m.context(c.Context)
+	m.last = in
+	switch c.Kind {
+	case recording.Launch:
+		m.launch(at, c, in)
+	case recording.Copy:
+		m.copy(at, c, in)
+	case recording.Set:
+		m.set(at, c, in)
+	case recording.EventRecord:
+		s, e := m.stream(in, c.Thread, c.Args[0]), m.event(c.Args[2])
+		if s.capture != nil || c.Args[1] != 0 {
+			e.capture = s.capture
+			break
+		}
+		e.capture = nil
+		m.recordEvent(at, s, e)
+	case recording.StreamWait:
+		s, e := m.stream(in, c.Thread, c.Args[0]), m.event(c.Args[2])
+		if s.capture == nil && e.capture != nil {
+			m.join(s, e.capture)
+		}
+		if s.capture == nil && c.Args[1] == 0 {
+			m.waitEvent(at, s, e)
+		}
+	case recording.EventSync, recording.EventQuery:
+		m.learn(at.thread, m.clockOf(at, m.event(c.Args[0])))
+	case recording.StreamSync, recording.StreamQuery:
+		m.learnStream(at, m.stream(in, c.Thread, c.Args[0]))
+	case recording.ContextSync:
+		m.learnContext(at, in)
+	case recording.EventCreate, recording.EventDestroy:
+		delete(m.events, c.Args[0])
+	case recording.StreamCreate:
+		m.createStream(in, c.Args[0], c.Args[1]&1 == 0)
+	case recording.StreamDestroy:
+		delete(m.streams, c.Args[0])
+	case recording.Alloc:
+		m.alloc(at, c, in)
+	case recording.Free:
+		m.free(at, c, in)
+	case recording.HostFunction:
+		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
+			m.step(at, m.enqueue(at, s), s, nil)
+		}
+	case recording.CaptureBegin:
+		m.join(m.stream(in, c.Thread, c.Args[0]), &capture{})
+	case recording.CaptureEnd:
+		if of := m.stream(in, c.Thread, c.Args[0]).capture; of != nil {
+			for _, s := range of.streams {
+				s.capture = nil
+			}
+		}
+	case recording.GraphLaunch:
+		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
+			m.launchGraph(at, c, s)
+		}
+	case recording.Update:
+		m.updates[c.Args[0]] = c.Begin
+	case recording.Uncovered:
+		m.report.Uncovered[string(c.Tail)]++
+	}
+	return nil
+}
+
+// join is rule "capture": a stream becomes part of a capture.
+func (m *machine) join(s *stream, c *capture) {
+	s.capture = c
+	c.streams = append(c.streams, s)
+}
+
+func (m *machine) launch(at moment, c *recording.Call, in *context) {
+	s := m.stream(in, c.Thread, c.Args[launchStream])
+	f := m.function(c.Args[launchFunction], c.Begin)
+	if s.capture != nil || c.Args[launchNode] != 0 {
+		m.nodes[c.Args[launchNode]] = captured{at.index, m.argumentAccesses(nil, f, c.Tail)}
+		return
+	}
+	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
+	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
+		return m.argumentAccesses(into, f, c.Tail)
+	})
+	m.step(at, on, s, m.buffer)
+}
+
+func (m *machine) copy(at moment, c *recording.Call, in *context) {
+	s := m.stream(in, c.Thread, c.Args[0])
+	if s.capture != nil || c.Args[1] != 0 {
+		m.nodes[c.Args[1]] = captured{call: at.index}
+		return
+	}
+	from, to := m.sides(c.Args[3:])
+	before, after := copied(c.Args[2] != 0, from, to)
+	on := m.enqueue(at, s)
+	if before {
+		m.learn(at.thread, m.checker.Now(on))
+	}
+	m.buffer = m.copyAccesses(m.buffer[:0], c.Args[3:])
+	m.step(at, on, s, m.buffer)
+	if after {
+		m.learn(at.thread, m.checker.Now(on))
+	}
+}
+
+func (m *machine) set(at moment, c *recording.Call, in *context) {
+	s := m.stream(in, c.Thread, c.Args[0])
+	if s.capture != nil || c.Args[1] != 0 {
+		m.nodes[c.Args[1]] = captured{call: at.index}
+		return
+	}
+	on := m.enqueue(at, s)
+	m.buffer = setAccesses(m.buffer[:0], c.Args[3:])
+	m.step(at, on, s, m.buffer)
+	if setSynchronously(c.Args[2] != 0, m.place(0, c.Args[3])) {
+		m.learn(at.thread, m.checker.Now(on))
+	}
+}
+
+var allocNames = map[uint64]string{allocPinned: "pinned memory", allocManaged: "managed memory", allocRegistered: "pinned memory", allocArray: "array"}
+
+func (m *machine) alloc(at moment, c *recording.Call, in *context) {
+	is := &memory{Memory: Memory{What: "allocation", Address: c.Args[0], Bytes: c.Args[1], Place: c.Place}, kind: c.Args[2], context: in}
+	if name := allocNames[is.kind]; name != "" {
+		is.What = name
+	}
+	if c.Args[6] != 0 || is.Bytes == 0 || is.Address+is.Bytes < is.Address {
+		return
+	}
+	low, high := is.Address, is.Address+is.Bytes
+	if is.kind == allocAsync {
+		s := m.stream(in, c.Thread, c.Args[3])
+		on := m.enqueue(at, s)
+		m.reuse(on, low, high)
+		m.allocations.put(low, high, is)
+		m.step(at, on, s, whole(is))
+		return
+	}
+	m.reuse(at.thread.lane, low, high)
+	m.learned++
+	m.checker.Fresh(low, high)
+	m.allocations.put(low, high, is)
+}
+
+func (m *machine) free(at moment, c *recording.Call, in *context) {
+	is := m.allocations.at(c.Args[0])
+	if is == nil || is.dead || is.Address != c.Args[0] || c.Args[3] != 0 {
+		return
+	}
+	if c.Args[1] == allocAsync {
+		s := m.stream(in, c.Thread, c.Args[2])
+		on := m.enqueue(at, s)
+		m.step(at, on, s, whole(is))
+		is.dead, is.freed = true, m.checker.Now(on)
+		return
+	}
+	m.release(at, is)
+}

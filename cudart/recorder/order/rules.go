@@ -1,0 +1,280 @@
+// CUDA's rules of order, one function for each. testdata has a transcript for each rule, by its name.
+//
+//	thread            what a thread submits comes after what it has waited for
+//	threads           a thread knows what other threads knew at the end of calls that were over before its own began; this is assumed
+//	stream            what is submitted to a stream comes after all that was submitted to it by calls that were over before
+//	overlap           nothing orders what two calls submit to one stream if they overlapped in time
+//	default           the legacy default stream waits for the blocking streams of its context, and they wait for it
+//	event             a wait comes after the latest record that was over before; where that is not known, after what all that may be have in common
+//	synchronize       a thread that waited for an event, a stream or a context, or found it complete, comes after its work
+//	copy              a thread comes after copies that the driver documents as synchronous for it
+//	memset            a thread comes after memsets of pinned and managed memory by the synchronous functions
+//	free              a free that is not in stream order waits for all work of its context, then takes the memory
+//	reuse             whoever allocates memory comes after the free of what lay there
+//	stream-ordered    an allocation or a free in stream order is work of its stream, and takes the memory as a write does
+//	tensor            a framework that takes back a tensor's memory gives it to later work of the stream that the tensor was allocated for
+//	host              a host function is work of its stream
+//	value             a wait for a value comes after a write of it that was submitted before; this is assumed
+//	capture           captured calls are not work: an event recorded by a capture makes the streams that wait for it part of the capture
+//	graph             a graph launch is work of its stream; within it, edges order nodes
+//	execution         launches of one executable graph come one after the other
+//	programmatic      a programmatic launch may begin before the launch before it has ended, so it comes after what that one came after
+
+package order
+
+import (
+	"github.com/dagrun/dagrun/internal/happens"
+)
+
+// threadOrder is rule "thread".
+func (m *machine) threadOrder(on happens.Lane, t *thread) {
+	m.checker.After(on, m.checker.Now(t.lane))
+}
+
+// learn makes a thread come after what a clock holds.
+func (m *machine) learn(t *thread, clock happens.Clock) bool {
+	if !m.checker.After(t.lane, clock) {
+		return false
+	}
+	m.learned++
+	return true
+}
+
+// threadsOrder is rule "threads". It is asked once for each call, when it begins.
+func (m *machine) threadsOrder(at moment) {
+	t := at.thread
+	if m.learned != t.seen {
+		all := true
+		seen := m.learned
+		for _, other := range m.order {
+			if other == t {
+				continue
+			}
+			clock := other.before
+			if other.end < at.begin {
+				clock = m.checker.Now(other.lane)
+			} else {
+				all = false
+			}
+			if m.checker.Includes(t.lane, clock) {
+				continue
+			}
+			m.leaned = true
+			if m.pass.assume {
+				m.learn(t, clock)
+			}
+		}
+		if all {
+			t.seen = seen
+		}
+	}
+	t.before, t.end = m.checker.Now(t.lane), at.end
+}
+
+// streamOrder is rules "stream" and "overlap": what comes on a lane follows what was submitted to a stream by calls that were over before.
+func (m *machine) streamOrder(on happens.Lane, s *stream, at moment) {
+	for _, t := range s.tracks {
+		if t.lane == on {
+			continue
+		}
+		if t.end < at.begin {
+			m.checker.After(on, m.checker.Now(t.lane))
+		} else {
+			m.checker.After(on, t.before)
+		}
+	}
+}
+
+// defaultOrder is rule "default".
+func (m *machine) defaultOrder(on happens.Lane, s *stream, at moment) {
+	if s.blocking && s.context.legacy != nil {
+		m.streamOrder(on, s.context.legacy, at)
+	}
+	if s.legacy {
+		for _, other := range s.context.streams {
+			if other.blocking {
+				m.streamOrder(on, other, at)
+			}
+		}
+	}
+}
+
+// enqueue returns the lane for work that a call submits to a stream, after all that such work comes after.
+func (m *machine) enqueue(at moment, s *stream) happens.Lane {
+	var on *track
+	for _, t := range s.tracks {
+		if t.end < at.begin {
+			on = t
+			break
+		}
+	}
+	if on == nil {
+		on = &track{lane: m.checker.Lane()}
+		s.tracks = append(s.tracks, on)
+	}
+	m.follow(at, s, on)
+	m.streamOrder(on.lane, s, at)
+	m.defaultOrder(on.lane, s, at)
+	return on.lane
+}
+
+// follow makes a call the last one of a track.
+func (m *machine) follow(at moment, s *stream, on *track) {
+	on.before, on.end, on.kernel = m.checker.Now(on.lane), at.end, false
+	s.last = on
+	m.threadOrder(on.lane, at.thread)
+}
+
+// enqueueLaunch is enqueue for a kernel. It is rule "programmatic".
+func (m *machine) enqueueLaunch(at moment, s *stream, programmatic bool) happens.Lane {
+	before := s.last
+	programmatic = programmatic && before != nil && before.kernel && before.end < at.begin
+	m.loosened = m.loosened || programmatic
+	if !programmatic || m.pass.programmatic {
+		m.enqueue(at, s)
+	} else {
+		on := m.trackWithin(before.start, s, at)
+		m.follow(at, s, on)
+		m.checker.After(on.lane, before.start)
+		m.defaultOrder(on.lane, s, at)
+	}
+	s.last.kernel, s.last.start = true, m.checker.Now(s.last.lane)
+	return s.last.lane
+}
+
+// trackWithin returns a track of a stream whose work is all held by a clock.
+func (m *machine) trackWithin(clock happens.Clock, s *stream, at moment) *track {
+	for _, t := range s.tracks {
+		if t.end < at.begin && clock.Includes(m.checker.Now(t.lane)) {
+			return t
+		}
+	}
+	t := &track{lane: m.checker.Lane()}
+	s.tracks = append(s.tracks, t)
+	return t
+}
+
+// recordEvent is rule "event", for a record.
+func (m *machine) recordEvent(at moment, s *stream, e *event) {
+	lane := m.enqueue(at, s)
+	kept := e.records[:0]
+	for _, r := range e.records {
+		if !replaced(r, e.records, at.begin) {
+			kept = append(kept, r)
+		}
+	}
+	e.records = append(kept, record{at.begin, at.end, m.checker.Now(lane)})
+}
+
+// replaced says whether, at some moment, a record was surely replaced by a later one.
+func replaced(r record, by []record, moment uint64) bool {
+	for _, later := range by {
+		if r.end < later.begin && later.end < moment {
+			return true
+		}
+	}
+	return false
+}
+
+// clockOf is rule "event", for whoever waits for the event: what is surely complete when it is.
+func (m *machine) clockOf(at moment, e *event) happens.Clock {
+	var clock happens.Clock
+	found, settled := false, false
+	for _, r := range e.records {
+		if replaced(r, e.records, at.begin) {
+			continue
+		}
+		settled = settled || r.end < at.begin
+		if found {
+			clock = happens.Common(clock, r.clock)
+		} else {
+			clock, found = r.clock, true
+		}
+	}
+	if !settled {
+		return happens.Clock{} // it may not have been recorded yet
+	}
+	return clock
+}
+
+// waitEvent is rule "event", for a stream that waits.
+func (m *machine) waitEvent(at moment, s *stream, e *event) {
+	lane := m.enqueue(at, s)
+	m.checker.After(lane, m.clockOf(at, e))
+}
+
+// learnStream is rule "synchronize", for a stream. The legacy default stream is complete when the blocking streams are.
+func (m *machine) learnStream(at moment, s *stream) {
+	before := m.checker.Now(at.thread.lane)
+	m.streamOrder(at.thread.lane, s, at)
+	m.defaultOrder(at.thread.lane, s, at)
+	if !before.Includes(m.checker.Now(at.thread.lane)) {
+		m.learned++
+	}
+}
+
+// learnContext is rule "synchronize", for a context.
+func (m *machine) learnContext(at moment, c *context) {
+	for _, s := range c.streams {
+		m.learnStream(at, s)
+	}
+}
+
+// copied is rule "copy". It says what a thread comes after when a copy returns: what the stream had to do before the copy, and the copy.
+func copied(sync bool, from, to place) (before, copy bool) {
+	switch {
+	case from == pageable && to == pageable:
+		return true, true
+	case to == pageable: // complete when it returns, even by the functions whose name ends in Async
+		return true, true
+	case from == pageable: // staged when it returns, and by the synchronous functions after the stream's work
+		return sync, false
+	case from == pinned || to == pinned:
+		return sync, sync
+	}
+	return false, false // within devices: the host goes on
+}
+
+// setSynchronously is rule "memset".
+func setSynchronously(sync bool, where place) bool {
+	return sync && (where == pinned || where == managed)
+}
+
+// release is rule "free": it returns what the next allocation of these bytes comes after.
+func (m *machine) release(at moment, is *memory) {
+	m.learnContext(at, is.context)
+	m.step(at, at.thread.lane, nil, whole(is))
+	m.learned++ // others may come to know that the memory was freed
+	is.dead, is.freed = true, m.checker.Now(at.thread.lane)
+}
+
+// reuse is rule "reuse".
+func (m *machine) reuse(on happens.Lane, low, high uint64) {
+	for _, is := range m.allocations.overlapping(low, high) {
+		if is.dead {
+			m.checker.After(on, is.freed)
+		}
+	}
+}
+
+// tensorFreed is rule "tensor".
+func (m *machine) tensorFreed(at moment, is *memory) {
+	if is.stream.capture != nil {
+		return
+	}
+	m.step(at, m.enqueue(at, is.stream), is.stream, whole(is))
+}
+
+func whole(is *memory) []happens.Access {
+	return []happens.Access{{Low: is.Address, High: is.Address + is.Bytes, Mode: happens.Write}}
+}
+
+// place is what kind of memory a copy's side is in.
+type place uint8
+
+const (
+	device place = iota
+	pageable
+	pinned
+	managed
+)

@@ -1,0 +1,121 @@
+// Text: a report in words.
+
+package order
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/internal/recording"
+)
+
+// Text returns a report in words, for people. The last line is the verdict.
+func (r *Report) Text(p *recording.Process) string {
+	var out strings.Builder
+	for _, race := range r.Races {
+		out.WriteString(race.text(p, "race", "nothing orders these two"))
+	}
+	for _, race := range r.Possible {
+		out.WriteString(race.text(p, "possible race", because[race.Because]))
+	}
+	for _, race := range r.Assumed {
+		out.WriteString(race.text(p, "assumed order", because[race.Because]))
+	}
+	launches := func(n int, text string) {
+		if n > 0 {
+			fmt.Fprintf(&out, "%d %s: %s\n", n, plural(n, "launch", "launches"), text)
+		}
+	}
+	launches(r.Arguments, "accesses assumed from the arguments")
+	launches(r.Opaque, "some accesses of the code cannot be measured, or were too many; what the arguments point into is assumed too")
+	launches(r.Unmeasured, "not measured; accesses assumed from the arguments")
+	launches(r.Lost, "the measurement is not in the recording; accesses assumed from the arguments")
+	for _, name := range slices.Sorted(maps.Keys(r.Uncovered)) {
+		fmt.Fprintf(&out, "not covered: %s, %d %s\n", name, r.Uncovered[name], plural(r.Uncovered[name], "call", "calls"))
+	}
+	if r.OrderDependent > 0 {
+		fmt.Fprintf(&out, "%d %s of atomic updates without an order: no race, but the result may depend on it\n", r.OrderDependent, plural(r.OrderDependent, "pair", "pairs"))
+	}
+	if r.Cut {
+		out.WriteString("the recording is not whole\n")
+	}
+	fmt.Fprintln(&out, r.verdict())
+	return out.String()
+}
+
+func (r *Report) verdict() string {
+	switch {
+	case len(r.Races) > 0:
+		return fmt.Sprintf("%d %s", len(r.Races), plural(len(r.Races), "race", "races"))
+	case len(r.Possible) > 0:
+		return fmt.Sprintf("no race found; %d possible", len(r.Possible))
+	case r.Proved():
+		return fmt.Sprintf("all conflicting accesses are ordered (%d %s measured)", r.Measured, plural(r.Measured, "launch", "launches"))
+	}
+	return "no race found"
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+var because = map[string]string{
+	"arguments":    "nothing orders these two, but what they access is assumed from their arguments",
+	"programmatic": "only a programmatic launch is between them, which may begin before its predecessor has ended",
+	"threads":      "only time orders these two: one thread's call was over before the other's began",
+}
+
+func (r *Race) text(p *recording.Process, what, why string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s on %d %s (%s): %s\n", what, r.Bytes, plural(int(min(r.Bytes, 2)), "byte", "bytes"), r.Kinds, why)
+	if r.Memory.What != "" {
+		at := ""
+		if r.Memory.Place != 0 {
+			at = " from " + placeText(p.Places[r.Memory.Place])
+		}
+		fmt.Fprintf(&out, "  in    %s of %d bytes%s, bytes %d to %d\n", r.Memory.What, r.Memory.Bytes, at, r.Low-r.Memory.Address, r.High-r.Memory.Address)
+	}
+	fmt.Fprintf(&out, "  first %s\n  then  %s\n", r.First.text(p), r.Second.text(p))
+	if r.Count > 1 {
+		fmt.Fprintf(&out, "  and %d more %s at these places\n", r.Count-1, plural(r.Count-1, "pair", "pairs"))
+	}
+	before := ""
+	if r.Fix.Before != 0 {
+		before = "before " + placeText(p.Places[r.Fix.Before]) + ": "
+	}
+	fmt.Fprintf(&out, "  mend  %s%s\n", before, r.Fix.Text)
+	return out.String()
+}
+
+func (s *Side) text(p *recording.Process) string {
+	at := ""
+	if s.Place != 0 {
+		at = ", " + placeText(p.Places[s.Place])
+	}
+	if s.Node >= 0 {
+		at = fmt.Sprintf(" (node %d of a graph)%s", s.Node, at)
+		if s.Call.Place != s.Place {
+			at += ", launched at " + placeText(p.Places[s.Call.Place])
+		}
+	}
+	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(PlainName(s.Name)+" "+s.Mode), s.Stream, at)
+}
+
+// placeText returns the innermost frame that is the user's, or the innermost of all.
+func placeText(frames []recording.Frame) string {
+	if len(frames) == 0 {
+		return "an unknown place"
+	}
+	at := max(slices.IndexFunc(frames, func(f recording.Frame) bool { return !f.Package }), 0)
+	f := frames[at]
+	if f.Line == 0 {
+		return fmt.Sprintf("%s+0x%x", path.Base(f.File), f.Offset)
+	}
+	return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+}

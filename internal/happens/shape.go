@@ -1,0 +1,97 @@
+// Shapes: the order within a unit, computed once for all the units that have it.
+
+package happens
+
+import (
+	"container/heap"
+	"fmt"
+)
+
+// Shape is the order of the nodes of a unit. The nodes are put on chains, each node after another of its chain; a node knows, for each
+// chain, up to where it comes after it.
+type Shape struct {
+	order  []int32 // such that each node comes after all that it must follow, and otherwise by number
+	chain  []int32 // by node
+	place  []int32 // on its chain, from 1
+	chains int32
+	after  []int32 // by node and chain
+}
+
+// NewShape returns the order that edges, pairs of from and to, make among nodes. It fails if they form a circle.
+func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
+	followers, waiting := make([][]int32, nodes), make([]int32, nodes)
+	for _, edge := range edges {
+		if edge[0] < 0 || int(edge[0]) >= nodes || edge[1] < 0 || int(edge[1]) >= nodes {
+			return nil, fmt.Errorf("an edge leads from node %d to node %d, and there are %d nodes", edge[0], edge[1], nodes)
+		}
+		followers[edge[0]] = append(followers[edge[0]], edge[1])
+		waiting[edge[1]]++
+	}
+	s := &Shape{chain: make([]int32, nodes), place: make([]int32, nodes)}
+	var ready smallest
+	for node := range nodes {
+		if waiting[node] == 0 {
+			ready = append(ready, int32(node)) // in order, which is a heap
+		}
+		s.chain[node] = -1
+	}
+	for len(ready) > 0 {
+		node := heap.Pop(&ready).(int32)
+		s.order = append(s.order, node)
+		if s.chain[node] < 0 {
+			s.chain[node], s.place[node] = s.chains, 1
+			s.chains++
+		}
+		continued := false
+		for _, follower := range followers[node] {
+			if !continued && s.chain[follower] < 0 {
+				s.chain[follower], s.place[follower] = s.chain[node], s.place[node]+1
+				continued = true
+			}
+			if waiting[follower]--; waiting[follower] == 0 {
+				heap.Push(&ready, follower)
+			}
+		}
+	}
+	if len(s.order) < nodes {
+		return nil, fmt.Errorf("the edges of %d nodes form a circle", nodes-len(s.order))
+	}
+	s.after = make([]int32, nodes*int(s.chains))
+	for _, node := range s.order {
+		own := s.row(node)
+		for _, follower := range followers[node] {
+			row := s.row(follower)
+			for chain, place := range own {
+				row[chain] = max(row[chain], place)
+			}
+			row[s.chain[node]] = max(row[s.chain[node]], s.place[node])
+		}
+	}
+	return s, nil
+}
+
+func (s *Shape) row(node int32) []int32 {
+	return s.after[int(node)*int(s.chains):][:s.chains]
+}
+
+// Before says whether a node comes before another.
+func (s *Shape) Before(a, b int32) bool {
+	return s.row(b)[s.chain[a]] >= s.place[a]
+}
+
+// Nodes returns the number of nodes.
+func (s *Shape) Nodes() int { return len(s.chain) }
+
+// smallest is a heap of nodes, the one with the lowest number first.
+type smallest []int32
+
+func (s smallest) Len() int           { return len(s) }
+func (s smallest) Less(a, b int) bool { return s[a] < s[b] }
+func (s smallest) Swap(a, b int)      { s[a], s[b] = s[b], s[a] }
+func (s *smallest) Push(node any)     { *s = append(*s, node.(int32)) }
+func (s *smallest) Pop() any {
+	last := len(*s) - 1
+	node := (*s)[last]
+	*s = (*s)[:last]
+	return node
+}
