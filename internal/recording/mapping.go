@@ -51,15 +51,13 @@ func openFile(name string) (*mapping, error) {
 	if info.Size() == 0 {
 		return &mapping{}, nil
 	}
-	m, err := mapFile(file, int(info.Size()))
+	size := int(info.Size())
+	if b, release, err := mapFile(file, size); err == nil {
+		return &mapping{bytes: b, release: release}, nil
+	}
+	b, err := io.ReadAll(io.NewSectionReader(file, 0, int64(size))) // some file systems cannot be mapped
 	if err != nil {
 		return nil, files.CannotRead(name, err)
 	}
-	return m, nil
-}
-
-// readFile reads a file whose size is known. A file that has become shorter has fewer bytes.
-func readFile(file *os.File, size int) (*mapping, error) {
-	bytes, err := io.ReadAll(io.NewSectionReader(file, 0, int64(size)))
-	return &mapping{bytes: bytes}, err
+	return &mapping{bytes: b}, nil
 }

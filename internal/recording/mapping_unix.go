@@ -10,10 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func mapFile(file *os.File, size int) (*mapping, error) {
-	bytes, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return readFile(file, size)
-	}
-	return &mapping{bytes: bytes, release: unix.Munmap}, nil
+// mapFile maps a file and returns how to unmap it.
+func mapFile(file *os.File, size int) ([]byte, func([]byte) error, error) {
+	b, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	return b, unix.Munmap, err
 }
