@@ -10,19 +10,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
 func (a *app) checkCommand() *cobra.Command {
 	var target targetFlags
+	var recorded recordingFlags
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Find mistakes and races without running",
 		Long: `Check pipelines without a device: their declaration, the plan and its proof, and for a schedule
 of your own (sync: explicit) every pair of accesses that nothing orders, each with the
-line that would order it. The exit status is 1 if there is a race, 2 if a file is wrong.`,
+line that would order it. The exit status is 1 if there is a race, 2 if a file is wrong.
+
+Check a recording (dagrun record): every pair of accesses that nothing orders, and the wait that
+would. The exit status is 0 if all are proved ordered, 1 if there is a race, 3 if none was found but something
+is assumed or was not covered, which is listed.`,
 		Example: `  dagrun check pipelines/saxpy.yaml
+  dagrun check infer.rec                           what dagrun record -o infer.rec wrote
   dagrun check pipelines/*.yaml
   dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
   dagrun check pipelines/halo.yaml --ranks 64      can 64 ranks run this together?
@@ -44,6 +51,12 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 			a.progress.beginUntil(a.stdout)
 			if err := a.assumeRanks(); err != nil {
 				return err
+			}
+			if recording.Recognize(args[0]) {
+				if len(args) > 1 {
+					return fmt.Errorf("%s is a recording: recordings are checked one at a time", shownName(args[0]))
+				}
+				return a.checkRecording(args[0], &recorded)
 			}
 			if len(args) > 1 {
 				return a.checkFiles(c, args, &target)
@@ -69,6 +82,8 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 	target.flags(c)
 	a.recallFlags(c)
 	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
+	c.Flags().BoolVar(&recorded.possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
+	c.Flags().BoolVar(&recorded.strictThreads, "strict-threads", false, "of a recording: calls of two threads are in no order just because one was over first")
 	return c
 }
 

@@ -18,6 +18,7 @@ const (
 	statusExpectation = 1
 	statusWrong       = 2
 	statusDevice      = 3
+	statusUnproved    = 3 // of a recording
 	statusTimeout     = 4
 	statusInternal    = 5
 	statusInterrupted = 130
@@ -31,7 +32,7 @@ var statuses = []struct {
 	{statusOK, "ran and met expectations"},
 	{statusExpectation, "an expectation failed, a race was found, or fmt --check found a file that would change"},
 	{statusWrong, "the pipeline, the plan or the command line is wrong, or no plan fits the memory cap"},
-	{statusDevice, "the device failed or is out of memory"},
+	{statusDevice, "the device failed or is out of memory; a recording without a race is not proved"},
 	{statusTimeout, "timed out"},
 	{statusInternal, "a file could not be written, or an internal error"},
 	{statusInterrupted, "interrupted"},

@@ -381,6 +381,7 @@ func (d *decoder) order() {
 	slices.SortStableFunc(p.Threads, func(a, b ThreadInfo) int { return cmp.Compare(a.Index, b.Index) })
 	slices.SortStableFunc(p.Graphs, func(a, b GraphInfo) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	slices.SortStableFunc(p.Tensors, func(a, b TensorEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	p.joinTensors()
 	slices.SortStableFunc(p.Contents, func(a, b ContentsInfo) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, list := range p.Functions {
 		slices.SortStableFunc(list, func(a, b FunctionInfo) int { return cmp.Compare(a.Sequence, b.Sequence) })

@@ -1,0 +1,101 @@
+// dagrun check FILE, where the file is a recording of a program.
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dagrun/dagrun/cudart/recorder/order"
+	"github.com/dagrun/dagrun/internal/recording"
+)
+
+// recordingFlags are what check takes for recordings only.
+type recordingFlags struct {
+	possible, strictThreads bool
+}
+
+// checkedRecording is the JSON document of check for a recording.
+type checkedRecording struct {
+	Version   int              `json:"version"`
+	Command   string           `json:"command"`
+	Program   []string         `json:"program"`
+	Cut       bool             `json:"cut"`
+	Status    int              `json:"status"` // the exit status of this check
+	Processes []checkedProcess `json:"processes"`
+}
+
+type checkedProcess struct {
+	Process uint32 `json:"process"`
+	*order.Report
+	Notes []string `json:"notes"`
+
+	process *recording.Process
+}
+
+// checkRecording checks what each process of a recording did.
+func (a *app) checkRecording(name string, own *recordingFlags) error {
+	archive, err := recording.Open(name)
+	if err != nil {
+		return withStatus(statusWrong, err)
+	}
+	defer archive.Close()
+	document := checkedRecording{Version: jsonVersion, Command: "check", Program: archive.Command, Cut: archive.Cut}
+	for k := range archive.Processes() {
+		process, err := archive.Process(k)
+		if err != nil {
+			return withStatus(statusWrong, err)
+		}
+		report, err := order.Check(process, order.Options{StrictThreads: own.strictThreads})
+		if err != nil {
+			return withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), process.ID, err))
+		}
+		report.Cut = report.Cut || archive.Cut
+		entry := checkedProcess{Process: process.ID, Report: report, Notes: []string{}, process: process}
+		for _, note := range process.Notes {
+			if note.Text != "" {
+				entry.Notes = append(entry.Notes, note.Text)
+			}
+		}
+		document.Processes = append(document.Processes, entry)
+	}
+	document.Status = document.verdict(own)
+	if a.flags.output == "json" {
+		if err := a.answer(document); err != nil {
+			return err
+		}
+	} else if !a.flags.quiet || document.Status == statusExpectation {
+		for _, p := range document.Processes {
+			if len(document.Processes) > 1 {
+				fmt.Fprintf(a.stdout, "process %d: %s\n", p.Process, strings.Join(p.process.Command, " "))
+			}
+			fmt.Fprint(a.stdout, p.Text(p.process))
+			for _, note := range p.process.Notes {
+				if note.Code != recording.NoteAllocator {
+					fmt.Fprintf(a.stdout, "the recorder says: %s\n", note.Text)
+				}
+			}
+		}
+	}
+	if document.Status != statusOK {
+		return &reported{status: document.Status}
+	}
+	return nil
+}
+
+// verdict is the exit status: 0 proved, 1 a race, 3 no race, but something is assumed or not covered.
+func (d *checkedRecording) verdict(own *recordingFlags) int {
+	status := statusOK
+	if len(d.Processes) == 0 {
+		status = statusUnproved
+	}
+	for _, p := range d.Processes {
+		switch {
+		case len(p.Races) > 0, own.possible && len(p.Possible) > 0:
+			return statusExpectation
+		case !p.Proved():
+			status = statusUnproved
+		}
+	}
+	return status
+}

@@ -1,0 +1,111 @@
+// dagrun record: runs a program that exists and records what it does on its GPUs.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/cudart/recorder"
+	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/words"
+)
+
+// recordFlags are the flags that only record has.
+type recordFlags struct {
+	file, accesses, cupti, sanitizer string
+	limit                            int64 // megabytes
+	force                            bool
+}
+
+func (a *app) recordCommand() *cobra.Command {
+	var own recordFlags
+	c := &cobra.Command{
+		Use:   "record [-o FILE] -- COMMAND [ARGUMENT]...",
+		Short: "Record what a program does on its GPUs",
+		Long: `Run a CUDA program as it is, Python with PyTorch or machine code, and write down its calls of
+the driver: launches, copies, streams, events, graphs, memory, and where in the program they
+come from. dagrun check FILE then proves that conflicting accesses are ordered, or names those
+that nothing orders.
+
+By default the bytes that each kernel reads and writes are measured, with NVIDIA's Sanitizer API
+from the CUDA toolkit. With --accesses=arguments they are not; a kernel is then assumed to touch
+all that its arguments point into, and launches take about a microsecond longer.
+
+The program's output and exit status are its own.`,
+		Example: `  dagrun record -- python train.py                  writes python.rec
+  dagrun record -o infer.rec -- python infer.py
+  dagrun record --accesses=arguments -- ./solver
+  dagrun check infer.rec`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("no command given; usage: %s", c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkFlags(c); err != nil {
+				return err
+			}
+			return a.record(c, args, &own)
+		},
+	}
+	f := c.Flags()
+	f.SetInterspersed(false)
+	f.StringVarP(&own.file, "save", "o", "", "write the recording to this `file` (default: the command's name and .rec)")
+	f.StringVar(&own.accesses, "accesses", "measured", "how to know what kernels touch: measured or arguments")
+	f.StringVar(&own.cupti, "cupti", "", "`path` of libcupti.so, if it is not found")
+	f.StringVar(&own.sanitizer, "sanitizer", "", "`path` of libsanitizer-public.so, if it is not found")
+	f.Int64Var(&own.limit, "limit", 65536, "a process may write this many `megabytes`")
+	f.BoolVarP(&own.force, "force", "f", false, "replace a recording that is there")
+	a.outputFlags(c)
+	return c
+}
+
+func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error {
+	if own.accesses != "measured" && own.accesses != "arguments" {
+		return fmt.Errorf("--accesses %s: want measured or arguments", own.accesses)
+	}
+	if own.limit < 32 {
+		return fmt.Errorf("--limit %d: want at least 32 megabytes", own.limit)
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return fmt.Errorf("%s: %w", command[0], errors.Unwrap(err))
+	}
+	file := own.file
+	if file == "" {
+		file = filepath.Base(command[0]) + ".rec"
+	}
+	if _, err := os.Stat(file); err == nil && !own.force {
+		if own.file == "" || !recording.Recognize(file) {
+			return fmt.Errorf("%s is there already: name another file with -o, or replace it with --force", file)
+		}
+	}
+	status, err := recorder.Run(c.Context(), file, command, recorder.Options{
+		Calls: own.accesses == "arguments", CUPTI: own.cupti, Sanitizer: own.sanitizer, Limit: own.limit << 20, Start: recorder.Start,
+	})
+	if err != nil {
+		return err
+	}
+	if !a.flags.quiet {
+		a.sayRecorded(file)
+	}
+	if status != 0 {
+		return &reported{status: status}
+	}
+	return nil
+}
+
+// sayRecorded tells on stderr, where it does not mix with the program's output, what was recorded and what to do next.
+func (a *app) sayRecorded(file string) {
+	size := ""
+	if info, err := os.Stat(file); err == nil {
+		size = " (" + words.Bytes(info.Size()) + ")"
+	}
+	fmt.Fprintf(a.stderr, "dagrun: recorded in %s%s; next: dagrun check %s\n", shownName(file), size, shownName(file))
+}

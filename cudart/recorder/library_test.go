@@ -1,0 +1,55 @@
+// Tests that what is embedded was built from the sources beside it.
+
+package recorder
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLibrariesBelongToTheirSources(t *testing.T) {
+	sources, err := filepath.Glob("library/*.[ch]")
+	require.NoError(t, err)
+	require.NotEmpty(t, sources)
+	slices.SortFunc(sources, func(a, b string) int { // as a shell lists them: *.c, then *.h
+		if x, y := filepath.Ext(a), filepath.Ext(b); x != y {
+			return strings.Compare(x, y)
+		}
+		return strings.Compare(a, b)
+	})
+	require.Equal(t, sum(t, "library/recorder.sum"), hashed(t, sources...), "run cudart/recorder/library/build")
+	require.Equal(t, sum(t, "library/patch.sum"), hashed(t, "library/patch.cu", "library/table.h"), "run cudart/recorder/library/build patches where nvcc is")
+}
+
+func hashed(t *testing.T, names ...string) string {
+	h := sha256.New()
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		h.Write(text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func sum(t *testing.T, name string) string {
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return strings.TrimSpace(string(text))
+}
+
+func TestContentsAreWhole(t *testing.T) {
+	for _, name := range []string{"recorder-amd64.so.gz", "patch.fatbin.gz"} {
+		packed, err := library.ReadFile("library/" + name)
+		require.NoError(t, err)
+		bytes, err := unzip(packed)
+		require.NoError(t, err)
+		require.NotEmpty(t, bytes)
+	}
+}
