@@ -56,6 +56,7 @@ func (a *app) checkRecording(name string, own *recordingFlags) error {
 			if note.Text != "" {
 				entry.Notes = append(entry.Notes, note.Text)
 			}
+			report.Cut = report.Cut || note.Code == recording.NoteRefused
 		}
 		document.Processes = append(document.Processes, entry)
 	}

@@ -1,0 +1,216 @@
+// Tests of the recorder against a driver of our own (library/stand-in), which reports calls as CUPTI does: the order of what is recorded, threads, a forked
+// child, a program that is killed, a disk that is full. What the real driver does is tested on a GPU (tests/gpu/record).
+
+package recorder
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/recorder/order"
+	"github.com/dagrun/dagrun/internal/recording"
+)
+
+// standIn unpacks the driver and the program, and returns their folder.
+func standIn(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range []string{"libcuda.so.1", "program"} {
+		packed, err := os.ReadFile(filepath.Join("library", "stand-in", name+".gz"))
+		require.NoError(t, err)
+		bytes, err := unzip(packed)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), bytes, 0o755))
+	}
+	t.Setenv("LD_LIBRARY_PATH", folder)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache"))
+	return folder
+}
+
+// quiet starts a command without its output.
+func quiet(ctx context.Context, command, environment []string) (int, error) {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Env = environment
+	err := c.Run()
+	if exit, ok := err.(*exec.ExitError); ok {
+		return statusOf(exit), nil
+	}
+	return 0, err
+}
+
+// recorded records the program with these arguments.
+func recorded(t *testing.T, o Options, arguments ...string) (*recording.Recording, int) {
+	t.Helper()
+	folder := standIn(t)
+	o.Calls, o.CUPTI = true, filepath.Join(folder, "libcuda.so.1")
+	if o.Start == nil {
+		o.Start = quiet
+	}
+	file := filepath.Join(folder, "program.rec")
+	status, err := Run(t.Context(), file, append([]string{filepath.Join(folder, "program")}, arguments...), o)
+	require.NoError(t, err)
+	require.NoDirExists(t, recording.PartsFolder(file))
+	r, err := recording.ReadFile(file)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r, status
+}
+
+func count(p *recording.Process, kind recording.Kind) int {
+	n := 0
+	for _, call := range p.Calls {
+		if call.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func TestProgramIsRecordedAndKeepsItsStatus(t *testing.T) {
+	r, status := recorded(t, Options{}, "two")
+	require.Equal(t, 7, status)
+	require.Equal(t, 7, r.Status)
+	require.False(t, r.Cut)
+	require.Len(t, r.Processes, 1)
+	p := r.Processes[0]
+	require.False(t, p.Cut)
+	require.Zero(t, p.Lost)
+	require.Equal(t, "13.0", p.Facts["driver"])
+	require.Equal(t, 2, count(p, recording.Launch))
+	var launch *recording.Call
+	for k := range p.Calls {
+		if p.Calls[k].Kind == recording.Launch {
+			launch = &p.Calls[k]
+			break
+		}
+	}
+	require.Len(t, launch.Tail, 12) // a pointer and a number, laid out as the kernel gets them
+	require.Equal(t, byte(1000%256), launch.Tail[8])
+	require.Equal(t, "_Z6doublePfi", p.Functions[0xf1][0].Name)
+}
+
+// The kernel's argument is a pointer that is not const, so two launches conflict as far as anyone can know without measuring.
+func TestMissingWaitIsFound(t *testing.T) {
+	for what, possible := range map[string]int{"two": 1, "waits": 0} {
+		r, _ := recorded(t, Options{}, what)
+		report, err := order.Check(r.Processes[0], order.Options{})
+		require.NoError(t, err)
+		require.Empty(t, report.Races)
+		require.Len(t, report.Possible, possible, what)
+		require.Equal(t, 2, report.Arguments)
+	}
+}
+
+func TestThreadsAreRecordedWhole(t *testing.T) {
+	r, _ := recorded(t, Options{}, "threads", "500")
+	p := r.Processes[0]
+	require.False(t, p.Cut)
+	require.Equal(t, 64*500, count(p, recording.Launch))
+	streams := map[uint32]uint64{}
+	for _, call := range p.Calls {
+		require.Greater(t, call.End, call.Begin)
+		if call.Kind != recording.Launch {
+			continue
+		}
+		if stream, seen := streams[call.Thread]; seen {
+			require.Equal(t, stream, call.Args[0], "a thread launches on its own stream only")
+		}
+		streams[call.Thread] = call.Args[0]
+	}
+	require.Len(t, streams, 64)
+}
+
+func TestForkedChildStartsAPartOfItsOwn(t *testing.T) {
+	r, _ := recorded(t, Options{}, "fork")
+	require.Len(t, r.Processes, 2)
+	launches := []int{}
+	for _, p := range r.Processes {
+		launches = append(launches, count(p, recording.Launch))
+		require.False(t, p.Cut)
+	}
+	require.ElementsMatch(t, []int{2, 2}, launches)
+	parent, child := r.Processes[0], r.Processes[1]
+	if parent.Parent == child.ID {
+		parent, child = child, parent
+	}
+	require.Equal(t, parent.ID, child.Parent)
+}
+
+func TestKilledProgramLeavesWhatItDid(t *testing.T) {
+	kill := func(ctx context.Context, command, environment []string) (int, error) {
+		c := exec.CommandContext(ctx, command[0], command[1:]...)
+		c.Env = environment
+		if err := c.Start(); err != nil {
+			return 0, err
+		}
+		var folder string
+		for _, line := range environment {
+			if value, ok := strings.CutPrefix(line, "DAGRUN_RECORD="); ok {
+				folder = value
+			}
+		}
+		for { // until something was written
+			parts, _ := filepath.Glob(filepath.Join(folder, "*.part"))
+			if len(parts) > 0 {
+				if p, err := recording.ReadPart(parts[0]); err == nil {
+					enough := count(p, recording.Launch) > 1000
+					p.Close()
+					if enough {
+						break
+					}
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+		_ = c.Process.Kill()
+		err := c.Wait()
+		if exit, ok := err.(*exec.ExitError); ok {
+			return statusOf(exit), nil
+		}
+		return 0, err
+	}
+	r, status := recorded(t, Options{Start: kill}, "forever")
+	require.Equal(t, 128+9, status)
+	require.True(t, r.Processes[0].Cut)
+	require.Greater(t, count(r.Processes[0], recording.Launch), 1000)
+}
+
+// A full disk, or the limit, ends the recording and not the program.
+func TestLimitEndsTheRecordingOnly(t *testing.T) {
+	r, status := recorded(t, Options{Limit: 32 << 20}, "launches", "400000")
+	require.Equal(t, 7, status)
+	p := r.Processes[0]
+	require.NotZero(t, p.Lost)
+	n := count(p, recording.Launch)
+	require.Greater(t, n, 50_000)
+	require.Less(t, n, 400_000)
+	report, err := order.Check(p, order.Options{})
+	require.NoError(t, err)
+	require.True(t, report.Cut)
+	require.False(t, report.Proved())
+}
+
+func TestAnotherProfilerIsNamed(t *testing.T) {
+	t.Setenv("STAND_IN_BUSY", "1")
+	r, status := recorded(t, Options{}, "two")
+	require.Equal(t, 7, status)
+	p := r.Processes[0]
+	require.Zero(t, count(p, recording.Launch))
+	require.Equal(t, "another profiler uses CUPTI, which has one user at a time: run without it", p.Notes[len(p.Notes)-1].Text)
+}
+
+func TestProgramWithoutADriverIsSaid(t *testing.T) {
+	folder := standIn(t)
+	file := filepath.Join(folder, "true.rec")
+	_, err := Run(t.Context(), file, []string{"true"}, Options{Calls: true, CUPTI: filepath.Join(folder, "libcuda.so.1"), Start: quiet})
+	require.EqualError(t, err, "nothing was recorded: true did not start NVIDIA's driver (no call of cuInit), or it changed its environment before (CUDA_INJECTION64_PATH)")
+	require.NoFileExists(t, file)
+	require.NoDirExists(t, recording.PartsFolder(file))
+}
