@@ -236,7 +236,14 @@ func compareProgram(seed uint64) (got, want, gotReads, wantReads []string) {
 						both[v] = true
 					}
 				}
-				clocks, pasts = append(clocks, Common(clocks[i], clocks[j])), append(pasts, both)
+				common := Common(clocks[i], clocks[j])
+				clocks, pasts = append(clocks, common), append(pasts, both)
+				if !clocks[i].Includes(common) || !clocks[j].Includes(common) || !clocks[i].Includes(clocks[i]) {
+					panic("a clock does not include what it has in common with another")
+				}
+				if len(both) < len(pasts[j]) && clocks[i].Includes(clocks[j]) {
+					panic("a clock includes what it does not hold")
+				}
 			}
 		case 11:
 			low := r.Uint64N(bytesOfMemory)

@@ -1,0 +1,50 @@
+// Tests of the order within a unit.
+
+package happens
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestShape(t *testing.T) {
+	//   0 -> 2 -> 4
+	//   1 -> 3 -> 4, 0 -> 3
+	s, err := NewShape(5, [][2]int32{{0, 2}, {2, 4}, {1, 3}, {3, 4}, {0, 3}})
+	require.NoError(t, err)
+	require.Equal(t, 5, s.Nodes())
+	require.Equal(t, []int32{0, 1, 2, 3, 4}, s.order)
+	var before []string
+	for a := range int32(5) {
+		for b := range int32(5) {
+			if s.Before(a, b) {
+				before = append(before, string(rune('0'+a))+string(rune('0'+b)))
+			}
+		}
+	}
+	require.Equal(t, []string{"02", "03", "04", "13", "14", "24", "34"}, before)
+	require.Equal(t, int32(2), s.chains)
+}
+
+func TestShapeTellsNodesByNumber(t *testing.T) {
+	s, err := NewShape(6, [][2]int32{{5, 0}, {4, 1}})
+	require.NoError(t, err)
+	require.Equal(t, []int32{2, 3, 4, 1, 5, 0}, s.order)
+}
+
+func TestShapeOfARow(t *testing.T) {
+	s, err := NewShape(3, [][2]int32{{0, 1}, {1, 2}, {0, 2}})
+	require.NoError(t, err)
+	require.Equal(t, int32(1), s.chains)
+	require.Equal(t, []int32{1, 2, 3}, s.place)
+}
+
+func TestShapeRefuses(t *testing.T) {
+	_, err := NewShape(3, [][2]int32{{0, 1}, {1, 2}, {2, 1}})
+	require.EqualError(t, err, "the edges of 2 nodes form a circle")
+	for _, edge := range [][2]int32{{-1, 0}, {2, 0}, {0, -1}, {0, 2}} {
+		_, err := NewShape(2, [][2]int32{edge})
+		require.ErrorContains(t, err, "and there are 2 nodes")
+	}
+}
