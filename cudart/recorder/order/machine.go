@@ -195,7 +195,7 @@ func (m *machine) stream(in *context, thread uint32, handle uint64) *stream {
 	switch {
 	case handle <= legacyStream:
 		if in.legacy == nil {
-			in.legacy = m.newStream(in, "the default stream", false)
+			in.legacy = m.newStream(in, defaultStream, false)
 			in.legacy.legacy = true
 		}
 		return in.legacy

@@ -192,6 +192,8 @@ func (m *machine) found(without *machine, because string) []Race {
 			r.Because = because
 		}
 		r.Fix = fixOf(r)
+		r.Fix.Code = codeOf(m.process, &r.Fix)
+		r.locate(m.process)
 		races = append(races, r)
 	}
 	return races

@@ -11,20 +11,20 @@ type Options struct {
 
 // Report is what Check found.
 type Report struct {
-	Races    []Race // certain: both accesses were measured, or are known from the call
-	Possible []Race // one of the accesses is assumed, or a programmatic launch may wait by itself
-	Assumed  []Race // ordered only because calls of two threads, or a wait for a value and a write, did not overlap in time
+	Races    []Race `json:"races"`         // certain: both accesses were measured, or are known from the call
+	Possible []Race `json:"possible"`      // one of the accesses is assumed, or a programmatic launch may wait by itself
+	Assumed  []Race `json:"assumed_order"` // ordered only because calls of two threads, or a wait for a value and a write, did not overlap in time
 
-	OrderDependent int // pairs of atomic accesses without an order: no race, but the result may depend on it
+	OrderDependent int `json:"order_dependent"` // pairs of atomic accesses without an order: no race, but the result may depend on it
 
-	Measured   int // launches of kernels, nodes of graphs included, whose accesses were all measured
-	Arguments  int // launches whose accesses are assumed from the arguments, because none were measured
-	Opaque     int // launches that were measured, but whose code has accesses that cannot be
-	Unmeasured int // launches that were to be measured, and were not
-	Lost       int // launches whose measurement is missing in the recording
+	Measured   int `json:"measured"`       // launches of kernels, nodes of graphs included, whose accesses were all measured
+	Arguments  int `json:"from_arguments"` // launches whose accesses are assumed from the arguments, because none were measured
+	Opaque     int `json:"opaque"`         // launches that were measured, but whose code has accesses that cannot be
+	Unmeasured int `json:"unmeasured"`     // launches that were to be measured, and were not
+	Lost       int `json:"lost"`           // launches whose measurement is missing in the recording
 
-	Uncovered map[string]int // calls whose effect is not known, by name
-	Cut       bool           // the recording lacks something: the process ended early, or records were lost
+	Uncovered map[string]int `json:"uncovered"` // calls whose effect is not known, by name
+	Cut       bool           `json:"cut"`       // the recording lacks something: the process ended early, or records were lost
 }
 
 // Proved says whether every conflict of the recorded accesses is ordered, with nothing assumed and nothing left out.
@@ -35,45 +35,49 @@ func (r *Report) Proved() bool {
 
 // Race is a group of pairs of accesses without an order, all at the same two places.
 type Race struct {
-	Count   int    // pairs of calls
-	Bytes   uint64 // of all pairs
-	Kinds   string // of RAW, WAR and WAW, those that occur, with commas: what the second does after what the first does
-	Low     uint64 // the first stretch of bytes
-	High    uint64
-	Memory  Memory // where they lie
-	First   Side   // of the first pair
-	Second  Side
-	Fix     Fix
-	Because string // of a possible race: "arguments" or "programmatic"; of an assumed order: "threads" or "values"
+	Count   int    `json:"count"` // pairs of calls
+	Bytes   uint64 `json:"bytes"` // of all pairs
+	Kinds   string `json:"kinds"` // of RAW, WAR and WAW, those that occur, with commas: what the second does after what the first does
+	Low     uint64 `json:"low"`   // the first stretch of bytes
+	High    uint64 `json:"high"`
+	Memory  Memory `json:"memory"` // where they lie
+	First   Side   `json:"first"`  // of the first pair
+	Second  Side   `json:"second"`
+	Fix     Fix    `json:"fix"`
+	Because string `json:"because,omitempty"` // of a possible race: "arguments" or "programmatic"; of an assumed order: "threads" or "values"
 }
 
 // Memory is a tensor or an allocation.
 type Memory struct {
-	What    string // "tensor", "allocation", "pinned memory", "managed memory", or "" if it is not known
-	Address uint64
-	Bytes   uint64
-	Place   uint64 // where it was made
+	What    string `json:"what"` // "tensor", "allocation", "pinned memory", "managed memory", or "" if it is not known
+	Address uint64 `json:"address"`
+	Bytes   uint64 `json:"bytes"`
+	Place   uint64 `json:"-"`               // where it was made
+	Where   string `json:"where,omitempty"` // the same in words
 }
 
 // Side is one of the two accesses of a race.
 type Side struct {
-	Call   *recording.Call        // nil for an event of the framework's allocator
-	Tensor *recording.TensorEvent // nil for a call
-	Name   string                 // mangled name of the kernel, or what else it is: "copy", "memset", "free", "tensor freed"
-	Stream string                 // "the default stream", "stream 2", "the host"; streams are numbered in the order of their creation
-	Node   int                    // index of the graph's node; -1 if it is none
-	Mode   string                 // "reads", "writes", "reads and writes", "updates atomically"; "" for allocations and frees
-	Place  uint64                 // of Process.Places
-	Thread uint32
+	Call   *recording.Call        `json:"-"`               // nil for an event of the framework's allocator
+	Tensor *recording.TensorEvent `json:"-"`               // nil for a call
+	Name   string                 `json:"name"`            // mangled name of the kernel, or what else it is: "copy", "memset", "free", "tensor freed"
+	Stream string                 `json:"stream"`          // "the default stream", "stream 2", "the host"; streams are numbered in the order of their creation
+	Node   int                    `json:"node"`            // index of the graph's node; -1 if it is none
+	Mode   string                 `json:"access"`          // "reads", "writes", "reads and writes", "updates atomically"; "" for allocations and frees
+	Place  uint64                 `json:"-"`               // of Process.Places
+	Where  string                 `json:"where,omitempty"` // the same in words
+	Thread uint32                 `json:"thread"`
 }
 
 // Fix is what would order a race.
 type Fix struct {
-	Kind    FixKind
-	Waiting string // the stream that must wait
-	For     string // the stream whose work it must wait for
-	Before  uint64 // place of the call before which it must wait
-	Text    string // all of it in words, without the place
+	Kind    FixKind `json:"-"`
+	Waiting string  `json:"waiting"`          // the stream that must wait
+	For     string  `json:"for"`              // the stream whose work it must wait for
+	Before  uint64  `json:"-"`                // place of the call before which it must wait
+	Where   string  `json:"before,omitempty"` // the same in words
+	Text    string  `json:"text"`             // all of it in words, without the place
+	Code    string  `json:"code,omitempty"`   // the call to add, in the words of the program's language
 }
 
 // FixKind is a way of ordering two accesses.

@@ -76,8 +76,8 @@ func (r *Race) text(p *recording.Process, what, why string) string {
 	fmt.Fprintf(&out, "%s on %d %s (%s): %s\n", what, r.Bytes, plural(int(min(r.Bytes, 2)), "byte", "bytes"), r.Kinds, why)
 	if r.Memory.What != "" {
 		at := ""
-		if r.Memory.Place != 0 {
-			at = " from " + placeText(p.Places[r.Memory.Place])
+		if r.Memory.Where != "" {
+			at = " from " + r.Memory.Where
 		}
 		fmt.Fprintf(&out, "  in    %s of %d bytes%s, bytes %d to %d\n", r.Memory.What, r.Memory.Bytes, at, r.Low-r.Memory.Address, r.High-r.Memory.Address)
 	}
@@ -86,17 +86,29 @@ func (r *Race) text(p *recording.Process, what, why string) string {
 		fmt.Fprintf(&out, "  and %d more %s at these places\n", r.Count-1, plural(r.Count-1, "pair", "pairs"))
 	}
 	before := ""
-	if r.Fix.Before != 0 {
-		before = "before " + placeText(p.Places[r.Fix.Before]) + ": "
+	if r.Fix.Where != "" {
+		before = "before " + r.Fix.Where + ": "
 	}
 	fmt.Fprintf(&out, "  mend  %s%s\n", before, r.Fix.Text)
+	if r.Fix.Code != "" {
+		fmt.Fprintf(&out, "        %s\n", r.Fix.Code)
+	}
 	return out.String()
+}
+
+// locate puts places in words.
+func (r *Race) locate(p *recording.Process) {
+	for place, where := range map[*uint64]*string{&r.Memory.Place: &r.Memory.Where, &r.First.Place: &r.First.Where, &r.Second.Place: &r.Second.Where, &r.Fix.Before: &r.Fix.Where} {
+		if *place != 0 {
+			*where = placeText(p.Places[*place])
+		}
+	}
 }
 
 func (s *Side) text(p *recording.Process) string {
 	at := ""
-	if s.Place != 0 {
-		at = ", " + placeText(p.Places[s.Place])
+	if s.Where != "" {
+		at = ", " + s.Where
 	}
 	if s.Node >= 0 {
 		at = fmt.Sprintf(" (node %d of a graph)%s", s.Node, at)
