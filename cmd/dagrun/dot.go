@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner/picture"
 )
 
@@ -24,15 +25,24 @@ installed.
 dagrun's own SVG needs nothing else: streams are lanes, time runs from left to right, and waits are
 arrows with the data that caused them. It is drawn with --own, where Graphviz is missing or would
 take long (above some 150 nodes and dependencies), and for what DOT cannot show: --axis, --boxes,
---compare, and --before with --after.`,
+--compare, and --before with --after.
+
+A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, waits as arrows, races in red.`,
 		Example: `  dagrun dot pipelines/saxpy.yaml -o saxpy.svg
   dagrun dot pipelines/chunks.yaml -o chunks.svg --own
   dagrun dot pipelines/chunks.yaml -o two.svg --compare list,roundrobin
   dagrun dot pipelines/saxpy.yaml -o both.svg --before --after
   dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
-  dagrun dot pipelines/saxpy.yaml --before               the graph as declared`,
+  dagrun dot pipelines/saxpy.yaml --before               the graph as declared
+  dagrun dot infer.rec -o infer.svg                      what dagrun record -o infer.rec wrote`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
+			if recording.Recognize(args[0]) {
+				if err := a.checkFlags(c); err != nil {
+					return err
+				}
+				return a.drawRecording(c.Context(), args[0], &own)
+			}
 			a.compilers = nil // pictures do not depend on what kernels do
 			return a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
 		},

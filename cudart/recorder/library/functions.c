@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "file.h"
 
 #define PARAMETERS 256
@@ -66,7 +67,7 @@ static struct function *add(handle function, const char *symbol) {
     if (!f) return NULL;
     f->function = function, f->count = n, f->bytes = (uint32_t)end;
     for (unsigned k = 0; k < n; k++) f->places[k][0] = (uint32_t)words[7 + 2 * k], f->places[k][1] = (uint32_t)words[8 + 2 * k];
-    words[1] = file_sequence();
+    words[1] = call_began; // the handle means this from this call on
     words[2] = module;
     words[3] = name && function_flags_of ? function_flags_of(name) : 0;
     words[4] = (uint64_t)registers, words[5] = (uint64_t)shared, words[6] = n;

@@ -60,6 +60,7 @@ type event struct {
 }
 
 type record struct {
+	call       int32
 	begin, end uint64
 	clock      happens.Clock
 }
@@ -130,6 +131,7 @@ type group struct {
 }
 
 type machine struct {
+	steps   []Step // where they are asked for; never nil then
 	process *recording.Process
 	index   *index
 	options Options
@@ -164,6 +166,7 @@ type machine struct {
 type pass struct {
 	assume       bool // calls of two threads that did not overlap, values that are waited for
 	programmatic bool // programmatic launches wait for their predecessors
+	steps        bool // list them
 }
 
 func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {

@@ -44,6 +44,9 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 // run goes through the calls and the events of allocators in the order in which they began.
 func run(p *recording.Process, x *index, options Options, pass pass) (*machine, error) {
 	m := newMachine(p, x, options, pass)
+	if pass.steps {
+		m.steps = make([]Step, 0, len(p.Calls))
+	}
 	m.checker = happens.New(m.pair, nil)
 	m.report.Cut = p.Cut || p.Lost > 0
 	tensor := 0
@@ -125,6 +128,7 @@ func (m *machine) call(index int, c *recording.Call) error {
 			m.waitEvent(at, s, e)
 		}
 	case recording.EventSync, recording.EventQuery:
+		m.note(at, "the host")
 		m.learn(at.thread, m.clockOf(at, m.event(c.Args[0])))
 	case recording.StreamSync, recording.StreamQuery:
 		m.learnStream(at, m.stream(in, c.Thread, c.Args[0]))

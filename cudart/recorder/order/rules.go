@@ -112,6 +112,7 @@ func (m *machine) enqueue(at moment, s *stream) happens.Lane {
 		on = &track{lane: m.checker.Lane()}
 		s.tracks = append(s.tracks, on)
 	}
+	m.note(at, s.name)
 	m.follow(at, s, on)
 	m.streamOrder(on.lane, s, at)
 	m.defaultOrder(on.lane, s, at)
@@ -133,6 +134,7 @@ func (m *machine) enqueueLaunch(at moment, s *stream, programmatic bool) happens
 	if !programmatic || m.pass.programmatic {
 		m.enqueue(at, s)
 	} else {
+		m.note(at, s.name)
 		on := m.trackWithin(before.start, s, at)
 		m.follow(at, s, on)
 		m.checker.After(on.lane, before.start)
@@ -163,7 +165,7 @@ func (m *machine) recordEvent(at moment, s *stream, e *event) {
 			kept = append(kept, r)
 		}
 	}
-	e.records = append(kept, record{at.begin, at.end, m.checker.Now(lane)})
+	e.records = append(kept, record{at.index, at.begin, at.end, m.checker.Now(lane)})
 }
 
 // replaced says whether, at some moment, a record was surely replaced by a later one.
@@ -201,10 +203,17 @@ func (m *machine) clockOf(at moment, e *event) happens.Clock {
 func (m *machine) waitEvent(at moment, s *stream, e *event) {
 	lane := m.enqueue(at, s)
 	m.checker.After(lane, m.clockOf(at, e))
+	for _, r := range e.records {
+		if m.steps != nil && !replaced(r, e.records, at.begin) {
+			last := &m.steps[len(m.steps)-1]
+			last.For = append(last.For, r.call)
+		}
+	}
 }
 
 // learnStream is rule "synchronize", for a stream. The legacy default stream is complete when the blocking streams are.
 func (m *machine) learnStream(at moment, s *stream) {
+	m.note(at, "the host")
 	before := m.checker.Now(at.thread.lane)
 	m.streamOrder(at.thread.lane, s, at)
 	m.defaultOrder(at.thread.lane, s, at)

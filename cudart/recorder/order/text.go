@@ -42,11 +42,12 @@ func (r *Report) Text(p *recording.Process) string {
 	if r.Cut {
 		out.WriteString("the recording is not whole\n")
 	}
-	fmt.Fprintln(&out, r.verdict())
+	fmt.Fprintln(&out, r.Verdict())
 	return out.String()
 }
 
-func (r *Report) verdict() string {
+// Verdict is the last line of Text.
+func (r *Report) Verdict() string {
 	switch {
 	case len(r.Races) > 0:
 		return fmt.Sprintf("%d %s", len(r.Races), plural(len(r.Races), "race", "races"))

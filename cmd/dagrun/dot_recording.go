@@ -1,0 +1,65 @@
+// dagrun dot FILE, where the file is a recording of a program.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dagrun/dagrun/cudart/recorder/order"
+	"github.com/dagrun/dagrun/cudart/recorder/picture"
+	"github.com/dagrun/dagrun/internal/recording"
+)
+
+// drawRecording draws what the program did. Of several processes it is the one with a race, or else the one with the most calls.
+func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags) error {
+	if form, err := own.form(); own.before || own.after || own.compare != "" || own.axis != "" || err == nil && form != "svg" && (own.format != "" || own.out != "") {
+		return errors.New("a recording is drawn as SVG, with -o FILE.svg and --boxes only")
+	}
+	archive, err := recording.Open(name)
+	if err != nil {
+		return withStatus(statusWrong, err)
+	}
+	defer archive.Close()
+	var process *recording.Process
+	var report *order.Report
+	for k := range archive.Processes() {
+		p, err := archive.Process(k)
+		if err != nil {
+			return withStatus(statusWrong, err)
+		}
+		r, err := order.Check(p, order.Options{})
+		if err != nil {
+			return withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), p.ID, err))
+		}
+		if process == nil || len(r.Races) > len(report.Races) || len(r.Races) == len(report.Races) && len(p.Calls) > len(process.Calls) {
+			process, report = p, r
+		}
+	}
+	if process == nil {
+		return withStatus(statusWrong, fmt.Errorf("%s holds no process", shownName(name)))
+	}
+	drawn, err := picture.New(process, report, own.most)
+	if err != nil {
+		return withStatus(statusWrong, err)
+	}
+	answer := pictureReport{Version: jsonVersion, Command: "dot", Name: shownName(name), Format: "svg"}
+	switch {
+	case own.out != "" && own.out != "-":
+		answer.File = own.out
+		err = a.write(ctx, own.out, func(w io.Writer) error { return drawn.WriteSVG(w) })
+	case a.flags.output == "json":
+		var text strings.Builder
+		err = drawn.WriteSVG(&text)
+		answer.Text = text.String()
+	default:
+		return drawn.WriteSVG(a.stdout.document())
+	}
+	if err != nil || a.flags.output != "json" {
+		return err
+	}
+	return a.answer(answer)
+}

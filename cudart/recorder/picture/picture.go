@@ -1,0 +1,192 @@
+// Package picture draws a recording: a row for each stream and one for the host, boxes in the order in which the program submitted them, waits as arrows, races
+// in red.
+package picture
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/cudart/recorder/order"
+	"github.com/dagrun/dagrun/internal/recording"
+)
+
+// DefaultBoxes is about how many boxes a picture has at most.
+const DefaultBoxes = 400
+
+// Picture is what is drawn.
+type Picture struct {
+	title   string
+	verdict string
+	rows    []string
+	boxes   []box
+	arrows  []arrow
+	races   []arrow
+}
+
+// box is one call, or several of a row that follow each other.
+type box struct {
+	row         int
+	first, last int // positions in the order of submission
+	count       int
+	name        string // of the first
+	places      []string
+	kept        bool // something leads to it or from it: it is not merged first
+	racy        bool
+	host        bool
+}
+
+// arrow leads from one box to another.
+type arrow struct {
+	from, to int
+	count    int
+	text     string
+}
+
+// New prepares the picture of a process. report is what order.Check found; most is about how many boxes there may be, 0 for DefaultBoxes.
+func New(p *recording.Process, report *order.Report, most int) (*Picture, error) {
+	steps, err := order.Steps(p)
+	if err != nil {
+		return nil, err
+	}
+	if most <= 0 {
+		most = DefaultBoxes
+	}
+	x := &Picture{title: strings.Join(p.Command, " "), verdict: report.Verdict()}
+	if len([]rune(x.title)) > 80 {
+		x.title = string([]rune(x.title)[:79]) + "…"
+	}
+	rows := map[string]int{}
+	at := map[int32]int{} // the box of a call
+	for k, step := range steps {
+		row, seen := rows[step.Stream]
+		if !seen {
+			row = len(x.rows)
+			rows[step.Stream] = row
+			x.rows = append(x.rows, step.Stream)
+		}
+		call := &p.Calls[step.Call]
+		if _, drawn := at[step.Call]; drawn && step.Stream != hostRow {
+			continue // it is drawn where it is work
+		}
+		at[step.Call] = len(x.boxes)
+		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: name(p, call), places: []string{where(p, call.Place)}, host: step.Stream == hostRow})
+		for _, record := range step.For {
+			if from, known := at[record]; known {
+				x.arrows = append(x.arrows, arrow{from: from, to: len(x.boxes) - 1, count: 1})
+				x.boxes[from].kept, x.boxes[len(x.boxes)-1].kept = true, true
+			}
+		}
+	}
+	calls := map[*recording.Call]int{}
+	for call, box := range at {
+		calls[&p.Calls[call]] = box
+	}
+	for _, list := range [][]order.Race{report.Races, report.Possible} {
+		for _, race := range list {
+			from, known := calls[race.First.Call]
+			to, also := calls[race.Second.Call]
+			if known && also {
+				x.races = append(x.races, arrow{from: from, to: to, count: race.Count, text: fmt.Sprintf("%s on %d bytes", race.Kinds, race.Bytes)})
+				x.boxes[from].racy, x.boxes[to].racy = true, true
+			}
+		}
+	}
+	x.merge(most)
+	return x, nil
+}
+
+const hostRow = "the host"
+
+// merge joins neighbours of a row until there are few enough boxes: first those that nothing leads to or from, then what events connect, last what races.
+func (x *Picture) merge(most int) {
+	for _, may := range []func(a, b *box) bool{
+		func(a, b *box) bool { return !a.kept && !b.kept && !a.racy && !b.racy },
+		func(a, b *box) bool { return !a.racy && !b.racy },
+		func(a, b *box) bool { return true },
+	} {
+		for room := 2; len(x.boxes) > most && room <= 1<<20; room *= 4 {
+			before := -1
+			for before != len(x.boxes) && len(x.boxes) > most {
+				before = len(x.boxes)
+				x.mergeOnce(may, room)
+			}
+		}
+	}
+}
+
+// mergeOnce joins pairs of neighbours that together hold at most so many calls.
+func (x *Picture) mergeOnce(may func(a, b *box) bool, room int) {
+	last := map[int]int{} // of each row: the box before, in the new list
+	into := make([]int, len(x.boxes))
+	var boxes []box
+	for k := range x.boxes {
+		b := x.boxes[k]
+		if at, ok := last[b.row]; ok && may(&boxes[at], &b) && boxes[at].count+b.count <= room {
+			a := &boxes[at]
+			a.last, a.count = b.last, a.count+b.count
+			a.kept, a.racy = a.kept || b.kept, a.racy || b.racy
+			if len(a.places) < 8 {
+				a.places = append(a.places, b.places...)
+			}
+			into[k] = at
+			continue
+		}
+		last[b.row] = len(boxes)
+		into[k] = len(boxes)
+		boxes = append(boxes, b)
+	}
+	x.boxes = boxes
+	x.arrows = redirected(x.arrows, into)
+	x.races = redirected(x.races, into)
+}
+
+func redirected(arrows []arrow, into []int) []arrow {
+	var list []arrow
+	known := map[[2]int]int{}
+	for _, a := range arrows {
+		a.from, a.to = into[a.from], into[a.to]
+		if a.from == a.to {
+			continue
+		}
+		if at, ok := known[[2]int{a.from, a.to}]; ok {
+			list[at].count += a.count
+			continue
+		}
+		known[[2]int{a.from, a.to}] = len(list)
+		list = append(list, a)
+	}
+	return list
+}
+
+var names = map[recording.Kind]string{
+	recording.Copy: "copy", recording.Set: "memset", recording.EventRecord: "record", recording.StreamWait: "wait", recording.EventSync: "waits for an event",
+	recording.EventQuery: "finds an event complete", recording.StreamSync: "waits for a stream", recording.StreamQuery: "finds a stream complete", recording.ContextSync: "waits for the device", recording.Alloc: "allocation", recording.Free: "free",
+	recording.HostFunction: "host function", recording.MemoryWait: "wait for a value", recording.MemoryWrite: "write of a value", recording.GraphLaunch: "graph", recording.Prefetch: "prefetch",
+}
+
+func name(p *recording.Process, call *recording.Call) string {
+	if call.Kind != recording.Launch {
+		return names[call.Kind]
+	}
+	is := ""
+	for _, f := range p.Functions[call.Args[2]] {
+		if is == "" || f.Sequence <= call.Begin {
+			is = f.Name
+		}
+	}
+	return order.PlainName(is)
+}
+
+func where(p *recording.Process, place uint64) string {
+	frames := p.Places[place]
+	if len(frames) == 0 {
+		return ""
+	}
+	at := max(slices.IndexFunc(frames, func(f recording.Frame) bool { return !f.Package }), 0)
+	if frames[at].Line == 0 {
+		return path.Base(frames[at].File)
+	}
+	return fmt.Sprintf("%s:%d", path.Base(frames[at].File), frames[at].Line)
+}
