@@ -59,6 +59,12 @@ type event struct {
 	capture *capture
 }
 
+// valueWrite is a write of a value to memory by a stream.
+type valueWrite struct {
+	end, value uint64
+	clock      happens.Clock
+}
+
 type record struct {
 	begin, end uint64
 	clock      happens.Clock
@@ -150,6 +156,8 @@ type machine struct {
 	events      map[uint64]*event
 	allocations spans[*memory]
 	tensors     spans[*memory]
+	writes      map[uint64][]valueWrite // by address
+	maps        map[[mapBytes]byte]happens.Access
 	functions   map[uint64][]*function
 	nodes       map[uint64]captured
 	graphs      map[int]*graph // by state, an index of Process.Graphs
@@ -170,7 +178,7 @@ func newMachine(p *recording.Process, x *index, options Options, pass pass) *mac
 	m := &machine{process: p, index: x, options: options, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
 		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
 		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
-		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, updates: map[uint64]uint64{}}
+		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{}, updates: map[uint64]uint64{}}
 	m.last = m.context(0)
 	return m
 }

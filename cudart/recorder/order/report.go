@@ -44,7 +44,7 @@ type Race struct {
 	First   Side   // of the first pair
 	Second  Side
 	Fix     Fix
-	Because string // of a possible race: "arguments" or "programmatic"; of an assumed order: "threads" or "values"
+	Because string // of a possible race: "arguments" or "programmatic"; of an assumed order: "assumed"
 }
 
 // Memory is a tensor or an allocation.

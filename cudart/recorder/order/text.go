@@ -68,7 +68,7 @@ func plural(n int, one, many string) string {
 var because = map[string]string{
 	"arguments":    "nothing orders these two, but what they access is assumed from their arguments",
 	"programmatic": "only a programmatic launch is between them, which may begin before its predecessor has ended",
-	"threads":      "only time orders these two: one thread's call was over before the other's began",
+	"assumed":      "only a call of one thread that was over before another's began, or a value that a stream waited for, orders these two",
 }
 
 func (r *Race) text(p *recording.Process, what, why string) string {
