@@ -60,6 +60,7 @@ func run(p *recording.Process, x *index, options Options, pass pass) (*machine, 
 	for ; tensor < len(p.Tensors); tensor++ {
 		m.tensorEvent(tensor)
 	}
+	m.idleGraphs()
 	return m, nil
 }
 
@@ -110,12 +111,12 @@ func (m *machine) call(index int, c *recording.Call) error {
 		m.set(at, c, in)
 	case recording.EventRecord:
 		s, e := m.stream(in, c.Thread, c.Args[0]), m.event(c.Args[2])
-		if s.capture != nil || c.Args[1] != 0 {
-			e.capture = s.capture
-			break
+		if c.Args[1] != 0 {
+			break // a node that will record it when the graph runs
 		}
-		e.capture = nil
-		m.recordEvent(at, s, e)
+		if e.capture = s.capture; s.capture == nil {
+			m.recordEvent(at, s, e)
+		}
 	case recording.StreamWait:
 		s, e := m.stream(in, c.Thread, c.Args[0]), m.event(c.Args[2])
 		if s.capture == nil && e.capture != nil {

@@ -474,6 +474,11 @@ func (p *program) graphNode(c *recording.Call, w *fields) bool {
 		if verb == "wait" {
 			node.Type = nodeWait
 		}
+		if captured {
+			p.call(c, verb, w)
+			node.Body = body(c.Args[2])
+			break
+		}
 		node.Body = body(p.named(p.events, w.take()))
 	case "graph":
 		node.Type, node.Body = nodeChild, body(p.graph(w.take()).handle)

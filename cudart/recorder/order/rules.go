@@ -157,13 +157,17 @@ func (m *machine) trackWithin(clock happens.Clock, s *stream, at moment) *track 
 // recordEvent is rule "event", for a record.
 func (m *machine) recordEvent(at moment, s *stream, e *event) {
 	lane := m.enqueue(at, s)
+	m.recordClock(at, e, m.checker.Now(lane))
+}
+
+func (m *machine) recordClock(at moment, e *event, clock happens.Clock) {
 	kept := e.records[:0]
 	for _, r := range e.records {
 		if !replaced(r, e.records, at.begin) {
 			kept = append(kept, r)
 		}
 	}
-	e.records = append(kept, record{at.begin, at.end, m.checker.Now(lane)})
+	e.records = append(kept, record{at.begin, at.end, clock})
 }
 
 // replaced says whether, at some moment, a record was surely replaced by a later one.
@@ -311,7 +315,7 @@ func (m *machine) recordContext(at moment, c *context, e *event) {
 	for _, s := range c.streams {
 		m.streamOrder(lane, s, at)
 	}
-	e.records = append(e.records, record{at.begin, at.end, m.checker.Now(lane)})
+	m.recordClock(at, e, m.checker.Now(lane))
 }
 
 // waitContext makes what is submitted later to all streams of a context wait for an event.

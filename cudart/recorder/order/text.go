@@ -101,7 +101,11 @@ func (s *Side) text(p *recording.Process) string {
 	if s.Node >= 0 {
 		at = fmt.Sprintf(" (node %d of a graph)%s", s.Node, at)
 		if s.Call.Place != s.Place {
-			at += ", launched at " + placeText(p.Places[s.Call.Place])
+			verb := "launched"
+			if s.Call.Kind != recording.GraphLaunch {
+				verb = "never launched, made"
+			}
+			at += ", " + verb + " at " + placeText(p.Places[s.Call.Place])
 		}
 	}
 	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(PlainName(s.Name)+" "+s.Mode), s.Stream, at)
