@@ -176,6 +176,7 @@ func compareProgram(seed uint64) (got, want, gotReads, wantReads []string) {
 	b := &brute{}
 	last := Pair{Second: -1}
 	ordered := true
+	lastRead := [3]uint64{1 << 63}
 	c := New(func(p Pair) {
 		if last.Second == p.Second && last.SecondNode == p.SecondNode {
 			ordered = ordered && (p.First < last.First || p.First == last.First && p.FirstNode <= last.FirstNode)
@@ -185,6 +186,10 @@ func compareProgram(seed uint64) (got, want, gotReads, wantReads []string) {
 			got = append(got, at(p.First, p.Second, p.FirstNode, p.SecondNode, byte, p.FirstMode, p.SecondMode, p.Conflict))
 		}
 	}, func(step, node int32, low, high uint64) {
+		if lastRead == [3]uint64{uint64(step), uint64(node), low} {
+			panic("one read is told as two")
+		}
+		lastRead = [3]uint64{uint64(step), uint64(node), high}
 		for byte := low; byte < high; byte++ {
 			gotReads = append(gotReads, fmt.Sprint(step, node, byte))
 		}
@@ -195,7 +200,9 @@ func compareProgram(seed uint64) (got, want, gotReads, wantReads []string) {
 	var pasts []set
 	lanes := 1 + r.IntN(5)
 	for range lanes {
-		c.Lane()
+		if c.Lane() != Lane(len(b.lanes)) {
+			panic("lanes are not numbered from 0")
+		}
 		b.lanes = append(b.lanes, set{})
 	}
 	shapes := []randomShape{newRandomShape(r), newRandomShape(r)}
@@ -204,7 +211,9 @@ func compareProgram(seed uint64) (got, want, gotReads, wantReads []string) {
 		switch r.IntN(12) {
 		case 0, 1, 2, 3:
 			accesses := randomAccesses(r)
-			c.Step(Lane(lane), accesses)
+			if c.Step(Lane(lane), accesses) != b.steps {
+				panic("steps are not numbered from 0")
+			}
 			b.unit(lane, 1, nil, []int32{0}, [][]Access{accesses})
 		case 4:
 			shape := shapes[r.IntN(len(shapes))]
@@ -212,7 +221,9 @@ func compareProgram(seed uint64) (got, want, gotReads, wantReads []string) {
 			for i := range accesses {
 				accesses[i] = randomAccesses(r)
 			}
-			c.Unit(Lane(lane), shape.shape, accesses)
+			if c.Unit(Lane(lane), shape.shape, accesses) != b.steps {
+				panic("units are not numbered as steps")
+			}
 			b.unit(lane, shape.nodes, shape.edges, shape.shape.order, accesses)
 		case 5, 6:
 			clocks, pasts = append(clocks, c.Now(Lane(lane))), append(pasts, copied(b.lanes[lane]))

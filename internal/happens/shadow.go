@@ -151,13 +151,12 @@ func (s *shadow) take(at, first int, high uint64) {
 
 // put inserts s.made at a place, and restores the pages.
 func (s *shadow) put(at, first int) {
+	if len(s.pages) == 0 {
+		s.pages, s.lows = []*page{{}}, []uint64{0}
+	}
 	if at == len(s.pages) {
-		if at == 0 || len(s.pages[at-1].intervals) >= s.full {
-			s.pages, s.lows = append(s.pages, &page{}), append(s.lows, 0)
-		} else {
-			at--
-			first = len(s.pages[at].intervals)
-		}
+		at--
+		first = len(s.pages[at].intervals)
 	}
 	p := s.pages[at]
 	p.intervals = slices.Insert(p.intervals, first, s.made...)

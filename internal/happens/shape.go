@@ -82,6 +82,12 @@ func (s *Shape) Before(a, b int32) bool {
 // Nodes returns the number of nodes.
 func (s *Shape) Nodes() int { return len(s.chain) }
 
+// Order returns the nodes, each after all that it must follow, and otherwise by number.
+func (s *Shape) Order() []int32 { return s.order }
+
+// Chain returns a number that a node shares only with nodes that come before or after it.
+func (s *Shape) Chain(node int32) int { return int(s.chain[node]) }
+
 // smallest is a heap of nodes, the one with the lowest number first.
 type smallest []int32
 

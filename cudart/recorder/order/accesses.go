@@ -116,8 +116,15 @@ func (m *machine) launchAccesses(into []happens.Access, f *function, number uint
 	return arguments(into)
 }
 
-// argumentAccesses appends all that the words of a kernel's parameters point into.
+// argumentAccesses appends all that the words of a kernel's parameters point into, and what its descriptors of tensor copies reach.
 func (m *machine) argumentAccesses(into []happens.Access, f *function, parameters []byte) []happens.Access {
+	if len(m.maps) > 0 {
+		for offset := 0; offset+mapBytes <= len(parameters); offset += 8 {
+			if reached, found := m.maps[[mapBytes]byte(parameters[offset:])]; found {
+				into = append(into, reached)
+			}
+		}
+	}
 	parameter := 0
 	for offset := 0; offset+8 <= len(parameters); offset += 8 {
 		is := m.pointedAt(binary.LittleEndian.Uint64(parameters[offset:]))

@@ -8,7 +8,8 @@ import "github.com/dagrun/dagrun/internal/recording"
 var words = map[recording.Kind]int{recording.Launch: launchWords, recording.Copy: 3 + copyWords, recording.Set: 3 + setWords, recording.EventRecord: 3,
 	recording.StreamWait: 3, recording.EventSync: 1, recording.EventQuery: 1, recording.StreamSync: 1, recording.StreamQuery: 1, recording.EventCreate: 1,
 	recording.EventDestroy: 1, recording.StreamCreate: 2, recording.StreamDestroy: 1, recording.Alloc: 7, recording.Free: 4, recording.HostFunction: 2,
-	recording.MemoryWait: 6, recording.MemoryWrite: 6, recording.CaptureBegin: 1, recording.CaptureEnd: 2, recording.GraphLaunch: 4, recording.Update: 1, recording.NodeAccess: 4}
+	recording.MemoryWait: 6, recording.MemoryWrite: 6, recording.CaptureBegin: 1, recording.CaptureEnd: 2, recording.GraphLaunch: 4, recording.Update: 1, recording.Instantiate: 2, recording.NodeAccess: 4,
+	recording.TensorMap: 3, recording.Prefetch: 4, recording.Green: 4}
 
 // Words of a launch.
 const (
@@ -48,7 +49,9 @@ const (
 	allocManaged    = 3
 	allocAsync      = 4
 	allocRegistered = 5
+	allocMapped     = 6
 	allocArray      = 7
+	allocImported   = 8
 )
 
 // Words of a memset, from its address on.
@@ -81,3 +84,12 @@ const (
 
 	kernelWords = 10
 )
+
+// How a stream waits for a value, CUstreamWaitValue_flags.
+const (
+	waitEqual = 1
+	waitAnd   = 2
+	waitNor   = 3
+)
+
+const mapBytes = 128 // of the descriptor of a tensor copy

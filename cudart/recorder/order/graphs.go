@@ -11,15 +11,30 @@ import (
 )
 
 func newIndex(p *recording.Process) *index {
-	x := &index{executions: map[uint64][]int{}, graphs: map[uint64][]int{}, measured: map[uint64]map[uint64]uint64{}}
+	x := &index{executions: map[uint64][]int{}, graphs: map[uint64][]int{}, measured: map[uint64]map[uint64]uint64{},
+		made: map[uint64]int32{}, children: map[uint64]bool{}}
 	for i, g := range p.Graphs {
 		if g.Execution != 0 {
 			x.executions[g.Execution] = append(x.executions[g.Execution], i)
 		}
 		x.graphs[g.Graph] = append(x.graphs[g.Graph], i)
+		for _, node := range g.Nodes {
+			if node.Type == nodeChild && len(node.Body) >= 8 {
+				x.children[binary.LittleEndian.Uint64(node.Body)] = true
+			}
+		}
 	}
-	for _, c := range p.Calls {
-		if c.Kind == recording.NodeAccess && len(c.Args) >= words[recording.NodeAccess] {
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		if len(c.Args) < words[c.Kind] {
+			continue
+		}
+		switch c.Kind {
+		case recording.Instantiate:
+			x.made[c.Args[0]] = int32(i)
+		case recording.CaptureEnd:
+			x.made[c.Args[1]] = int32(i)
+		case recording.NodeAccess:
 			of := x.measured[c.Args[1]]
 			if of == nil {
 				of = map[uint64]uint64{}
@@ -97,6 +112,12 @@ func (m *machine) graphAt(execution, moment uint64) (*graph, string) {
 	if updated := m.updates[execution]; updated > m.process.Graphs[state].Sequence {
 		return nil, "a launch of a graph that was updated"
 	}
+	g := m.graphOf(state)
+	return g, g.failed
+}
+
+// graphOf returns a state of a graph, flat.
+func (m *machine) graphOf(state int) *graph {
 	g := m.graphs[state]
 	if g == nil {
 		g = &graph{}
@@ -113,7 +134,7 @@ func (m *machine) graphAt(execution, moment uint64) (*graph, string) {
 		}
 		g.accesses = make([][]happens.Access, len(g.nodes))
 	}
-	return g, g.failed
+	return g
 }
 
 // prepare finds out what a node does, as far as that is the same for all launches.
@@ -137,6 +158,8 @@ func (m *machine) prepare(g *graph, n *graphNode) {
 		need = 2
 	case nodeFree:
 		need = 1
+	case nodeWait, nodeRecord:
+		need, g.external = 1, true
 	case nodeHost, nodeChild, nodeEmpty:
 	default:
 		g.uncovered = append(g.uncovered, fmt.Sprintf("a node of type %d in a graph", n.node.Type))
@@ -170,9 +193,84 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 	for i := range g.nodes {
 		g.accesses[i] = m.nodeAccesses(g.accesses[i][:0], &g.nodes[i], numbers, c.Begin)
 	}
-	m.acts = append(m.acts, act{call: at.index, stream: s, graph: g})
-	m.checker.Unit(on, g.shape, g.accesses)
+	if g.external {
+		m.launchNodes(at, s, g)
+	} else {
+		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: -1})
+		m.checker.Unit(on, g.shape, g.accesses)
+	}
 	m.executed[execution] = m.checker.Now(on)
+}
+
+// launchNodes tells the nodes of a graph one by one, on lanes of their own, because some of them wait for events of others, or others for theirs.
+func (m *machine) launchNodes(at moment, s *stream, g *graph) {
+	on := s.last
+	before := make([][]int32, len(g.nodes))
+	for _, edge := range g.edges {
+		before[edge[1]] = append(before[edge[1]], edge[0])
+	}
+	start, ends := m.checker.Now(on.lane), make([]happens.Clock, len(g.nodes))
+	for _, node := range g.shape.Order() {
+		n, chain := &g.nodes[node], g.shape.Chain(node)
+		for len(on.chains) <= chain {
+			on.chains = append(on.chains, m.checker.Lane())
+		}
+		lane := on.chains[chain]
+		m.checker.After(lane, start)
+		for _, other := range before[node] {
+			m.checker.After(lane, ends[other])
+		}
+		if n.node != nil && n.node.Type == nodeWait {
+			m.checker.After(lane, m.clockOf(at, m.event(n.words[0])))
+		}
+		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: node})
+		m.checker.Step(lane, g.accesses[node])
+		ends[node] = m.checker.Now(lane)
+		if n.node != nil && n.node.Type == nodeRecord {
+			m.recordClock(at, m.event(n.words[0]), ends[node])
+		}
+	}
+	for _, end := range ends {
+		m.checker.After(on.lane, end)
+	}
+}
+
+// idleGraphs checks the graphs that were never launched, each by itself: no order but that of its edges.
+func (m *machine) idleGraphs() {
+	counted := *m.report
+	idle := &stream{name: "no stream"}
+	for state := range m.process.Graphs {
+		info := &m.process.Graphs[state]
+		if m.graphs[state] != nil || info.Execution == 0 && (m.index.children[info.Graph] || m.instantiated(info.Graph)) {
+			continue
+		}
+		call, found := m.index.made[info.Execution]
+		if info.Execution == 0 {
+			call, found = m.index.made[info.Graph]
+		}
+		g := m.graphOf(state)
+		if !found || g.failed != "" {
+			continue
+		}
+		for i := range g.nodes {
+			g.accesses[i] = m.nodeAccesses(nil, &g.nodes[i], nil, info.Sequence)
+		}
+		m.checker = happens.New(m.pair, nil)
+		m.acts = []act{{call: call, stream: idle, graph: g, node: -1}}
+		m.checker.Unit(m.checker.Lane(), g.shape, g.accesses)
+	}
+	atomics := m.report.OrderDependent
+	*m.report = counted // nothing was launched
+	m.report.OrderDependent = atomics
+}
+
+func (m *machine) instantiated(graph uint64) bool {
+	for _, state := range m.index.graphs[graph] {
+		if m.process.Graphs[state].Execution != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // nodeAccesses appends what a node touches in a launch.

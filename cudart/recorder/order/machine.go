@@ -39,10 +39,11 @@ type stream struct {
 // track is a lane of a stream. A stream has one, unless calls on it overlapped in time.
 type track struct {
 	lane   happens.Lane
-	end    uint64        // of the last call
-	before happens.Clock // what the track held before this call
-	start  happens.Clock // what this call came after
-	kernel bool          // it is a launch, before whose end a programmatic launch may begin
+	end    uint64         // of the last call
+	before happens.Clock  // what the track held before this call
+	start  happens.Clock  // what this call came after
+	chains []happens.Lane // for nodes of graphs that are told one by one, see launchNodes
+	kernel bool           // it is a launch, before whose end a programmatic launch may begin
 }
 
 type capture struct{ streams []*stream }
@@ -59,6 +60,12 @@ type event struct {
 	capture *capture
 }
 
+// valueWrite is a write of a value to memory by a stream.
+type valueWrite struct {
+	end, value uint64
+	clock      happens.Clock
+}
+
 type record struct {
 	call       int32
 	begin, end uint64
@@ -70,6 +77,8 @@ type index struct {
 	executions map[uint64][]int             // the states of each executable graph, in Process.Graphs
 	graphs     map[uint64][]int             // those of each graph
 	measured   map[uint64]map[uint64]uint64 // launch numbers by the beginning of a graph's launch and the node
+	made       map[uint64]int32             // the call that last instantiated or captured a graph, by execution or graph
+	children   map[uint64]bool              // graphs that are nodes of others
 }
 
 // captured is a call that made a node of a graph, and what the arguments of a launch pointed into then.
@@ -84,6 +93,7 @@ type graph struct {
 	edges     [][2]int32
 	shape     *happens.Shape
 	accesses  [][]happens.Access
+	external  bool // it records events or waits for them
 	uncovered []string
 	failed    string
 }
@@ -99,6 +109,7 @@ type act struct {
 	call   int32 // index of Process.Calls, or -1 - index of Process.Tensors
 	stream *stream
 	graph  *graph // of a graph launch
+	node   int32  // of the graph, where it was told by itself; else -1
 }
 
 // function is a kernel, as far as its accesses go.
@@ -152,6 +163,8 @@ type machine struct {
 	events      map[uint64]*event
 	allocations spans[*memory]
 	tensors     spans[*memory]
+	writes      map[uint64][]valueWrite // by address
+	maps        map[[mapBytes]byte]happens.Access
 	functions   map[uint64][]*function
 	nodes       map[uint64]captured
 	graphs      map[int]*graph // by state, an index of Process.Graphs
@@ -173,7 +186,7 @@ func newMachine(p *recording.Process, x *index, options Options, pass pass) *mac
 	m := &machine{process: p, index: x, options: options, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
 		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
 		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
-		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, updates: map[uint64]uint64{}}
+		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{}, updates: map[uint64]uint64{}}
 	m.last = m.context(0)
 	return m
 }
@@ -252,6 +265,6 @@ type moment struct {
 
 // step tells the checker of a step of a stream, or of the host.
 func (m *machine) step(at moment, on happens.Lane, of *stream, accesses []happens.Access) {
-	m.acts = append(m.acts, act{call: at.index, stream: of})
+	m.acts = append(m.acts, act{call: at.index, stream: of, node: -1})
 	m.checker.Step(on, accesses)
 }

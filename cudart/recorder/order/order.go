@@ -36,7 +36,7 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		report.Assumed = third.found(first, "threads")
+		report.Assumed = third.found(first, "assumed")
 	}
 	return report, nil
 }
@@ -63,6 +63,7 @@ func run(p *recording.Process, x *index, options Options, pass pass) (*machine, 
 	for ; tensor < len(p.Tensors); tensor++ {
 		m.tensorEvent(tensor)
 	}
+	m.idleGraphs()
 	return m, nil
 }
 
@@ -113,12 +114,12 @@ func (m *machine) call(index int, c *recording.Call) error {
 		m.set(at, c, in)
 	case recording.EventRecord:
 		s, e := m.stream(in, c.Thread, c.Args[0]), m.event(c.Args[2])
-		if s.capture != nil || c.Args[1] != 0 {
-			e.capture = s.capture
-			break
+		if c.Args[1] != 0 {
+			break // a node that will record it when the graph runs
 		}
-		e.capture = nil
-		m.recordEvent(at, s, e)
+		if e.capture = s.capture; s.capture == nil {
+			m.recordEvent(at, s, e)
+		}
 	case recording.StreamWait:
 		s, e := m.stream(in, c.Thread, c.Args[0]), m.event(c.Args[2])
 		if s.capture == nil && e.capture != nil {
@@ -147,6 +148,20 @@ func (m *machine) call(index int, c *recording.Call) error {
 	case recording.HostFunction:
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
 			m.step(at, m.enqueue(at, s), s, nil)
+		}
+	case recording.MemoryWrite, recording.MemoryWait:
+		m.value(at, c, in)
+	case recording.Prefetch:
+		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
+			m.step(at, m.enqueue(at, s), s, nil) // moving managed memory changes no byte
+		}
+	case recording.TensorMap:
+		m.tensorMap(c)
+	case recording.Green:
+		if e, of := m.event(c.Args[1]), m.context(c.Args[3]); c.Args[2] == 0 {
+			m.recordContext(at, of, e)
+		} else {
+			m.waitContext(at, of, e)
 		}
 	case recording.CaptureBegin:
 		m.join(m.stream(in, c.Thread, c.Args[0]), &capture{})
@@ -207,6 +222,40 @@ func (m *machine) copy(at moment, c *recording.Call, in *context) {
 	}
 }
 
+func (m *machine) value(at moment, c *recording.Call, in *context) {
+	s := m.stream(in, c.Thread, c.Args[0])
+	if s.capture != nil || c.Args[1] != 0 {
+		m.nodes[c.Args[1]] = captured{call: at.index}
+		return
+	}
+	on := m.enqueue(at, s)
+	address, value := c.Args[2], c.Args[3]
+	if c.Kind == recording.MemoryWait {
+		if !m.waitValue(at, on, address, value, c.Args[5]) {
+			m.report.Uncovered["a wait for a value that no call before it writes"]++
+		}
+		m.step(at, on, s, nil)
+		return
+	}
+	m.step(at, on, s, nil) // the value orders others, so it is no race
+	m.writes[address] = append(m.writes[address], valueWrite{at.end, value, m.checker.Now(on)})
+}
+
+// tensorMap keeps what a descriptor of tensor copies reaches.
+func (m *machine) tensorMap(c *recording.Call) {
+	rank := c.Args[2]
+	if len(c.Tail) != mapBytes || rank == 0 || rank > 5 || uint64(len(c.Args)) < 3+2*rank-1 {
+		m.report.Uncovered["cuTensorMapEncode of a shape that is not known"]++
+		return
+	}
+	dimensions, strides := c.Args[3:3+rank], c.Args[3+rank:]
+	bytes := dimensions[0] * c.Args[1]
+	for i := range rank - 1 {
+		bytes += (dimensions[i+1] - 1) * strides[i]
+	}
+	m.maps[[mapBytes]byte(c.Tail)] = happens.Access{Low: c.Args[0], High: c.Args[0] + bytes, Mode: happens.PossibleRead | happens.PossibleWrite}
+}
+
 func (m *machine) set(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[0])
 	if s.capture != nil || c.Args[1] != 0 {
@@ -225,6 +274,9 @@ var allocNames = map[uint64]string{allocPinned: "pinned memory", allocManaged: "
 
 func (m *machine) alloc(at moment, c *recording.Call, in *context) {
 	is := &memory{Memory: Memory{What: "allocation", Address: c.Args[0], Bytes: c.Args[1], Place: c.Place}, kind: c.Args[2], context: in}
+	if is.kind == allocImported {
+		m.report.Uncovered["memory of another process or library"]++
+	}
 	if name := allocNames[is.kind]; name != "" {
 		is.What = name
 	}

@@ -42,8 +42,11 @@ func (m *machine) where(step, node int32) where {
 	call := &m.process.Calls[act.call]
 	w := where{place: call.Place, kind: call.Kind, node: -1}
 	if act.graph != nil {
+		if act.node >= 0 {
+			node = act.node
+		}
 		n := &act.graph.nodes[node]
-		if n.node != nil && n.node.Type == nodeKernel {
+		if n.node.Type == nodeKernel {
 			w.function = n.words[0]
 		}
 		if n.place >= 0 && m.process.Calls[n.place].Place != 0 {
@@ -114,6 +117,9 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 		s.Mode = modeText(mode, conflict)
 	}
 	if act.graph != nil {
+		if act.node >= 0 {
+			node = act.node
+		}
 		n := &act.graph.nodes[node]
 		s.Node, s.Name = int(node), nodeNames[n.node.Type]
 		if n.node.Type == nodeKernel {

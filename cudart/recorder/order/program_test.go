@@ -273,6 +273,27 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		p.synchronize(c, w, recording.EventSync, recording.StreamSync)
 	case "query":
 		p.synchronize(c, w, recording.EventQuery, recording.StreamQuery)
+	case "write", "await":
+		flags := bit(w.cut("equal")) * waitEqual
+		flags += bit(w.cut("and")) * waitAnd
+		flags += bit(w.cut("nor")) * waitNor
+		stream := p.stream(w)
+		low, _ := p.region(w.take())
+		set(recording.MemoryWrite, stream, p.node, low, p.number(w.take()), 4, flags)
+		if verb == "await" {
+			c.Kind = recording.MemoryWait
+		}
+	case "prefetch":
+		stream := p.stream(w)
+		low, high := p.region(w.take())
+		set(recording.Prefetch, stream, p.node, low, high-low)
+	case "map": // a tensor of rows of 10 bytes, of which the first 8 belong to it
+		low, high := p.region(w.take())
+		set(recording.TensorMap, low, 2, 2, 4, (high-low)/10, 10)
+		c.Tail = descriptor(low)
+	case "context":
+		set(recording.Green, 0, 0, bit(w.take() == "wait"), c.Context)
+		c.Args[1] = p.named(p.events, w.take())
 	case "function":
 		set(recording.HostFunction, p.stream(w), p.node, 1, 2)
 	case "capture":
@@ -312,7 +333,8 @@ func (p *program) side(text string) (kind, low, high uint64) {
 
 func (p *program) alloc(c *recording.Call, w *fields) {
 	kind := uint64(1)
-	for name, number := range map[string]uint64{"pinned": allocPinned, "managed": allocManaged, "async": allocAsync} {
+	kinds := map[string]uint64{"pinned": allocPinned, "managed": allocManaged, "async": allocAsync, "registered": allocRegistered, "mapped": allocMapped, "imported": allocImported}
+	for name, number := range kinds {
 		if w.cut(name) {
 			kind = number
 		}
@@ -361,10 +383,19 @@ func (p *program) accesses(c *recording.Call, w *fields) (info *recording.Access
 		c.Tail = binary.LittleEndian.AppendUint64(c.Tail, low)
 		parameters = append(parameters, recording.Parameter{Offset: uint32(8 * i), Bytes: 8})
 	}
+	for _, name := range w.all("descriptor") {
+		low, _ := p.region(name)
+		c.Tail = append(c.Tail, descriptor(low)...)
+	}
 	name := w.take()
 	function = p.named(p.kernels, name)
 	p.process.Functions[function] = []recording.FunctionInfo{{Handle: function, Name: name, Parameters: parameters}}
-	return info, len(info.Runs) > 0 || len(arguments) == 0 || info.Unmeasured, function
+	return info, len(info.Runs) > 0 || len(c.Tail) == 0 || info.Unmeasured, function
+}
+
+// descriptor is that of tensor copies, 128 bytes that only the driver can read.
+func descriptor(low uint64) []byte {
+	return slices.Repeat(body(low^0x5555_5555_5555), mapBytes/8)
 }
 
 func (p *program) launch(c *recording.Call, w *fields) {
@@ -442,6 +473,11 @@ func (p *program) graphNode(c *recording.Call, w *fields) bool {
 		node.Type = nodeRecord
 		if verb == "wait" {
 			node.Type = nodeWait
+		}
+		if captured {
+			p.call(c, verb, w)
+			node.Body = body(c.Args[2])
+			break
 		}
 		node.Body = body(p.named(p.events, w.take()))
 	case "graph":

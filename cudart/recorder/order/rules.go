@@ -9,7 +9,7 @@
 //	synchronize       a thread that waited for an event, a stream or a context, or found it complete, comes after its work
 //	copy              a thread comes after copies that the driver documents as synchronous for it
 //	memset            a thread comes after memsets of pinned and managed memory by the synchronous functions
-//	free              a free that is not in stream order waits for all work of its context, then takes the memory
+//	free              a free that is not in stream order waits for all work of its context, then takes the memory; not for mapped and registered memory
 //	reuse             whoever allocates memory comes after the free of what lay there
 //	stream-ordered    an allocation or a free in stream order is work of its stream, and takes the memory as a write does
 //	tensor            a framework that takes back a tensor's memory gives it to later work of the stream that the tensor was allocated for
@@ -159,13 +159,17 @@ func (m *machine) trackWithin(clock happens.Clock, s *stream, at moment) *track 
 // recordEvent is rule "event", for a record.
 func (m *machine) recordEvent(at moment, s *stream, e *event) {
 	lane := m.enqueue(at, s)
+	m.recordClock(at, e, m.checker.Now(lane))
+}
+
+func (m *machine) recordClock(at moment, e *event, clock happens.Clock) {
 	kept := e.records[:0]
 	for _, r := range e.records {
 		if !replaced(r, e.records, at.begin) {
 			kept = append(kept, r)
 		}
 	}
-	e.records = append(kept, record{at.index, at.begin, at.end, m.checker.Now(lane)})
+	e.records = append(kept, record{at.index, at.begin, at.end, clock})
 }
 
 // replaced says whether, at some moment, a record was surely replaced by a later one.
@@ -249,9 +253,11 @@ func setSynchronously(sync bool, where place) bool {
 	return sync && (where == pinned || where == managed)
 }
 
-// release is rule "free": it returns what the next allocation of these bytes comes after.
+// release is rule "free". Memory that was mapped or registered is given back without waiting.
 func (m *machine) release(at moment, is *memory) {
-	m.learnContext(at, is.context)
+	if is.kind != allocRegistered && is.kind != allocMapped && is.kind != allocImported {
+		m.learnContext(at, is.context)
+	}
 	m.step(at, at.thread.lane, nil, whole(is))
 	m.learned++ // others may come to know that the memory was freed
 	is.dead, is.freed = true, m.checker.Now(at.thread.lane)
@@ -272,6 +278,60 @@ func (m *machine) tensorFreed(at moment, is *memory) {
 		return
 	}
 	m.step(at, m.enqueue(at, is.stream), is.stream, whole(is))
+}
+
+// waitValue is rule "value". Only writes by calls that were over before are known; where several may have ended the wait, it comes after what
+// they have in common. It returns false if there is none.
+func (m *machine) waitValue(at moment, on happens.Lane, address, value, flags uint64) bool {
+	var clock happens.Clock
+	found := false
+	for _, write := range m.writes[address] {
+		if write.end >= at.begin || !ends(write.value, value, flags) {
+			continue
+		}
+		if found {
+			clock = happens.Common(clock, write.clock)
+		} else {
+			clock, found = write.clock, true
+		}
+	}
+	if found && !m.checker.Includes(on, clock) {
+		m.leaned = true
+		if m.pass.assume {
+			m.checker.After(on, clock)
+		}
+	}
+	return found
+}
+
+// ends says whether a value in memory ends a wait for a value.
+func ends(is, want, flags uint64) bool {
+	switch flags & 3 {
+	case waitEqual:
+		return is == want
+	case waitAnd:
+		return is&want != 0
+	case waitNor:
+		return ^(is | want) != 0
+	}
+	return int32(uint32(is)-uint32(want)) >= 0 // the driver compares cyclically
+}
+
+// recordContext is rule "event" for all streams of a context, as a green context's event has it.
+func (m *machine) recordContext(at moment, c *context, e *event) {
+	lane := m.checker.Lane()
+	m.threadOrder(lane, at.thread)
+	for _, s := range c.streams {
+		m.streamOrder(lane, s, at)
+	}
+	m.recordClock(at, e, m.checker.Now(lane))
+}
+
+// waitContext makes what is submitted later to all streams of a context wait for an event.
+func (m *machine) waitContext(at moment, c *context, e *event) {
+	for _, s := range c.streams {
+		m.waitEvent(at, s, e)
+	}
 }
 
 func whole(is *memory) []happens.Access {

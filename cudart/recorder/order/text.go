@@ -69,7 +69,7 @@ func plural(n int, one, many string) string {
 var because = map[string]string{
 	"arguments":    "nothing orders these two, but what they access is assumed from their arguments",
 	"programmatic": "only a programmatic launch is between them, which may begin before its predecessor has ended",
-	"threads":      "only time orders these two: one thread's call was over before the other's began",
+	"assumed":      "only a call of one thread that was over before another's began, or a value that a stream waited for, orders these two",
 }
 
 func (r *Race) text(p *recording.Process, what, why string) string {
@@ -114,7 +114,11 @@ func (s *Side) text(p *recording.Process) string {
 	if s.Node >= 0 {
 		at = fmt.Sprintf(" (node %d of a graph)%s", s.Node, at)
 		if s.Call.Place != s.Place {
-			at += ", launched at " + placeText(p.Places[s.Call.Place])
+			verb := "launched"
+			if s.Call.Kind != recording.GraphLaunch {
+				verb = "never launched, made"
+			}
+			at += ", " + verb + " at " + placeText(p.Places[s.Call.Place])
 		}
 	}
 	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(PlainName(s.Name)+" "+s.Mode), s.Stream, at)
