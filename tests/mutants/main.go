@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-const usage = `Usage: go run ./tests/mutants [FLAG ...] PACKAGE[=TESTS,...] ...
+const usage = `Usage: go run ./tests/mutants [FLAG ...] PACKAGE[=TESTS[:REGEXP],...] ...
 
-Draws mutants of each PACKAGE, a folder below the module's, and runs its tests and those of the packages TESTS with each, in that order, until
-one fails. A mutant has one change:
+Draws mutants of each PACKAGE, a folder below the module's, and runs its tests and those of the packages TESTS (whose names match REGEXP) with
+each, in that order, until one fails. A mutant has one change:
 
   && and || swapped             a comparison turned around, or off by one
   + and - swapped               ! or - removed

@@ -97,7 +97,7 @@ func module(t *testing.T, equivalent string) string {
 func TestKillRateAndSurvivors(t *testing.T) {
 	root := module(t, "# none would notice\nsum/sum.go Below: its body => return\n    for the sake of this test\n    alone\n")
 	var out bytes.Buffer
-	err := run(&out, root, settings{seed: 1, parallel: 2, least: 90, equivalent: "equivalent.txt"}, []string{"sum=other"})
+	err := run(&out, root, settings{seed: 1, parallel: 2, least: 90, equivalent: "equivalent.txt"}, []string{"sum=other:Tw.ce"})
 	require.ErrorIs(t, err, errTooFew)
 	require.EqualError(t, err, "too few mutants were killed: 75.0% in sum; at least 90% must be")
 	text := out.String()

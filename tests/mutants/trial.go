@@ -17,9 +17,9 @@ import (
 // subject is a package whose code is changed, and the packages whose tests are run, its own first.
 type subject struct {
 	name  string
-	files []string // below the module's folder
-	tests []string
-	limit map[string]time.Duration // by package of tests
+	files []string                 // below the module's folder
+	tests []string                 // packages, each followed by :REGEXP if only some of its tests are run
+	limit map[string]time.Duration // by entry of tests
 }
 
 // verdict is how a trial ended.
@@ -85,7 +85,11 @@ func (b *bench) test(tests string, limit time.Duration, more ...string) ([]byte,
 	if b.memory > 0 {
 		arguments = append(arguments, "-exec", fmt.Sprintf(`sh -c 'ulimit -v %d; exec "$0" "$@"'`, b.memory>>10))
 	}
-	command := exec.Command("go", append(arguments, "./"+tests)...)
+	name, some, _ := strings.Cut(tests, ":")
+	if some != "" {
+		arguments = append(arguments, "-run", some)
+	}
+	command := exec.Command("go", append(arguments, "./"+name)...)
 	command.Dir = b.root
 	return command.CombinedOutput()
 }
