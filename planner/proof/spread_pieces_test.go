@@ -344,6 +344,19 @@ func TestSpreadsThatAreNotThePipelineAreRefused(t *testing.T) {
 		{"a node with constants", func(c *parts) { c.onVariables(true) }, ""},
 		{"a kernel on the device of no argument", func(c *parts) { c.node(nodeScale).Device = 0 }, `"scale" runs on device 0, but uses "x", which is on device 1`},
 		{"a kernel on host memory", func(c *parts) { c.buffer(rOn0).Place = dag.Host }, `"fill" uses "r", which is not in device memory`},
+		{"a copy of half of what is read", func(c *parts) {
+			c.copy(copyX).Src.Hi, c.node(copyX).Copy.Dst.Hi = 128, 128
+			c.access(copyX, 0).Hi, c.access(copyX, 1).Hi = 128, 128
+		}, `"add" reads x(32..64) on device 0 and finds bytes that nothing brought there, but in the pipeline it reads what "scale" wrote`},
+		{"a copy of the other half", func(c *parts) {
+			c.copy(copyY).Src.Lo, c.node(copyY).Copy.Dst.Lo = 128, 128
+			c.access(copyY, 0).Lo, c.access(copyY, 1).Lo = 128, 128
+		}, `"grow" reads y(0..32) on device 1 and finds what was there when the replay began, but in the pipeline it reads what "up" wrote`},
+		{"a result that is elsewhere", func(c *parts) {
+			c.twin(pOn0)
+			c.s.Kept = []dag.BufferID{7}
+			c.buffer(pOn0).Name = "q"
+		}, `p ends with what was there when the replay began on device 0, but in the pipeline with what "peers" wrote`},
 		{"peers elsewhere", func(c *parts) { c.buffer(pOn0).Device = 1 }, `"peers" uses peers, and finds "p" on device 1 instead of 0`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -358,5 +371,142 @@ func TestSpreadsThatAreNotThePipelineAreRefused(t *testing.T) {
 			require.EqualError(t, err, c.want)
 			require.ErrorIs(t, err, ErrSpread)
 		})
+	}
+}
+
+// spreadOf spreads a pipeline; at has the devices of its nodes, those of bodies last.
+func spreadOf(t *testing.T, text string, at ...int32) (*dag.Graph, *plan.Spread) {
+	t.Helper()
+	g := parsed(t, text)
+	p, err := spread.NewProblem(g, 4, nil)
+	require.NoError(t, err)
+	s, err := spread.Transform(p, at)
+	require.NoError(t, err)
+	require.NoError(t, Spread(g, s))
+	return g, s
+}
+
+// A pass of a loop must find what the pass before left, wherever that ran.
+func TestPassesFindWhatPassesLeft(t *testing.T) {
+	g, s := spreadOf(t, `version: 1
+name: passes
+buffers:
+  x: {place: device, dtype: f32, shape: [64], init: 1}
+  y: {place: device, dtype: f32, shape: [64], save: y.npy}
+nodes:
+  - name: loop
+    repeat: {times: 3}
+    nodes:
+      - {name: use, kernel: add, args: [64, x, x, y]}
+      - {name: change, kernel: scale, args: [64, 2, x]}
+`, 1, 1, 0)
+	body := s.Graph.Nodes[len(s.Graph.Nodes)-1].Control
+	for i := range s.Graph.Nodes {
+		if s.Graph.Nodes[i].Control != nil {
+			body = s.Graph.Nodes[i].Control
+		}
+	}
+	inner := body.Bodies[0]
+	for i := range inner.Nodes {
+		if move := inner.Nodes[i].Copy; move != nil {
+			move.Src.Hi, move.Dst.Hi = 128, 128
+			inner.Accesses(dag.NodeID(i))[0].Hi, inner.Accesses(dag.NodeID(i))[1].Hi = 128, 128
+			break
+		}
+	}
+	err := Spread(g, s)
+	require.EqualError(t, err, `"use" reads x(32..64) on device 1 and finds what was there when the replay began, but in the pipeline it reads what a run of a body of "loop" begins with`)
+	v := err.(*Violation)
+	require.Equal(t, [2]int64{128, 256}, [2]int64{v.Lo, v.Hi})
+	require.Equal(t, "use", v.NodeName)
+	require.Equal(t, s.Graph.Buffers[v.Buffer].Name, v.BufferName)
+	require.Equal(t, dag.Read, v.Access)
+}
+
+// Contents that each replay moves on by one device: what is wrong at first comes everywhere in the end.
+func TestContentsMayWanderForSixteenReplays(t *testing.T) {
+	wander := func(devices int) error {
+		b := dag.New("wander")
+		x := b.Device("x", dag.U8, 16)
+		b.Init(x, dag.Init{Kind: dag.InitRamp})
+		g, err := b.Graph()
+		require.NoError(t, err)
+		made := dag.New("wander")
+		s := &plan.Spread{Devices: devices}
+		for k := range devices {
+			piece := g.Buffers[0]
+			piece.Name, piece.Device = string(rune('a'+k)), int32(k)
+			if k == 0 {
+				piece.Init = nil
+			}
+			made.Buffer(piece)
+			s.Buffers = append(s.Buffers, plan.Piece{Buffer: x})
+		}
+		for k := devices - 1; k > 0; k-- {
+			made.Copy("to "+string(rune('a'+k)), made.Whole(dag.BufferID(k)), made.Whole(dag.BufferID(k-1)))
+			s.Nodes = append(s.Nodes, plan.Inserted)
+		}
+		s.Graph, err = made.Graph()
+		require.NoError(t, err)
+		return Spread(g, s)
+	}
+	require.NoError(t, wander(2))
+	require.NoError(t, wander(16))
+	require.EqualError(t, wander(17), "after 16 replays, contents still wander from device to device")
+}
+
+// A kernel may be given two pieces of a buffer that touch, but no byte of it twice.
+func TestPiecesOfAnArgumentMayTouch(t *testing.T) {
+	two := func(at, size int64) error {
+		b := dag.New("two")
+		b.Use(kernels.Library())
+		x, y := b.Device("x", dag.F32, 64), b.Device("y", dag.F32, 32)
+		b.Memset("fill", b.Whole(x), 1)
+		b.Kernel("add", "add", dag.Args{32, b.Slice(x, 0, 32), b.Slice(x, 32, 64), b.Whole(y)})
+		g, err := b.Graph()
+		require.NoError(t, err)
+		s := &plan.Spread{Devices: 1, Buffers: []plan.Piece{{Buffer: x}, {Buffer: y}, {Buffer: x, Lo: at}}, Nodes: []dag.NodeID{0, plan.Inserted, 1}}
+		made := dag.New("two")
+		made.Use(kernels.Library())
+		for k := range g.Buffers {
+			made.Buffer(g.Buffers[k])
+		}
+		rest := g.Buffers[x]
+		rest.Name, rest.Bytes, rest.Shape = "rest", size, []int64{size / 4}
+		high := made.Buffer(rest)
+		made.Memset("fill", made.Whole(x), 1)
+		made.Copy("move", made.Whole(high), made.Slice(x, at/4, (at+size)/4))
+		made.Kernel("add", "add", dag.Args{32, made.Slice(x, 0, 32), made.Slice(high, (128-at)/4, (256-at)/4), made.Whole(y)})
+		s.Graph, err = made.Graph()
+		require.NoError(t, err)
+		return Spread(g, s)
+	}
+	require.NoError(t, two(128, 128))
+	require.NoError(t, two(64, 192), "the pieces overlap, but what is used of them does not")
+}
+
+// A buffer with tiles is cut between rows.
+func TestPiecesBeginAndEndBetweenRows(t *testing.T) {
+	cut := func(lo, bytes int64) error {
+		b := dag.New("rows")
+		x := b.Device("x", dag.U8, 8, 4)
+		b.Task("tile", dag.Access{Range: b.Tile(x, 0, 4, 1, 3), Mode: dag.Write})
+		g, err := b.Graph()
+		require.NoError(t, err)
+		s := &plan.Spread{Devices: 1, Buffers: []plan.Piece{{Buffer: x}, {Buffer: x, Lo: lo}}, Nodes: []dag.NodeID{0}}
+		made := dag.New("rows")
+		made.Buffer(g.Buffers[x])
+		rest := g.Buffers[x]
+		rest.Name, rest.Bytes, rest.Shape = "rest", bytes, []int64{bytes}
+		made.Buffer(rest)
+		made.Task("tile", dag.Access{Range: made.Tile(x, 0, 4, 1, 3), Mode: dag.Write})
+		s.Graph, err = made.Graph()
+		require.NoError(t, err)
+		return Spread(g, s)
+	}
+	require.NoError(t, cut(8, 12))
+	require.NoError(t, cut(0, 32))
+	for _, c := range [][2]int64{{6, 8}, {8, 10}, {6, 10}} {
+		require.EqualError(t, cut(c[0], c[1]), `buffer "rest" begins or ends within a row of "x", which is used in tiles`)
 	}
 }

@@ -408,3 +408,20 @@ func TestFamiliesThatCannotBeAreRefused(t *testing.T) {
 	_, err := Prove(nil)
 	require.EqualError(t, err, none)
 }
+
+// A loop whose body is missing communicates with nobody.
+func TestMissingBodiesAreSurvived(t *testing.T) {
+	for _, body := range []*dag.Graph{nil, {}} {
+		f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+`
+  - name: solve
+    repeat: {times: 3}
+    nodes:
+      - {name: a, allreduce: {inout: x, op: sum}}
+`), dag.Options{}, 2)
+		require.NoError(t, err)
+		f.Classes[0].Nodes[0].Control.Bodies[0] = body
+		found, err := Prove(f)
+		require.NoError(t, err)
+		require.Empty(t, found)
+	}
+}
