@@ -43,6 +43,7 @@ type settings struct {
 	memory     int64
 	equivalent string
 	only       string
+	list       bool
 }
 
 var errTooFew = errors.New("too few mutants were killed")
@@ -58,6 +59,7 @@ func main() {
 	flag.Int64Var(&s.memory, "memory", 16<<30, "let a test map this many `bytes`; 0 for no limit")
 	flag.StringVar(&s.equivalent, "equivalent", "tests/mutants/equivalent.txt", "the `list` of equivalent mutants, below the module's folder")
 	flag.StringVar(&s.only, "only", "", "draw from this `file` of a package only")
+	flag.BoolVar(&s.list, "list", false, "print the names of all mutants, and run nothing")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -107,6 +109,9 @@ func run(w io.Writer, root string, s settings, arguments []string) error {
 		}
 		all = append(all, counted)
 	}
+	if s.list {
+		return nil
+	}
 	return report(w, s, all)
 }
 
@@ -135,6 +140,12 @@ func measurePackage(w io.Writer, b *bench, s settings, argument string, reasons 
 			return tally{}, err
 		}
 		mutants = append(mutants, more...)
+	}
+	if s.list {
+		for k := range mutants {
+			fmt.Fprintln(w, mutants[k].name())
+		}
+		return tally{}, nil
 	}
 	if err := b.measure(of); err != nil {
 		return tally{}, err

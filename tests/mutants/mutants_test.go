@@ -134,6 +134,17 @@ func TestOneSeedDrawsTheSame(t *testing.T) {
 	require.Equal(t, draw(3), draw(3))
 }
 
+func TestNamesAreListed(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(&out, module(t, ""), settings{list: true, equivalent: "equivalent.txt"}, []string{"sum"}))
+	require.Equal(t, `sum/sum.go Below: its body => return
+sum/sum.go Below: x < y => x >= y
+sum/sum.go Below: x < y => x <= y
+sum/sum.go Twice: its body => return
+sum/sum.go Twice: n + n => n - n
+`, out.String())
+}
+
 func TestMistakesOfUseAreTold(t *testing.T) {
 	for equivalent, want := range map[string]string{
 		"sum/sum.go Below: x < z => x <= z\n  gone\n": "there is no such mutant any more: sum/sum.go Below: x < z => x <= z; remove it from the list of equivalent mutants, or name the one that it has become",
