@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
@@ -116,6 +117,28 @@ func TestRanges(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, [2]string{c.read, c.wrote}, [2]string{x[0].Reads.text(), x[1].Writes.text()}, c.name)
+	}
+}
+
+// A scalar is loaded as the kernel says: with its sign or without, whole or not at all.
+func TestScalarsAreOfTheirType(t *testing.T) {
+	const store = " add.s64 %a3, %q, %a2; st.global.u8 [%a3], %r1;"
+	launch := Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Scalars: map[int]uint64{2: 0xfffffffb, 3: 1<<64 - 7}}
+	for _, c := range [][2]string{
+		{"ld.param.s32 %r5, [n]; cvt.s64.s32 %a2, %r5;", "-5..-4"},
+		{"ld.param.u32 %r5, [n]; cvt.u64.u32 %a2, %r5;", "4294967291..4294967292"},
+		{"ld.param.u32 %r5, [n]; cvt.s64.s32 %a2, %r5;", "-5..-4"},
+		{"ld.param.b32 %r5, [n]; cvt.u64.u32 %a2, %r5;", "4294967291..4294967292"},
+		{"ld.param.u64 %a2, [m];", "-7..-6"},
+		{"ld.param.s64 %a2, [m];", "-7..-6"},
+		{"ld.param.u32 %r5, [m]; cvt.u64.u32 %a2, %r5;", "0..4294967296"},
+		{"ld.param.u32 %r5, [m+4]; cvt.u64.u32 %a2, %r5;", "0..4294967296"},
+		{"ld.param.u16 %r5, [n]; cvt.u64.u32 %a2, %r5;", "0..4294967296"},
+		{"ld.param.f32 %f, [n]; mov.b32 %r5, %f; cvt.u64.u32 %a2, %r5;", "0..4294967296"},
+	} {
+		x := ranged(t, c[0]+store, launch)
+		require.GreaterOrEqual(t, len(x), 2, c[0])
+		require.Equal(t, c[1], x[1].Writes.text(), c[0])
 	}
 }
 
