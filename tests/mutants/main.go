@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -42,7 +43,7 @@ type settings struct {
 	grace      time.Duration
 	memory     int64
 	equivalent string
-	only       string
+	match      string
 	list       bool
 }
 
@@ -58,7 +59,7 @@ func main() {
 	flag.DurationVar(&s.grace, "grace", 20*time.Second, "let tests take this `time` and four times what they take without a change")
 	flag.Int64Var(&s.memory, "memory", 16<<30, "let a test map this many `bytes`; 0 for no limit")
 	flag.StringVar(&s.equivalent, "equivalent", "tests/mutants/equivalent.txt", "the `list` of equivalent mutants, below the module's folder")
-	flag.StringVar(&s.only, "only", "", "draw from this `file` of a package only")
+	flag.StringVar(&s.match, "match", "", "draw only mutants whose names match this `regexp`: files, functions and the code before and after")
 	flag.BoolVar(&s.list, "list", false, "print the names of all mutants, and run nothing")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
@@ -130,16 +131,17 @@ func measurePackage(w io.Writer, b *bench, s settings, argument string, reasons 
 	if err != nil {
 		return tally{}, err
 	}
+	matching, err := regexp.Compile(s.match)
+	if err != nil {
+		return tally{}, fmt.Errorf("-match: %w", err)
+	}
 	var mutants []mutant
 	for _, file := range of.files {
-		if s.only != "" && filepath.Base(file) != s.only {
-			continue
-		}
 		more, err := readMutants(b.root, file)
 		if err != nil {
 			return tally{}, err
 		}
-		mutants = append(mutants, more...)
+		mutants = append(mutants, slices.DeleteFunc(more, func(m mutant) bool { return !matching.MatchString(m.name()) })...)
 	}
 	if s.list {
 		for k := range mutants {

@@ -143,6 +143,10 @@ sum/sum.go Below: x < y => x <= y
 sum/sum.go Twice: its body => return
 sum/sum.go Twice: n + n => n - n
 `, out.String())
+	out.Reset()
+	require.NoError(t, run(&out, module(t, ""), settings{list: true, match: "Tw.*-", equivalent: "equivalent.txt"}, []string{"sum"}))
+	require.Equal(t, "sum/sum.go Twice: n + n => n - n\n", out.String())
+	require.ErrorContains(t, run(&out, module(t, ""), settings{match: "(", equivalent: "equivalent.txt"}, []string{"sum"}), "-match: error parsing regexp")
 }
 
 func TestMistakesOfUseAreTold(t *testing.T) {
