@@ -5,7 +5,9 @@ package planner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,62 +49,63 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		spoil func(p *Plan)
 		fault error
 		text  string
+		where string
 	}{
-		{"no plan", nil, ErrPlanShape, `there is no plan`},
-		{"order too short", func(p *Plan) { p.Order = p.Order[:7] }, ErrPlanShape, `the order has 7 entries, the streams have 8 ops`},
-		{"order names no stream", func(p *Plan) { p.Order[3] = 3 }, ErrPlanShape, `order[3] is stream 3, but the plan has 3 streams`},
-		{"order names a negative stream", func(p *Plan) { p.Order[0] = math.MinInt32 }, ErrPlanShape, `order[0] is stream -2147483648, but the plan has 3 streams`},
-		{"order takes too many", func(p *Plan) { p.Order[7] = 1 }, ErrPlanShape, `order[7] takes op 2 of stream 1, which has only 2 ops`},
-		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`},
-		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan needs 2147483647 events, but has only 2 records`},
-		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 uses event -5, but the plan has 2 events`},
-		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`},
-		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`},
-		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: remove one of the launches`},
-		{"never launched", func(p *Plan) { *p = *plantest.WithoutOp(p, 2, 1) }, ErrOtherGraph, `"down" is never launched: plan this graph again`},
-		{"record of another node", func(p *Plan) { p.Streams[1].Ops[1].Node = 0 }, ErrEvent, `stream 1 records event 0 after "up_x", but the launch before it is "up_y"`},
+		{"no plan", nil, ErrPlanShape, `there is no plan`, ""},
+		{"order too short", func(p *Plan) { p.Order = p.Order[:7] }, ErrPlanShape, `the order has 7 entries, the streams have 8 ops`, ""},
+		{"order names no stream", func(p *Plan) { p.Order[3] = 3 }, ErrPlanShape, `order[3] is stream 3, but the plan has 3 streams`, "op 3"},
+		{"order names a negative stream", func(p *Plan) { p.Order[0] = math.MinInt32 }, ErrPlanShape, `order[0] is stream -2147483648, but the plan has 3 streams`, "op 0"},
+		{"order takes too many", func(p *Plan) { p.Order[7] = 1 }, ErrPlanShape, `order[7] takes op 2 of stream 1, which has only 2 ops`, "op 7, stream 1"},
+		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`, "op 0, stream 0"},
+		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan needs 2147483647 events, but has only 2 records`, ""},
+		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 uses event -5, but the plan has 2 events`, "op 2, stream 1"},
+		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`, "op 0, stream 0"},
+		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`, ""},
+		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: remove one of the launches`, "op 4, node 0 up_x, stream 0"},
+		{"never launched", func(p *Plan) { *p = *plantest.WithoutOp(p, 2, 1) }, ErrOtherGraph, `"down" is never launched: plan this graph again`, "node 3 down"},
+		{"record of another node", func(p *Plan) { p.Streams[1].Ops[1].Node = 0 }, ErrEvent, `stream 1 records event 0 after "up_x", but the launch before it is "up_y"`, "op 2, node 0 up_x, stream 1, event 0"},
 		{"record before any launch", func(p *Plan) { ops := p.Streams[1].Ops; ops[0], ops[1] = ops[1], ops[0] }, ErrEvent,
-			`stream 1 records event 0 after "up_y", but the launch before it is none`},
-		{"wait of another node", func(p *Plan) { p.Streams[2].Ops[0].Node = 1 }, ErrEvent, `stream 2 waits on event 1 for "up_y", but its latest record submitted follows "saxpy": record another event after "up_y"`},
+			`stream 1 records event 0 after "up_y", but the launch before it is none`, "op 1, node 1 up_y, stream 1, event 0"},
+		{"wait of another node", func(p *Plan) { p.Streams[2].Ops[0].Node = 1 }, ErrEvent, `stream 2 waits on event 1 for "up_y", but its latest record submitted follows "saxpy": record another event after "up_y"`, "op 6, stream 2, before 1 up_y, event 1"},
 		{"wait before its record", func(p *Plan) { p.Order = []int32{0, 0, 1, 1, 0, 0, 2, 2} }, ErrEvent,
-			`stream 0 waits on event 0 before its record after "up_y" is submitted: submit that record first`},
+			`stream 0 waits on event 0 before its record after "up_y" is submitted: submit that record first`, "op 1, stream 0, before 1 up_y, event 0"},
 		{"wait for no record", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 3); p.Events = 1; p.Streams[2].Ops[0].Event = 0 }, ErrEvent,
-			`stream 2 waits on event 0 for "saxpy", but its latest record submitted follows "up_y": record another event after "saxpy"`},
+			`stream 2 waits on event 0 for "saxpy", but its latest record submitted follows "up_y": record another event after "saxpy"`, "op 5, stream 2, before 2 saxpy, event 0"},
 		{"never recorded", func(p *Plan) { p.Streams[0].Ops[3] = Op{Kind: Record, Node: 2, Event: 0} }, ErrEvent,
-			`stream 2 waits on event 1, which is never recorded after "saxpy": record event 1 after "saxpy"`},
+			`stream 2 waits on event 1, which is never recorded after "saxpy": record event 1 after "saxpy"`, "op 6, stream 2, before 2 saxpy, event 1"},
 		{"wrong device", func(p *Plan) { p.Streams[1].Device = 1 }, ErrWrongStream,
-			`"up_y" runs on device 0 with normal priority, but stream 1 is on device 1 with normal priority: launch it on another stream`},
+			`"up_y" runs on device 0 with normal priority, but stream 1 is on device 1 with normal priority: launch it on another stream`, "node 1 up_y, stream 1"},
 		{"wrong priority", func(p *Plan) { p.Streams[2].Priority = dag.High }, ErrWrongStream,
-			`"down" runs on device 0 with normal priority, but stream 2 is on device 0 with high priority: launch it on another stream`},
+			`"down" runs on device 0 with normal priority, but stream 2 is on device 0 with high priority: launch it on another stream`, "node 3 down, stream 2"},
 		{"missing wait", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 1) }, ErrHazard,
-			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y[0:4096]): stream 0 must wait before "saxpy" for an event recorded on stream 1 after "up_y"`},
+			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y[0:4096]): stream 0 must wait before "saxpy" for an event recorded on stream 1 after "up_y"`, "op 3, node 2 saxpy, stream 0, before 1 up_y, its stream 1, buffer 3 d_y, bytes 0 to 4096, inout after out"},
 		{"swapped launches", func(p *Plan) {
 			ops := p.Streams[0].Ops
 			ops[0].Node, ops[2].Node = 2, 0
 			ops[3].Node = 0
 			p.Streams[2].Ops[0].Node = 0
 		}, ErrHazard,
-			`stream 0 launches "saxpy" before "up_x", which it depends on (RAW d_x[0:4096]): launch "up_x" first`},
+			`stream 0 launches "saxpy" before "up_x", which it depends on (RAW d_x[0:4096]): launch "up_x" first`, "op 0, node 2 saxpy, stream 0, before 0 up_x, its stream 0, buffer 2 d_x, bytes 0 to 4096, in after out"},
 		{"deadlock", func(p *Plan) {
 			p.Streams[1].Ops = []Op{{Kind: Wait, Node: 2, Event: 1}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}
 			p.Order = []int32{0, 1, 1, 1, 0, 0, 0, 2, 2}
-		}, ErrDeadlock, `waits form a cycle: stream 0 waits for "up_y" on stream 1, which waits for "saxpy" on stream 0: remove one of these waits`},
-		{"missing placement", func(p *Plan) { p.Memory = p.Memory[:1] }, ErrMemory, `the plan does not place "d_y": lay the memory out again`},
-		{"no placement first", func(p *Plan) { p.Memory = p.Memory[1:] }, ErrMemory, `the plan does not place "d_x": lay the memory out again`},
+		}, ErrDeadlock, `waits form a cycle: stream 0 waits for "up_y" on stream 1, which waits for "saxpy" on stream 0: remove one of these waits`, "op 1, stream 1, event 1"},
+		{"missing placement", func(p *Plan) { p.Memory = p.Memory[:1] }, ErrMemory, `the plan does not place "d_y": lay the memory out again`, "buffer 3 d_y"},
+		{"no placement first", func(p *Plan) { p.Memory = p.Memory[1:] }, ErrMemory, `the plan does not place "d_x": lay the memory out again`, "buffer 2 d_x"},
 		{"host buffer placed", func(p *Plan) { p.Memory[0].Buffer = 0 }, ErrMemory,
-			`placement 0 is of "x", which is not the next device buffer: list every device buffer once, by id`},
+			`placement 0 is of "x", which is not the next device buffer: list every device buffer once, by id`, "buffer 2 d_x"},
 		{"unknown buffer placed", func(p *Plan) { p.Memory = append(p.Memory, Placement{Buffer: 99}) }, ErrOtherGraph,
-			`the plan places "buffer 99", which is not a device buffer of the graph, or places it twice: plan this graph again`},
+			`the plan places "buffer 99", which is not a device buffer of the graph, or places it twice: plan this graph again`, ""},
 		{"other size", func(p *Plan) { p.Memory[0].Bytes = 8 }, ErrOtherGraph,
-			`the plan places "d_x" as 8 bytes on device 0, but it has 4096 bytes on device 0: plan this graph again`},
-		{"negative offset", func(p *Plan) { p.Memory[0].Offset = -256 }, ErrMemory, `"d_x" is placed at byte -256 with 4096 bytes, outside any arena`},
+			`the plan places "d_x" as 8 bytes on device 0, but it has 4096 bytes on device 0: plan this graph again`, "buffer 2 d_x"},
+		{"negative offset", func(p *Plan) { p.Memory[0].Offset = -256 }, ErrMemory, `"d_x" is placed at byte -256 with 4096 bytes, outside any arena`, "buffer 2 d_x"},
 		{"offset past the end", func(p *Plan) { p.Memory[0].Offset = math.MaxInt64 - 255 }, ErrMemory,
-			`"d_x" is placed at byte 9223372036854775552 with 4096 bytes, outside any arena`},
-		{"misaligned", func(p *Plan) { p.Memory[1].Offset = 4100 }, ErrMemory, `"d_y" is placed at byte 4100, which is not a multiple of 256`},
+			`"d_x" is placed at byte 9223372036854775552 with 4096 bytes, outside any arena`, "buffer 2 d_x"},
+		{"misaligned", func(p *Plan) { p.Memory[1].Offset = 4100 }, ErrMemory, `"d_y" is placed at byte 4100, which is not a multiple of 256`, "buffer 3 d_y"},
 		{"outside the arena", func(p *Plan) { p.Memory[1].Offset = 8192 }, ErrMemory,
-			`the placements need 12288 bytes, the plan's arenas have 8192: lay the memory out again`},
+			`the placements need 12288 bytes, the plan's arenas have 8192: lay the memory out again`, ""},
 		{"live buffers overlap", func(p *Plan) { p.Memory[1].Offset = 3840 }, ErrMemory,
-			`"d_x" and "d_y" share bytes [3840:4096) of device 0, but "up_y" (stream 1), which uses the second buffer, is not ordered after "up_x" (stream 0), which uses the first: place "d_y" elsewhere, or let stream 1 wait before "up_y" for an event recorded on stream 0 after "up_x"`},
+			`"d_x" and "d_y" share bytes [3840:4096) of device 0, but "up_y" (stream 1), which uses the second buffer, is not ordered after "up_x" (stream 0), which uses the first: place "d_y" elsewhere, or let stream 1 wait before "up_y" for an event recorded on stream 0 after "up_x"`, "op 1, node 1 up_y, stream 1, before 0 up_x, its stream 0, buffer 2 d_x, other 3 d_y, bytes 3840 to 4096"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,8 +120,30 @@ func TestVerifyNamesEachFault(t *testing.T) {
 			require.EqualError(t, err, c.text)
 			var v *Violation
 			require.ErrorAs(t, err, &v)
+			require.Equal(t, c.where, where(v))
 		})
 	}
+}
+
+// where lists what a violation refers to.
+func where(v *Violation) string {
+	var parts []string
+	add := func(known bool, format string, args ...any) {
+		if known {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(v.Op >= 0, "op %d", v.Op)
+	add(v.Node >= 0, "node %d %s", v.Node, v.NodeName)
+	add(v.Stream >= 0, "stream %d", v.Stream)
+	add(v.Before >= 0, "before %d %s", v.Before, v.BeforeName)
+	add(v.BeforeStream >= 0, "its stream %d", v.BeforeStream)
+	add(v.Event >= 0, "event %d", v.Event)
+	add(v.Buffer >= 0, "buffer %d %s", v.Buffer, v.BufferName)
+	add(v.Other >= 0, "other %d %s", v.Other, v.OtherName)
+	add(v.Hi > 0, "bytes %d to %d", v.Lo, v.Hi)
+	add(v.Access != 0, "%v after %v", v.Access, v.BeforeAccess)
+	return strings.Join(parts, ", ")
 }
 
 func TestVerifyBoundStreams(t *testing.T) {

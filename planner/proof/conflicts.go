@@ -30,7 +30,7 @@ func checkConflicts(g *dag.Graph, p *plan.Plan, s *schedule, o *order) (readFirs
 	} else {
 		bad = w.walk(o.source)
 	}
-	if bad.to < 0 {
+	if bad == nobody {
 		return w.readFirst, nil
 	}
 	if v := checkEdges(g, p, s, o); v != nil {
@@ -156,7 +156,7 @@ func (w *accessWalk) walk(source clockSource) pair {
 			}
 		}
 		if asked.touches {
-			if bad := w.touch(node, clock); bad.to >= 0 {
+			if bad := w.touch(node, clock); bad != nobody {
 				return bad
 			}
 		}
@@ -178,14 +178,14 @@ func (w *accessWalk) walkMany(o *order) pair {
 			covered[at.stream] = max(covered[at.stream], at.pos)
 		}
 		w.askAfter(node, covered)
-		if bad := w.touch(node, covered); bad.to >= 0 {
+		if bad := w.touch(node, covered); bad != nobody {
 			return bad
 		}
 		for _, from := range direct.of(k) {
 			covered[w.s.spots[from].stream] = 0
 		}
 		if len(w.asked) >= mostAsked {
-			if bad := w.answer(o); bad.to >= 0 {
+			if bad := w.answer(o); bad != nobody {
 				return bad
 			}
 		}
@@ -218,14 +218,14 @@ func (w *accessWalk) touch(node int32, clock []int32) pair {
 	accesses := w.g.Accesses(dag.NodeID(node))
 	for k := range accesses {
 		if a := &accesses[k]; a.Mode&dag.Read != 0 && a.Lo < a.Hi {
-			if bad := w.read(node, a); bad.to >= 0 {
+			if bad := w.read(node, a); bad != nobody {
 				return bad
 			}
 		}
 	}
 	for k := range accesses {
 		if a := &accesses[k]; a.Mode&dag.Write != 0 && a.Lo < a.Hi {
-			if bad := w.write(node, a); bad.to >= 0 {
+			if bad := w.write(node, a); bad != nobody {
 				return bad
 			}
 		}
@@ -300,12 +300,12 @@ func (w *accessWalk) afterAll(node, list int32) pair {
 	for k := list; k > 0; k = w.readers[k-1].next {
 		e := &w.readers[k-1]
 		if w.clock != nil && e.latest > node {
-			if bad := w.wrongOrder(node, e.latest); bad.to >= 0 {
+			if bad := w.wrongOrder(node, e.latest); bad != nobody {
 				return bad
 			}
 		}
 		if e.node < node {
-			if bad := w.comesAfter(node, e.node); bad.to >= 0 {
+			if bad := w.comesAfter(node, e.node); bad != nobody {
 				return bad
 			}
 		}
@@ -329,7 +329,7 @@ func (w *accessWalk) readBytes(node int32, buffer dag.BufferID, lo, hi int64) pa
 	for {
 		if at.index == 0 {
 			if c := &b.chunks[at.chunk]; len(c.runs) > fewRuns && c.end() <= hi {
-				if bad := w.readChunk(node, buffer, c); bad.to >= 0 || c.end() == hi {
+				if bad := w.readChunk(node, buffer, c); bad != nobody || c.end() == hi {
 					return bad
 				}
 				at.chunk++
@@ -337,7 +337,7 @@ func (w *accessWalk) readBytes(node int32, buffer dag.BufferID, lo, hi int64) pa
 			}
 		}
 		r := b.at(at)
-		if bad := w.readRun(node, buffer, r); bad.to >= 0 || r.hi >= hi {
+		if bad := w.readRun(node, buffer, r); bad != nobody || r.hi >= hi {
 			return bad
 		}
 		at = b.next(at)
@@ -347,7 +347,7 @@ func (w *accessWalk) readBytes(node int32, buffer dag.BufferID, lo, hi int64) pa
 func (w *accessWalk) readRun(node int32, buffer dag.BufferID, r *byteRun) pair {
 	if r.writer < 0 {
 		w.readFirst[buffer] = true
-	} else if bad := w.comesAfter(node, r.writer); bad.to >= 0 {
+	} else if bad := w.comesAfter(node, r.writer); bad != nobody {
 		return bad
 	}
 	w.note(&r.readers, node, node)
@@ -367,7 +367,7 @@ func (w *accessWalk) readChunk(node int32, buffer dag.BufferID, c *runChunk) pai
 		}
 	}
 	w.readFirst[buffer] = w.readFirst[buffer] || c.bare
-	if bad := w.afterAll(node, c.writers); bad.to >= 0 {
+	if bad := w.afterAll(node, c.writers); bad != nobody {
 		return bad
 	}
 	w.note(&c.readers, node, node)
@@ -399,7 +399,7 @@ func (w *accessWalk) writeBytes(node int32, buffer dag.BufferID, lo, hi int64) p
 			case c.readers == 0:
 			case at.index == 0 && c.end() <= hi:
 				readers = c.readers
-				if bad := w.afterAll(node, readers); bad.to >= 0 {
+				if bad := w.afterAll(node, readers); bad != nobody {
 					return bad
 				}
 				w.forget(&c.readers)
@@ -408,7 +408,7 @@ func (w *accessWalk) writeBytes(node int32, buffer dag.BufferID, lo, hi int64) p
 			}
 		}
 		r := b.at(at)
-		if bad := w.overwrite(node, buffer, r, readers > 0); bad.to >= 0 {
+		if bad := w.overwrite(node, buffer, r, readers > 0); bad != nobody {
 			return bad
 		}
 		if r.hi >= hi {

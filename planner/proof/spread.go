@@ -73,7 +73,7 @@ func (c *spreadCheck) pieces() *Violation {
 			return c.wrong("buffer %q is on device %d of %d", b.Name, b.Device, c.s.Devices)
 		case b.Init != nil && (!whole || !reflect.DeepEqual(b.Init, o.Init)):
 			return c.wrong("buffer %q does not begin as %q does", b.Name, o.Name)
-		case (b.Save != "" || b.Expect != nil) && (!whole || b.Name != o.Name || b.Save != o.Save || b.Expect != o.Expect || o.Place == dag.Host && b.Place != dag.Host || !slices.Equal(b.Shape, o.Shape)):
+		case (b.Save != "" || b.Expect != nil) && (!whole || b.Name != o.Name || b.Save != o.Save || b.Expect != o.Expect || !slices.Equal(b.Shape, o.Shape)):
 			return c.wrong("buffer %q is saved or compared in place of %q, but is not the same", b.Name, o.Name)
 		}
 	}

@@ -92,7 +92,7 @@ func (b *rowBands) runs(a *dag.Access, visit func(lo, hi int64) pair) pair {
 			continue
 		}
 		if from >= 0 {
-			if bad := visit(from, to); bad.to >= 0 {
+			if bad := visit(from, to); bad != nobody {
 				return bad
 			}
 		}

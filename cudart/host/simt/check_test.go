@@ -136,9 +136,35 @@ add.u64 %rd5, %pout, 0;
 st.global.u32 [%rd5], %v;
 END:
 `,
+	// Two threads of block 0 release a value each; a thread of block 1 passes on what it has acquired, after the first and after the second, and
+	// block 2 reads both values once the second is passed on.
+	"relay": prologue + `
+mov.u32 %r5, %cta; setp.eq.u32 %p1, %r5, 1; @%p1 bra PASS; setp.eq.u32 %p2, %r5, 2; @%p2 bra READ;
+setp.eq.u32 %p3, %me, 0; @%p3 bra FIRST; setp.eq.u32 %p4, %me, 32; @%p4 bra SECOND; bra END;
+FIRST: st.global.u32 [%out], 7;
+fence.acq_rel.gpu;
+st.relaxed.gpu.global.u32 [flag], 1; bra END;
+SECOND: st.global.u32 [%out+4], 8;
+fence.acq_rel.gpu;
+st.relaxed.gpu.global.u32 [count], 1; bra END;
+PASS: setp.ne.u32 %p5, %me, 0; @%p5 bra END;
+ONE: ld.relaxed.gpu.global.u32 %r6, [flag]; setp.eq.u32 %p6, %r6, 0; @%p6 bra ONE;
+fence.acq_rel.gpu;
+st.relaxed.gpu.global.u32 [relay], 1;
+TWO: ld.relaxed.gpu.global.u32 %r6, [count]; setp.eq.u32 %p7, %r6, 0; @%p7 bra TWO;
+fence.acq_rel.gpu;
+st.relaxed.gpu.global.u32 [relay], 2; bra END;
+READ: ld.relaxed.gpu.global.u32 %r6, [relay]; setp.ne.u32 %p8, %r6, 2; @%p8 bra READ;
+fence.acq_rel.gpu;
+ld.global.u32 %v, [%out];
+ld.global.u32 %r7, [%out+4];
+add.u32 %v, %v, %r7;
+st.global.u32 [%pout], %v;
+END:
+`,
 }
 
-const prologue = `.global .u32 count; .global .u32 flag; .shared .align 16 .b8 tile[512]; .shared .u32 last;
+const prologue = `.global .u32 count; .global .u32 flag; .global .u32 relay; .shared .align 16 .b8 tile[512]; .shared .u32 last;
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n)
 {
 .local .align 16 .b8 spill[64];
@@ -218,6 +244,11 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"flag", "@%p3 bra READ;\nfence.acq_rel.gpu;", "@%p3 bra READ;\n", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
 		{"flag", "add.u64 %rd5, %pout, 0;", "mul.wide.u32 %rd5, %me, 4; add.u64 %rd5, %out, %rd5; add.u64 %rd5, %rd5, 256; add.u32 %v, %v, %cta;", simt.Race, "st.global.u32 [%rd5]", "of argument 1 (out), which thread (0,0,0) of block (1,0,0) writes"},
 		{"sum", "atom.global.add.u32 %r12, [count], 1;", "ld.global.u32 %r12, [count]; add.u32 %r12, %r12, 1; st.global.u32 [count], %r12;", simt.Race, "ld.global.u32 %r12", "of variable count, which thread (0,0,0) of block (0,0,0) writes"},
+
+		{"relay", "[%out], 7;\nfence.acq_rel.gpu;", "[%out], 7;\n", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
+		{"relay", "[%out+4], 8;\nfence.acq_rel.gpu;", "[%out+4], 8;\n", simt.Race, "ld.global.u32 %r7, [%out+4]", "which thread (32,0,0) of block (0,0,0) writes"},
+		{"relay", "bra TWO;\nfence.acq_rel.gpu;", "bra TWO;\n", simt.Race, "ld.global.u32 %r7, [%out+4]", "which thread (32,0,0) of block (0,0,0) writes"},
+		{"relay", "bra READ;\nfence.acq_rel.gpu;", "bra READ;\n", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
 
 		{"last", "membar.gl;", "", simt.Race, "ld.global.u32 %r8, [%rd5]", "thread (0,0,0): reads 4 bytes at byte 4 of argument 1 (out), which thread (1,0,0) of block (0,0,0) writes"},
 		{"last", "membar.gl;", "membar.cta;", simt.Race, "ld.global.u32 %r8, [%rd5]", "argument 1 (out), which thread (1,0,0) of block (0,0,0) writes"},

@@ -297,6 +297,13 @@ func TestEveryFormOfIntegers(t *testing.T) {
 				integers("bfe."+name, two+" u32 u32", func(v [3]*big.Int) *big.Int {
 					return extracted(v[0], v[1].Uint64()&255, v[2].Uint64()&255, n, signedType(name))
 				}))
+			for c := range uint64(12) { // the place and the length are known before it runs
+				at, length := []uint64{0, 1, 8, uint64(n) - 1, uint64(n), 255}[c%6], []uint64{8, 1, 64, 0, uint64(n), 3}[(c+c/6)%6]
+				reg := registerOf(name, "")
+				forms = append(forms, integers(fmt.Sprintf("bfe.%s %[2]sd, %[2]sa, %d, %d;", name, reg, at, length), two, func(v [3]*big.Int) *big.Int {
+					return extracted(v[0], at, length, n, signedType(name))
+				}))
+			}
 			// With a carry out and in: a + b + 2^32 c and the like, by two instructions.
 			carry := func(word string, low, high func(v [3]*big.Int) *big.Int) {
 				reg := registerOf(name, "")

@@ -279,6 +279,55 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 	}
 }
 
+// Each lane adds to a word of its own. A lane that is outside, or between two words, stops the kernel, and nothing outside changes.
+func TestAtomicsStayInsideTheirMemory(t *testing.T) {
+	const before, words = 64, 32
+	for _, c := range []struct {
+		space string
+		shift int
+		kind  simt.FaultKind
+		says  string
+	}{
+		{"global", 0, 0, ""},
+		{"global", 4, simt.OutOfBounds, "thread (31,0,0): an access of 4 bytes, 0 bytes past the end of argument 0 (out)"},
+		{"global", -4, simt.OutOfBounds, "thread (0,0,0): an access of 4 bytes, 4 bytes before the start of argument 0 (out)"},
+		{"global", 1, simt.Misaligned, "thread (0,0,0): an access of 4 bytes at an address that is not a multiple of 4"},
+		{"global", 2, simt.Misaligned, "thread (0,0,0): an access of 4 bytes at an address that is not a multiple of 4"},
+		{"shared", 0, 0, ""},
+		{"shared", 4, simt.OutOfBounds, "thread (31,0,0): an access of 4 bytes at byte 128 of shared memory, but the block has only 128 bytes"},
+		{"shared", -4, simt.OutOfBounds, "thread (0,0,0): an access of 4 bytes"},
+		{"shared", 2, simt.Misaligned, "thread (0,0,0): an access of 4 bytes at an address that is not a multiple of 4"},
+	} {
+		for _, form := range []string{"atom.%s.add.u32 %%r9, [%%%s], 3;", "red.%s.add.u32 [%%%s], 3;"} {
+			address, first := "rd3", fmt.Sprintf("add.s64 %%rd3, %%out, %d; mul.wide.u32 %%rd4, %%me, 4; add.s64 %%rd3, %%rd3, %%rd4;", c.shift)
+			last := ""
+			if c.space == "shared" {
+				address, first = "r4", fmt.Sprintf("mov.u32 %%r3, tile; shl.b32 %%r5, %%me, 2; add.u32 %%r3, %%r3, %%r5; st.shared.u32 [%%r3], 0; bar.sync 0; add.s32 %%r4, %%r3, %d;", c.shift)
+				last = "bar.sync 0; ld.shared.u32 %r6, [%r3];" + put("%r6")
+			}
+			body := first + fmt.Sprintf(form, c.space, address) + last
+			memory := onHeap[uint32](2*before + words)
+			l := block(words)
+			l.Args = []simt.Arg{{Bits: uint64(uintptr(unsafe.Pointer(&memory[before]))), Pointer: true, Bytes: 4 * words}}
+			fault := launch(t, program(t, ".shared .align 4 .b8 tile[128];\n"+entry(body)), "k", l)
+			for k, v := range memory {
+				if k < before || k >= before+words {
+					require.Zero(t, v, "%s: word %d is outside", body, k-before)
+				} else if c.says == "" {
+					require.Equal(t, uint32(3), v, body)
+				}
+			}
+			if c.says == "" {
+				require.Nil(t, fault)
+				continue
+			}
+			require.NotNil(t, fault, body)
+			require.Equal(t, c.kind, fault.Kind)
+			require.Contains(t, fault.Error(), c.says)
+		}
+	}
+}
+
 func TestWhatCannotRunIsRefusedBeforeItStarts(t *testing.T) {
 	p := program(t, entry("mov.u32 %r1, 0;\n@%p1 mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r5,%r6}, {%f1,%f2,%f3,%f4}, %r7, 0;"))
 	_, err := p.Kernel("k")

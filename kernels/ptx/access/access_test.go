@@ -194,6 +194,30 @@ func TestFloatAtomics(t *testing.T) {
 	assert.Equal(t, "PTX line 18", r.FloatAtomics[0].String())
 }
 
+// How a kernel reads through a handle says which textures it can be given.
+func TestFetches(t *testing.T) {
+	for _, c := range []struct {
+		body string
+		want Fetch
+	}{
+		{"tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%p, {%r1}];", Fetch{Seen: true, Dimensions: 1, Floats: true}},
+		{"tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%p, {%f1,%f2}];", Fetch{Seen: true, Dimensions: 2, Floats: true, Coordinates: true}},
+		{"tex.3d.v4.u32.s32 {%r1,%r2,%r3,%r4}, [%p, {%r1,%r2,%r3,%r4}];", Fetch{Seen: true, Dimensions: 3, Integers: true}},
+		{"tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%p, {%r1}]; tex.1d.v4.s32.f32 {%r1,%r2,%r3,%r4}, [%p, {%f1}];", Fetch{Seen: true, Dimensions: 1, Floats: true, Integers: true, Coordinates: true}},
+		{"tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%p, {%r1}]; tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%p, {%r1,%r2}];", Fetch{Seen: true, Floats: true}},
+		{"tex.a1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%p, {%r1,%r2}];", Fetch{Seen: true, Floats: true}},
+		{"sust.b.2d.b32.trap [%p, {%r1,%r2}], {%r3};", Fetch{Seen: true, Dimensions: 2, Surface: true}},
+		{"suld.b.1d.b32.trap {%r2}, [%p, {%r1}];", Fetch{Seen: true, Dimensions: 1, Surface: true}},
+		{"ld.global.f32 %f1, [%p];", Fetch{}},
+	} {
+		_, r := analyse(t, kernel("", c.body))
+		p, _ := r.Field(0, 0)
+		got := p.Fetch
+		got.At = Fetch{}.At
+		assert.Equal(t, c.want, got, c.body)
+	}
+}
+
 func TestPlacesInTheSource(t *testing.T) {
 	_, r := analyse(t, kernel(".file 1 \"scan.cu\"", ".loc 1 41 3\nst.global.f32 [%p], %f1;"))
 	p, _ := r.Field(0, 0)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
@@ -74,6 +75,18 @@ func TestRanges(t *testing.T) {
 		{"vectors", thread + "mul.wide.s32 %a1, %i, 16; add.s64 %a2, %p, %a1; ld.global.v4.f32 {%f, %f, %f, %f}, [%a2];", "0..16384", "nothing"},
 		{"bytes by the remainder", thread + "rem.u32 %r5, %i, 100; cvt.u64.u32 %a1, %r5; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..100"},
 		{"masked and shifted", thread + "and.b32 %r5, %i, 31; shr.u32 %r6, %i, 5; add.s32 %r7, %r5, %r6; cvt.u64.u32 %a1, %r7; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..63"},
+		{"a signed byte from memory", "ld.global.s8 %r5, [%p]; mul.wide.s32 %a2, %r5, 4; add.s64 %a3, %q, %a2; st.global.f32 [%a3], %f;", "0..1", "-512..512"},
+		{"two bytes from memory", "ld.global.u16 %r5, [%p]; mul.wide.u32 %a2, %r5, 4; add.s64 %a3, %q, %a2; st.global.f32 [%a3], %f;", "0..2", "0..262144"},
+		{"two signed bytes from memory", "ld.global.s16 %r5, [%p]; mul.wide.s32 %a2, %r5, 4; add.s64 %a3, %q, %a2; st.global.f32 [%a3], %f;", "0..2", "-131072..131072"},
+		{"a number without a sign from memory", "ld.global.u32 %r5, [%p]; mul.wide.u32 %a2, %r5, 4; add.s64 %a3, %q, %a2; st.global.f32 [%a3], %f;", "0..4", "0..17179869184"},
+		{"a masked number from memory", "ld.global.u32 %r5, [%p]; and.b32 %r6, %r5, 15; mul.wide.u32 %a2, %r6, 4; add.s64 %a3, %q, %a2; st.global.f32 [%a3], %f;", "0..4", "0..64"},
+		{"a mask with a number from memory", "ld.global.u32 %r5, [%p]; mov.u32 %r7, 15; and.b32 %r6, %r7, %r5; mul.wide.u32 %a2, %r6, 4; add.s64 %a3, %q, %a2; st.global.f32 [%a3], %f;", "0..4", "0..64"},
+		{"bits set", thread + "and.b32 %r5, %i, 12; or.b32 %r6, %r5, 3; cvt.u64.u32 %a1, %r6; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "3..16"},
+		{"divided", thread + "add.s32 %r6, %i, 8; mov.u32 %r7, %tid.x; and.b32 %r8, %r7, 3; add.s32 %r9, %r8, 2; div.u32 %r5, %r6, %r9; cvt.u64.u32 %a1, %r5; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "1..516"},
+		{"the rest of a small number", thread + "and.b32 %r6, %i, 7; rem.u32 %r5, %r6, 100; cvt.u64.u32 %a1, %r5; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..8"},
+		{"divided by what may be nothing", thread + "div.u32 %r5, 100, %i; cvt.u64.u32 %a1, %r5; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..4294967296"},
+		{"a field", thread + "bfe.u32 %r5, %i, 3, 4; cvt.u64.u32 %a1, %r5; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..16"},
+		{"a byte of a number", thread + "cvt.u8.u32 %r5, %i; cvt.u32.u8 %r6, %r5; cvt.u64.u32 %a1, %r6; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..256"},
 		{"the larger of two", thread + "sub.s32 %r5, %i, 1; max.s32 %r5, %r5, 0; min.s32 %r6, %r5, 99; mul.wide.s32 %a1, %r6, 4; add.s64 %a2, %q, %a1; st.global.f32 [%a2], %f;", "nothing", "0..400"},
 		{"backwards", thread + "sub.s64 %a2, %q, %o; st.global.f32 [%a2], %f;", "nothing", "-4092..4"},
 		{"a loop over all", thread + "mov.u32 %r5, %nctaid.x; mul.lo.s32 %r6, %r5, %r2; L: setp.ge.s32 c, %i, 1000000; @c bra E; mul.wide.s32 %a1, %i, 4; add.s64 %a2, %q, %a1; st.global.f32 [%a2], %f; add.s32 %i, %i, %r6; bra L;", "nothing", "0..4000000"},
@@ -104,6 +117,28 @@ func TestRanges(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, [2]string{c.read, c.wrote}, [2]string{x[0].Reads.text(), x[1].Writes.text()}, c.name)
+	}
+}
+
+// A scalar is loaded as the kernel says: with its sign or without, whole or not at all.
+func TestScalarsAreOfTheirType(t *testing.T) {
+	const store = " add.s64 %a3, %q, %a2; st.global.u8 [%a3], %r1;"
+	launch := Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Scalars: map[int]uint64{2: 0xfffffffb, 3: 1<<64 - 7}}
+	for _, c := range [][2]string{
+		{"ld.param.s32 %r5, [n]; cvt.s64.s32 %a2, %r5;", "-5..-4"},
+		{"ld.param.u32 %r5, [n]; cvt.u64.u32 %a2, %r5;", "4294967291..4294967292"},
+		{"ld.param.u32 %r5, [n]; cvt.s64.s32 %a2, %r5;", "-5..-4"},
+		{"ld.param.b32 %r5, [n]; cvt.u64.u32 %a2, %r5;", "4294967291..4294967292"},
+		{"ld.param.u64 %a2, [m];", "-7..-6"},
+		{"ld.param.s64 %a2, [m];", "-7..-6"},
+		{"ld.param.u32 %r5, [m]; cvt.u64.u32 %a2, %r5;", "0..4294967296"},
+		{"ld.param.u32 %r5, [m+4]; cvt.u64.u32 %a2, %r5;", "0..4294967296"},
+		{"ld.param.u16 %r5, [n]; cvt.u64.u32 %a2, %r5;", "0..4294967296"},
+		{"ld.param.f32 %f, [n]; mov.b32 %r5, %f; cvt.u64.u32 %a2, %r5;", "0..4294967296"},
+	} {
+		x := ranged(t, c[0]+store, launch)
+		require.GreaterOrEqual(t, len(x), 2, c[0])
+		require.Equal(t, c[1], x[1].Writes.text(), c[0])
 	}
 }
 

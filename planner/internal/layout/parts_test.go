@@ -3,14 +3,18 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/planner/internal/order"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // requireApart checks that buffers that overlap in the arena are ordered.
@@ -70,5 +74,58 @@ func TestLayoutsOfManyBuffersAreLowToo(t *testing.T) {
 			require.Less(t, above[k], 1+(swept-1)*0.8)
 		}
 		require.Less(t, above[1], above[0]*1.1)
+	}
+}
+
+// A buffer goes into the smallest gap that is large enough between those that it excludes, the lowest of several, or else on top of them.
+func TestPartsFollowTheirRule(t *testing.T) {
+	gaps, tops := 0, 0
+	for seed := range uint64(6) {
+		for family := range plantest.Families {
+			g, p := layoutSample(t, family, 50, 1+int(seed%3), seed)
+			l := readSharing(t, g, p, order.Entries)
+			parts := &partLayout{l: l, offset: make([]int64, len(l.buffers))}
+			rng := rand.New(rand.NewPCG(seed, uint64(family)))
+			for _, at := range rng.Perm(len(l.buffers)) {
+				k := int32(at)
+				var taken [][2]int64 // what it excludes, by offset
+				for _, q := range parts.placed {
+					if !l.apart(k, q) {
+						taken = append(taken, [2]int64{parts.offset[q], parts.offset[q] + l.bytes[q]})
+					}
+				}
+				want, least, end := int64(-1), int64(1<<62), int64(0)
+				for _, r := range taken {
+					if room := r[0] - end; room >= l.bytes[k] && room < least {
+						want, least = end, room
+					}
+					end = max(end, r[1])
+				}
+				if want >= 0 {
+					gaps++
+				} else {
+					want = end
+					tops++
+				}
+				peak := want + l.bytes[k]
+				require.False(t, parts.place(k, peak), "it would end at the peak")
+				require.True(t, parts.place(k, peak+1))
+				require.Equal(t, want, parts.offset[k], "seed %d, family %d, buffer %d", seed, family, k)
+				require.True(t, slices.IsSortedFunc(parts.placed, func(a, b int32) int { return cmp.Compare(parts.offset[a], parts.offset[b]) }))
+			}
+		}
+	}
+	require.Greater(t, gaps, 50)
+	require.Greater(t, tops, 500)
+}
+
+// With clocks for few streams only, those are the ones whose buffers have the most bytes, of equal ones the first.
+func TestColumnsAreOfTheStreamsWithTheMostBytes(t *testing.T) {
+	l := &lifetimes{bytes: []int64{512, 256, 1024, 256}}
+	stays := []stay{{buffer: 0, stream: 3}, {buffer: 1, stream: 1}, {buffer: 2, stream: 0}, {buffer: 3, stream: 1}, {buffer: 1, stream: 4}}
+	p := &plan.Plan{Streams: make([]plan.Stream, 5)}
+	for most, want := range map[int][]int32{1: {0, -1, -1, -1, -1}, 2: {0, 1, -1, -1, -1}, 3: {0, 1, -1, 2, -1}, 4: {0, 1, -1, 2, 3}, 5: {0, 1, 2, 3, 4}, 9: {0, 1, 2, 3, 4}} {
+		require.Equal(t, want, l.chooseColumns(p, stays, most), "%d", most)
+		require.Equal(t, min(most, 5), l.columns)
 	}
 }

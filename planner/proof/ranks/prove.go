@@ -14,7 +14,7 @@ func Prove(f *dag.Family) ([]Violation, error) {
 		groups := 0
 		ops := communication(g, &groups)
 		w.classes = append(w.classes, ops)
-		w.found = append(w.found, aloneWithBodies(g, ops, lowest(f.Class, int32(class)))...)
+		w.add(aloneWithBodies(g, ops, lowest(f.Class, int32(class))))
 	}
 	if len(w.found) == 0 {
 		w.together()
@@ -60,10 +60,8 @@ func (w *world) together() {
 				pass.classes = append(pass.classes, controls[class][k].bodies[b])
 			}
 			pass.together()
-			w.found, w.more = append(w.found, pass.found...), w.more+pass.more
-			if over := len(w.found) - most; over > 0 {
-				w.found, w.more = w.found[:most], w.more+over
-			}
+			w.add(pass.found)
+			w.more += pass.more
 		}
 	}
 }

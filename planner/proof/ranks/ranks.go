@@ -217,6 +217,14 @@ func (w *world) wrong(ranks []int32, format string, args ...any) {
 	w.found = append(w.found, Violation{ranks, fmt.Sprintf(format, args...)})
 }
 
+// add notes violations that were found elsewhere.
+func (w *world) add(found []Violation) {
+	w.found = append(w.found, found...)
+	if over := len(w.found) - most; over > 0 {
+		w.found, w.more = w.found[:most], w.more+over
+	}
+}
+
 func (w *world) told() []Violation {
 	if w.more > 0 {
 		w.found = append(w.found, Violation{nil, fmt.Sprintf("and %d more", w.more)})

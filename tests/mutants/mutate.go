@@ -1,0 +1,250 @@
+// The mutants of a file: every small change of its text that this tool can make, each with a name that survives edits elsewhere in the file.
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+)
+
+// mutant is a change of one place of a file.
+type mutant struct {
+	file       string // below the module's folder, with slashes
+	line       int
+	function   string // the function around it, as Type.Method, or the name of what is declared
+	before     string // the expression or statement around the change, on one line
+	after      string
+	twin       int // counts from 2 if the function has the same change before
+	start, end int // the bytes that are replaced
+	text       string
+}
+
+// name tells a mutant from all others of the module. It has no line number, so it stays the same when other lines change.
+func (m *mutant) name() string {
+	name := fmt.Sprintf("%s %s: %s => %s", m.file, m.function, m.before, m.after)
+	if m.twin > 1 {
+		name += fmt.Sprintf(" (%d)", m.twin)
+	}
+	return name
+}
+
+// apply returns the file's source with the change.
+func (m *mutant) apply(source []byte) []byte {
+	changed := append([]byte(nil), source[:m.start]...)
+	return append(append(changed, m.text...), source[m.end:]...)
+}
+
+// swapped has, for each operator, what takes its place: the opposite of a comparison, and the same comparison off by one.
+var swapped = map[token.Token][]token.Token{
+	token.LAND: {token.LOR}, token.LOR: {token.LAND},
+	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
+	token.LSS: {token.GEQ, token.LEQ}, token.GEQ: {token.LSS, token.GTR},
+	token.GTR: {token.LEQ, token.GEQ}, token.LEQ: {token.GTR, token.LSS},
+	token.ADD: {token.SUB}, token.SUB: {token.ADD},
+	token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN},
+	token.INC: {token.DEC}, token.DEC: {token.INC},
+}
+
+// mutantsOf returns all mutants of a file, in the order of their places. Some of them do not compile. The length of an array type and the
+// capacity in a make are left alone, because they change no result.
+func mutantsOf(file string, source []byte) ([]mutant, error) {
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || ast.IsGenerated(parsed) {
+		return nil, err
+	}
+	w := &walk{file: file, source: source, set: set, names: map[string]int{}}
+	for _, declared := range parsed.Decls {
+		w.declaration(declared)
+	}
+	return w.found, nil
+}
+
+type walk struct {
+	file     string
+	source   []byte
+	set      *token.FileSet
+	function string
+	around   []ast.Node // from the declaration to what is visited
+	found    []mutant
+	names    map[string]int
+}
+
+func (w *walk) declaration(declared ast.Decl) {
+	switch d := declared.(type) {
+	case *ast.FuncDecl:
+		w.function = d.Name.Name
+		if d.Recv != nil && len(d.Recv.List) > 0 {
+			w.function = strings.TrimLeft(w.textOf(d.Recv.List[0].Type), "*") + "." + w.function
+		}
+		if d.Body != nil {
+			w.returnEarly(d)
+			w.visit(d.Body)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if v, ok := spec.(*ast.ValueSpec); ok {
+				w.function = v.Names[0].Name
+				w.visit(v)
+			}
+		}
+	}
+}
+
+func (w *walk) visit(root ast.Node) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		if n == nil {
+			w.around = w.around[:len(w.around)-1]
+			return false
+		}
+		if w.changesNoResult(n) {
+			return false
+		}
+		w.around = append(w.around, n)
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			w.operator(n, n.OpPos, n.Op)
+		case *ast.UnaryExpr:
+			if n.Op == token.NOT || n.Op == token.SUB {
+				w.add(n, n.OpPos, len(n.Op.String()), "")
+			}
+		case *ast.AssignStmt:
+			w.operator(n, n.TokPos, n.Tok)
+			if n.Tok != token.DEFINE && w.inBlock() {
+				w.drop(n)
+			}
+		case *ast.IncDecStmt:
+			w.operator(n, n.TokPos, n.Tok)
+			if w.inBlock() {
+				w.drop(n)
+			}
+		case *ast.ExprStmt, *ast.DeferStmt, *ast.GoStmt, *ast.BranchStmt:
+			if w.inBlock() {
+				w.drop(n)
+			}
+		case *ast.BasicLit:
+			w.literal(n)
+		case *ast.Ident:
+			switch n.Name {
+			case "true":
+				w.constant(n, "false")
+			case "false":
+				w.constant(n, "true")
+			}
+		}
+		return true
+	})
+}
+
+// changesNoResult reports whether a node is the length of an array type or the capacity in a make.
+func (w *walk) changesNoResult(n ast.Node) bool {
+	if len(w.around) == 0 {
+		return false
+	}
+	switch parent := w.around[len(w.around)-1].(type) {
+	case *ast.ArrayType:
+		return parent.Len == n
+	case *ast.CallExpr:
+		called, ok := parent.Fun.(*ast.Ident)
+		return ok && called.Name == "make" && len(parent.Args) == 3 && parent.Args[2] == n
+	}
+	return false
+}
+
+// inBlock reports whether the node visited is a statement of a block or case: one that can be left out.
+func (w *walk) inBlock() bool {
+	if len(w.around) < 2 {
+		return false
+	}
+	switch w.around[len(w.around)-2].(type) {
+	case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
+		return true
+	}
+	return false
+}
+
+func (w *walk) operator(n ast.Node, at token.Pos, op token.Token) {
+	for _, other := range swapped[op] {
+		w.add(n, at, len(op.String()), other.String())
+	}
+}
+
+func (w *walk) literal(n *ast.BasicLit) {
+	switch n.Kind {
+	case token.INT:
+		if value, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+			w.constant(n, strconv.FormatInt(value+1, 10))
+		}
+	case token.FLOAT:
+		w.constant(n, "("+n.Value+" + 1)")
+	}
+}
+
+// constant replaces a constant, and shows the expression around it if that is short.
+func (w *walk) constant(n ast.Expr, value string) {
+	shown := ast.Node(n)
+	if len(w.around) > 1 {
+		parent := w.around[len(w.around)-2]
+		switch parent.(type) {
+		case *ast.BlockStmt, *ast.CaseClause:
+		default:
+			if parent.End()-parent.Pos() < 100 {
+				shown = parent
+			}
+		}
+	}
+	w.add(shown, n.Pos(), int(n.End()-n.Pos()), value)
+}
+
+func (w *walk) drop(n ast.Node) {
+	w.add(n, n.Pos(), int(n.End()-n.Pos()), "")
+}
+
+// returnEarly lets a function return zero values at once.
+func (w *walk) returnEarly(d *ast.FuncDecl) {
+	if len(d.Body.List) == 0 {
+		return
+	}
+	var zeros []string
+	if d.Type.Results != nil {
+		for _, result := range d.Type.Results.List {
+			for range max(1, len(result.Names)) {
+				zeros = append(zeros, "*new("+w.textOf(result.Type)+")")
+			}
+		}
+	}
+	first := d.Body.List[0]
+	at := w.offset(first.Pos())
+	w.note(first, "its body", "return", at, at, "return "+strings.Join(zeros, ", ")+"; ")
+}
+
+// add notes a replacement of some bytes, and shows the node around them.
+func (w *walk) add(n ast.Node, at token.Pos, length int, text string) {
+	from, start := w.offset(n.Pos()), w.offset(at)
+	before := string(w.source[from:w.offset(n.End())])
+	after := before[:start-from] + text + before[start-from+length:]
+	if after == "" {
+		after = "nothing"
+	}
+	w.note(n, before, after, start, start+length, text)
+}
+
+func (w *walk) note(n ast.Node, before, after string, start, end int, text string) {
+	m := mutant{file: w.file, line: w.set.Position(n.Pos()).Line, function: w.function, before: oneLine(before), after: oneLine(after), start: start, end: end, text: text}
+	name := m.name()
+	w.names[name]++
+	m.twin = w.names[name]
+	w.found = append(w.found, m)
+}
+
+func (w *walk) offset(at token.Pos) int { return w.set.Position(at).Offset }
+
+func (w *walk) textOf(n ast.Node) string {
+	return string(w.source[w.offset(n.Pos()):w.offset(n.End())])
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
