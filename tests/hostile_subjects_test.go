@@ -85,7 +85,7 @@ func (h *hostile) functions() []namedFunction {
 		"planner.GraphEdges": planner.GraphEdges, "planner.Clean": planner.Clean, "planner.DecodeMachine": planner.DecodeMachine, "planner.H200": planner.H200,
 		"planner.MachineByName": planner.MachineByName, "planner.Unit": planner.Unit, "planner.OccupancyOf": planner.OccupancyOf,
 		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
-		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations,
+		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations, "planner.Pairs": planner.Pairs,
 
 		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt, "planner.SpreadNodes": planner.SpreadNodes, "planner.SpillGraph": planner.SpillGraph, "planner.SpillAt": planner.SpillAt,
 		"planner.DecodeSpread": planner.DecodeSpread, "planner.VerifySpread": planner.VerifySpread, "planner.CompareSpreads": planner.CompareSpreads,
@@ -100,7 +100,7 @@ func (h *hostile) functions() []namedFunction {
 		"model.Unit": model.Unit, "model.OccupancyOf": model.OccupancyOf, "model.DecodeProfile": model.DecodeProfile,
 
 		"proof.CheckOps": proof.CheckOps, "proof.CheckPlaced": proof.CheckPlaced, "proof.Replay": proof.Replay, "proof.Verify": proof.Verify,
-		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifyEarly": proof.VerifyEarly, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations,
+		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifyEarly": proof.VerifyEarly, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations, "proof.Pairs": proof.Pairs,
 		"proof.VerifyBodyEdges": proof.VerifyBodyEdges,
 
 		"analysis.Measured": analysis.Measured, "analysis.Of": analysis.Of, "analysis.HeldUS": analysis.HeldUS,

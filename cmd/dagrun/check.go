@@ -16,12 +16,14 @@ import (
 
 func (a *app) checkCommand() *cobra.Command {
 	var target targetFlags
+	var own checkFlags
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Find mistakes and races without running",
 		Long: `Check pipelines without a device: their declaration, the plan and its proof, and for a schedule
-of your own (sync: explicit) every pair of accesses that nothing orders, each with the
-line that would order it. The exit status is 1 if there is a race, 2 if a file is wrong.`,
+of your own (sync: explicit) the pairs of accesses that nothing orders, each with the line
+that would order it; pairs that those lines would order too are left out, unless --all asks
+for every one. The exit status is 1 if there is a race, 2 if a file is wrong.`,
 		Example: `  dagrun check pipelines/saxpy.yaml
   dagrun check pipelines/*.yaml
   dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
@@ -46,9 +48,9 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 				return err
 			}
 			if len(args) > 1 {
-				return a.checkFiles(c, args, &target)
+				return a.checkFiles(c, args, &target, own)
 			}
-			report, err := a.checkFile(c.Context(), args[0], &target)
+			report, err := a.checkFile(c.Context(), args[0], &target, own)
 			if err != nil {
 				return err
 			}
@@ -68,8 +70,14 @@ line that would order it. The exit status is 1 if there is a race, 2 if a file i
 	a.planFlags(c, "h200")
 	target.flags(c)
 	a.recallFlags(c)
+	c.Flags().BoolVar(&own.all, "all", false, "list every pair that nothing orders, also those that are in order once others are")
 	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	return c
+}
+
+// checkFlags are the flags of check alone.
+type checkFlags struct {
+	all bool // list every pair that nothing orders
 }
 
 // checked is the JSON document of check.
@@ -91,6 +99,7 @@ type checked struct {
 	Ranks    *checkedRanks        `json:"ranks,omitempty"`
 	Races    []race               `json:"races"`
 	MoreRace int                  `json:"more_races"`
+	Pairs    int                  `json:"unordered_pairs"`         // all of them, also those that are in order once the races of the list are
 	Partial  bool                 `json:"races_partial,omitempty"` // there may be still more
 	Fallback []fallback           `json:"not_in_graphs"`           // loops and branches that make the pipeline run as streams
 }
@@ -163,12 +172,12 @@ type checkedFile struct {
 }
 
 // checkFiles checks one file after another, even if one is wrong; the exit status is the worst of all.
-func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags) error {
+func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags, own checkFlags) error {
 	files := make([]checkedFile, len(names))
 	worst, shown := statusOK, false
 	for k, name := range names {
 		a.warnings, a.inputs = nil, nil
-		report, err := a.checkFile(c.Context(), name, target)
+		report, err := a.checkFile(c.Context(), name, target, own)
 		if c.Context().Err() != nil {
 			return err
 		}
@@ -217,7 +226,7 @@ func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
 }
 
 // checkFile checks one file.
-func (a *app) checkFile(ctx context.Context, name string, target *targetFlags) (*checked, error) {
+func (a *app) checkFile(ctx context.Context, name string, target *targetFlags, own checkFlags) (*checked, error) {
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {
 		return nil, err
@@ -232,7 +241,7 @@ func (a *app) checkFile(ctx context.Context, name string, target *targetFlags) (
 	if err != nil {
 		return nil, err
 	}
-	report, err := a.checked(g, plan, options.Machine)
+	report, err := a.checked(g, plan, options.Machine, own)
 	if err == nil {
 		report.Beyond = target.beyond(g, options.Machine)
 		report.Ranks, err = a.checkRanks()
@@ -251,13 +260,20 @@ func (r *checked) failure() error {
 	return nil
 }
 
-func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) (*checked, error) {
+func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine, own checkFlags) (*checked, error) {
 	found, err := unenforced(g, plan, mostRaces)
 	if err != nil {
 		return nil, err
 	}
+	every, err := everyPair(g, plan, found, own.all)
+	if err != nil {
+		return nil, err
+	}
+	if own.all {
+		found = every
+	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Partial: found.Partial, Fallback: fallbacksOf(g)}
+		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: fallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
@@ -282,12 +298,15 @@ func (a *app) printChecked(r *checked) {
 		}
 		fmt.Fprintf(a.stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
 	}
+	atLeast := ""
+	if r.Partial {
+		atLeast = "at least "
+	}
 	if r.MoreRace > 0 {
-		atLeast := ""
-		if r.Partial {
-			atLeast = "at least "
-		}
 		fmt.Fprintf(a.stdout, "and %s%d more of %s%d races\n", atLeast, r.MoreRace, atLeast, r.MoreRace+len(r.Races))
+	}
+	if r.Pairs > len(r.Races)+r.MoreRace {
+		fmt.Fprintf(a.stdout, "nothing orders %s%d pairs in all: the others are in order once these are; --all lists them\n", atLeast, r.Pairs)
 	}
 	for _, u := range r.Unfit {
 		_ = a.stdout.printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),

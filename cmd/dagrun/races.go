@@ -26,6 +26,18 @@ func unenforced(g *dag.Graph, plan *planner.Plan, most int) (*planner.Unenforced
 	return planner.Violations(g, plan, most)
 }
 
+// everyPair returns every pair that a plan leaves unordered. With all it is what is to be listed, otherwise only their number is of interest.
+func everyPair(g *dag.Graph, plan *planner.Plan, found *planner.Unenforced, all bool) (*planner.Unenforced, error) {
+	if found.Roots == 0 {
+		return found, nil
+	}
+	most := 1
+	if all {
+		most = 0
+	}
+	return planner.Pairs(g, plan, most)
+}
+
 // racesAllowed reports whether the plan has races and the user allows them. If they are not allowed, the error is the race that check
 // prints first.
 func racesAllowed(name string, g *dag.Graph, plan *planner.Plan, allowed bool) (bool, error) {
@@ -39,7 +51,7 @@ func racesAllowed(name string, g *dag.Graph, plan *planner.Plan, allowed bool) (
 		}
 	}
 	if len(found.Violations) > 0 && !allowed {
-		return false, fmt.Errorf("%w\n  dagrun check %s lists every race; --allow-races runs it all the same", found.Violations[0], name)
+		return false, fmt.Errorf("%w\n  dagrun check %s lists the races; --allow-races runs it all the same", found.Violations[0], name)
 	}
 	return len(found.Violations) > 0, nil
 }
