@@ -128,41 +128,6 @@ func unfits(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) ([]unfit
 	return list, err
 }
 
-// race is a pair of accesses that nothing orders.
-type race struct {
-	First  raceSide   `json:"first"`
-	Second raceSide   `json:"second"`
-	Buffer string     `json:"buffer"`
-	Bytes  [2]int64   `json:"bytes"`
-	Box    [][2]int64 `json:"box,omitempty"`
-	Why    string     `json:"why"`
-	Fix    string     `json:"fix"`
-}
-
-// place says what both sides touch.
-func (r *race) place() string {
-	if r.Box != nil {
-		return fmt.Sprintf("%s(%d..%d)(%d..%d)", r.Buffer, r.Box[0][0], r.Box[0][1], r.Box[1][0], r.Box[1][1])
-	}
-	return fmt.Sprintf("%s[%d:%d]", r.Buffer, r.Bytes[0], r.Bytes[1])
-}
-
-// boxOf returns the rows and columns of the tile that a race is about, nil if it is about no tile.
-func boxOf(g *dag.Graph, v *planner.Violation) [][2]int64 {
-	rows, columns, ok := g.TileBox(g.EdgeRange(dag.Edge{Buffer: v.Buffer, Tile: v.Tile, Lo: v.Lo, Hi: v.Hi}))
-	if !ok {
-		return nil
-	}
-	return [][2]int64{rows, columns}
-}
-
-type raceSide struct {
-	Node   string `json:"node"`
-	Stream int32  `json:"stream"`
-	Access string `json:"access"`
-	Line   int32  `json:"line,omitempty"`
-}
-
 // checkedFile is the JSON of one of several files.
 type checkedFile struct {
 	File   string   `json:"file"`
@@ -273,19 +238,12 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 		found = every
 	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: fallbacksOf(g)}
+		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: racesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: fallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
 	for _, id := range g.Carried() {
 		report.Carried = append(report.Carried, g.Buffers[id].Name)
-	}
-	for _, v := range found.Violations {
-		report.Races = append(report.Races, race{
-			First:  raceSide{v.BeforeName, v.BeforeStream, v.BeforeAccess.String(), g.Nodes[v.Before].Pos.Line},
-			Second: raceSide{v.NodeName, v.Stream, v.Access.String(), g.Nodes[v.Node].Pos.Line},
-			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Box: boxOf(g, v), Why: v.Why.String(), Fix: v.Line,
-		})
 	}
 	return &report, nil
 }

@@ -171,9 +171,11 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	}
 	options := a.programOptions(p.learning)
 	a.preferGraph(p, &options)
-	if options.Unsafe, err = racesAllowed(p.name, p.graph, p.plan, own.allowRaces); err != nil {
+	allowed, err := racesAllowed(p.name, p.graph, p.plan, own.allowRaces)
+	if err != nil {
 		return err
 	}
+	options.Unsafe = len(allowed) > 0
 	options.DebugProgress, options.FollowCommunication = own.follow, a.followed
 	if a.world != nil {
 		options.Agree, options.Exchange = a.agree, a.exchange
@@ -181,6 +183,9 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	report, err := a.runOn(ctx, p, options, own)
 	if err != nil {
 		return a.pinFault(ctx, p, err, own)
+	}
+	if len(allowed) > 0 {
+		report.Allowed = racesOf(p.graph, allowed)
 	}
 	return a.printRun(report)
 }
@@ -216,6 +221,7 @@ type runReport struct {
 	EachUS     float64              `json:"each_us"`
 	RestUS     float64              `json:"rest_us,omitempty"` // per replay after those that were used to learn, if there were such
 	Predicted  float64              `json:"predicted_us"`
+	Allowed    []race               `json:"races_allowed,omitempty"` // with --allow-races
 	Saved      []runtime.Saved      `json:"saved"`
 	Checks     []runtime.Check      `json:"checks"`
 	Checksums  []runtime.Checksum   `json:"checksums"`
@@ -443,6 +449,7 @@ func (a *app) printRunText(r *runReport) {
 		}
 		_ = a.stdout.printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
 			counted(r.Nodes, "node"), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
+		a.printAllowed(r.Allowed)
 	}
 	a.printLoops(r.Loops)
 	a.printChecks(r.Checks, "matches")
