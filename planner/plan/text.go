@@ -32,7 +32,8 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 	case p.Strategy == p.Requested || p.Requested == "":
 		fmt.Fprintf(out, ", strategy %s", p.Strategy)
 	default:
-		fmt.Fprintf(out, ", strategy %s (requested: %s)", p.Strategy, p.Requested)
+		// Asked for by itself, the strategy that auto took would use other numbers of streams, and not search on.
+		fmt.Fprintf(out, ", strategy %s (by %s)", p.Requested, p.Strategy)
 	}
 	if p.Machine != "" {
 		fmt.Fprintf(out, ", machine %s", p.Machine)
