@@ -124,7 +124,9 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	if t != nil {
 		makespan = t.MakespanUS
 	}
-	if makespan > 0 {
+	if guess := p.GuessText(g); makespan > 0 && guess != "" {
+		fmt.Fprintf(out, "predicted %.2f us, a guess with %s\n", makespan, guess)
+	} else if makespan > 0 {
 		fmt.Fprintf(out, "predicted %.2f us", makespan)
 		if s.LowerBoundUS > 0 {
 			fmt.Fprintf(out, "; lower bound %.2f us", s.LowerBoundUS)
