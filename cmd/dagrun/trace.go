@@ -33,11 +33,12 @@ beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or chro
 Where NVIDIA's CUPTI is found (it comes with the CUDA toolkit; CUDA_HOME says where) the times are
 those of the kernels and copies themselves, otherwise those of an event before and after every node.
 
-Predictions use what earlier runs learned. The last replay is explained: what limits it (submission, an engine, or a chain of nodes), its
-critical path, why engines were idle, which waits delayed nodes, and how much memory was in use. The table
-shows its nodes. Of loops and branches, it shows each pass, with the nodes in it unless it ran in a
-graph; of very many passes only the first, and how many more there were. The overhead of measuring is
-printed too: a traced replay takes longer than a plain one.
+Predictions use what earlier runs learned. The last replay is explained: what limits it
+(submission, an engine, or a chain of nodes), its critical path, why engines were idle, which waits
+delayed nodes, and how much memory was in use. The table shows its nodes. Of loops and branches, it
+shows each pass, with the nodes in it unless it ran in a graph; of very many passes only the first,
+and how many more there were. The overhead of measuring is printed too: a traced replay takes longer
+than a plain one.
 
 --html writes a page with all of it. --against FILE compares on that page with an earlier run, as
 --output json wrote it, or with a plan of --save-plan; --against STRATEGY compares with a plan of
