@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag/expr"
@@ -235,7 +236,7 @@ func (in *LaunchInfo) problem(params []KernelParam) string {
 	return ""
 }
 
-// MapSpec is an elementwise computation: Out = Expr(Inputs..., Scalars...). The launch's Args are: n (i64), the output, the inputs, the scalars (f64).
+// MapSpec is an elementwise computation: Out = Expr(Inputs..., Scalars...). The launch's Args are: n (i64), the output, the inputs, the scalars.
 type MapSpec struct {
 	Text    string // as written, "y = a*x + b"
 	Expr    *expr.Expr
@@ -246,6 +247,13 @@ type MapSpec struct {
 	// Single marks the inputs of one element, which goes with every element of the others; nil: there are none.
 	Single  []bool
 	Scalars []string
+	// ScalarTypes tells whole numbers (i64) from others (f64), which makes a difference to maps with integers; nil: all are f64.
+	ScalarTypes []DType
+}
+
+// Integers reports whether the output or an input consists of integers. Whole numbers are then computed as such.
+func (m *MapSpec) Integers() bool {
+	return m != nil && (!m.OutType.Float() || slices.ContainsFunc(m.InTypes, func(t DType) bool { return !t.Float() }))
 }
 
 // Launch is a kernel with its arguments. Args are in the kernel's own order and include scratch.

@@ -85,6 +85,15 @@ func (r *resolution) findMap(library Library) bool {
 				"every buffer that a map reads needs as many elements as its result, or one")
 		}
 	}
+	if m.ScalarTypes = nil; m.Integers() {
+		for _, a := range r.spec.Args[1+len(m.Inputs):] {
+			whole := I64
+			if _, ok := a.Value.Int(); a.Value.Kind() == expr.Float || a.Value.Kind() == expr.Rational && !ok {
+				whole = F64
+			}
+			m.ScalarTypes = append(m.ScalarTypes, whole)
+		}
+	}
 	kernel, err := library.Map(m)
 	if err != nil {
 		r.problem(launchKernel, -1, fmt.Sprintf("map: %v", err), "")

@@ -270,6 +270,29 @@ func TestDecodePlanOfAnotherGraph(t *testing.T) {
 	require.EqualError(t, err, `plan: 4:12: graph: the plan was made for another graph: node "a" is new`)
 }
 
+// In plans with tiles too.
+func TestDecodePlanOfAnotherGraphWithTiles(t *testing.T) {
+	tiles := func(columns int64, extra bool) *dag.Graph {
+		b := dag.New("tiles")
+		x := b.Device("x", dag.F32, 8, 8)
+		b.Task("left", b.Tile(x, 0, 4, 0, columns).Out())
+		b.Task("sum", b.Tile(x, 0, 4, 0, 4).In())
+		if extra {
+			b.Task("extra", b.In(x))
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g
+	}
+	old := tiles(4, false)
+	text := encoded(t, old, planned(t, old, Options{}))
+	require.Contains(t, text, `"box": [[0, 4], [0, 4]]`)
+	_, err := DecodePlan(strings.NewReader(text), tiles(4, true))
+	require.EqualError(t, err, `plan: 4:12: graph: the plan was made for another graph: node "extra" is new`)
+	_, err = DecodePlan(strings.NewReader(text), tiles(3, false))
+	require.EqualError(t, err, `plan: 4:12: graph: the plan was made for another graph: node "sum" waits for "left" because of RAW x(0..4)(0..3), it was RAW x(0..4)(0..4)`)
+}
+
 // In plans of spread graphs, too, the error names what does not fit the graph.
 func TestDecodePlanOfASpreadGraphRefuses(t *testing.T) {
 	s, err := SpreadGraph(context.Background(), saxpyGraph(t), Options{Devices: 2})

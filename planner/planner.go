@@ -258,5 +258,8 @@ func Violations(g *dag.Graph, p *Plan, most int) (*Unenforced, error) {
 	return proof.Violations(g, p, most)
 }
 
+// Pairs lists every pair of nodes that a plan leaves unordered; see [proof.Pairs].
+func Pairs(g *dag.Graph, p *Plan, most int) (*Unenforced, error) { return proof.Pairs(g, p, most) }
+
 // Explain tells how a plan enforces each dependency; see [proof.Explain].
 func Explain(g *dag.Graph, p *Plan) ([]Enforcement, error) { return proof.Explain(g, p) }

@@ -84,6 +84,14 @@ func TestRacesAreWhatIsNotDeclared(t *testing.T) {
 				listed = text
 			}
 			require.Equal(t, listed, text, "seed %d, %s", seed, strategy)
+			every, err := Pairs(g, plan, 0)
+			require.NoError(t, err)
+			pairs := []string{}
+			for _, v := range every.Violations {
+				pairs = append(pairs, fmt.Sprint(v.Before, " ", v.Node))
+			}
+			require.Equal(t, everyUnordered(g, before), pairs, "seed %d, %s", seed, strategy)
+			require.False(t, every.Partial)
 		}
 		if want {
 			racy++
@@ -93,6 +101,25 @@ func TestRacesAreWhatIsNotDeclared(t *testing.T) {
 	}
 	require.Greater(t, racy, 100)
 	require.Greater(t, clean, 100)
+}
+
+// everyUnordered lists the pairs of nodes that touch the same bytes, one of them writing, and are not in order.
+func everyUnordered(g *dag.Graph, before reach) []string {
+	pairs := []string{}
+	for j := range g.Nodes {
+		for i := range j {
+			meet := false
+			for _, a := range g.Accesses(dag.NodeID(i)) {
+				for _, b := range g.Accesses(dag.NodeID(j)) {
+					meet = meet || a.Overlaps(b.Range) && (a.Mode|b.Mode)&dag.Write != 0
+				}
+			}
+			if meet && !before[i][j] {
+				pairs = append(pairs, fmt.Sprint(i, " ", j))
+			}
+		}
+	}
+	return pairs
 }
 
 // drawExplicit makes a small explicit schedule in which most conflicts are ordered.

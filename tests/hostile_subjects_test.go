@@ -85,7 +85,7 @@ func (h *hostile) functions() []namedFunction {
 		"planner.GraphEdges": planner.GraphEdges, "planner.Clean": planner.Clean, "planner.DecodeMachine": planner.DecodeMachine, "planner.H200": planner.H200,
 		"planner.MachineByName": planner.MachineByName, "planner.Unit": planner.Unit, "planner.OccupancyOf": planner.OccupancyOf,
 		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
-		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations,
+		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations, "planner.Pairs": planner.Pairs,
 
 		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt, "planner.SpreadNodes": planner.SpreadNodes, "planner.SpillGraph": planner.SpillGraph, "planner.SpillAt": planner.SpillAt,
 		"planner.DecodeSpread": planner.DecodeSpread, "planner.VerifySpread": planner.VerifySpread, "planner.CompareSpreads": planner.CompareSpreads,
@@ -100,7 +100,7 @@ func (h *hostile) functions() []namedFunction {
 		"model.Unit": model.Unit, "model.OccupancyOf": model.OccupancyOf, "model.DecodeProfile": model.DecodeProfile,
 
 		"proof.CheckOps": proof.CheckOps, "proof.CheckPlaced": proof.CheckPlaced, "proof.Replay": proof.Replay, "proof.Verify": proof.Verify,
-		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifyEarly": proof.VerifyEarly, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations,
+		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifyEarly": proof.VerifyEarly, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations, "proof.Pairs": proof.Pairs,
 		"proof.VerifyBodyEdges": proof.VerifyBodyEdges,
 
 		"analysis.Measured": analysis.Measured, "analysis.Of": analysis.Of, "analysis.HeldUS": analysis.HeldUS,
@@ -183,7 +183,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add(builder, g, g.Pipeline, explicit, explicit.Pipeline, p, timeline, p.Replay(1), planner.H200(), planner.Unit())
 
 	// Values that functions return together with an error, and values that anybody can write down.
-	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Structure{}, &dag.Structure{Members: []dag.Member{{Count: -1, Mode: 99}}}, &dag.Member{}, &dag.Member{Mode: 99, DType: 99}, &dag.Texture{}, (*dag.Texture)(nil), &dag.Texture{Channels: -3, Width: 1 << 62, Height: -1, Filter: 99}, dag.Filter(99), dag.AddressMode(99), &dag.Arg{}, &dag.Arg{DType: 99, Texture: &dag.Texture{Channels: 99, Width: 1 << 62, Height: 1}}, dag.TextureArgument{}, &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil), &conditions.Decider{}, &conditions.Launch{}, &conditions.Launch{Test: conditions.Test{Branch: true, Times: -1}, Clear: -9, Operands: []uint64{1}},
+	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Structure{}, &dag.Structure{Members: []dag.Member{{Count: -1, Mode: 99}}}, &dag.Member{}, &dag.Member{Mode: 99, DType: 99}, &dag.Texture{}, (*dag.Texture)(nil), &dag.Texture{Channels: -3, Width: 1 << 62, Height: -1, Filter: 99}, dag.Filter(99), dag.AddressMode(99), &dag.Arg{}, &dag.Arg{DType: 99, Texture: &dag.Texture{Channels: 99, Width: 1 << 62, Height: 1}}, dag.TextureArgument{}, &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil), &dag.MapSpec{OutType: 99, InTypes: []dag.DType{98}}, (*dag.MapSpec)(nil), &conditions.Decider{}, &conditions.Launch{}, &conditions.Launch{Test: conditions.Test{Branch: true, Times: -1}, Clear: -9, Operands: []uint64{1}},
 		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
 		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil), &cudart.Conditional{}, &cudart.Conditional{Bodies: make([]cudart.Body, 1), Operands: []cudart.Ptr{1}}, (*cudart.Conditional)(nil), &dag.Communication{}, (*dag.Communication)(nil), &dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 1}}},

@@ -4,10 +4,14 @@
 package tests
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,6 +114,29 @@ func TestReadmeShowsWhatTheCommandPrints(t *testing.T) {
 		}
 	}
 	require.True(t, shown)
+}
+
+// The figures that the page begins with are those of all workloads of the measured suite.
+func TestReadmeFiguresAreOfAllWorkloads(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	measured, err := os.ReadFile("bench/README.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(measured), "### GrCUDA suite: ratios")
+	require.True(t, found)
+	logs, gains, ofC := 0.0, []float64{}, []float64{}
+	for _, m := range regexp.MustCompile(`(?m)^\| \w+ +\| +([\d.]+) \| +[\d.]+ \| +([\d.]+) \| +([\d.]+) \|`).FindAllStringSubmatch(table[:strings.Index(table, "\nLatency")], -1) {
+		number := func(k int) float64 {
+			v, err := strconv.ParseFloat(m[k], 64)
+			require.NoError(t, err)
+			return v
+		}
+		gains, ofC = append(gains, number(1)), append(ofC, number(2), number(3))
+		logs += math.Log(number(1))
+	}
+	require.Len(t, gains, 6)
+	require.Contains(t, string(page), fmt.Sprintf("Six programs of a published suite are %.2f times as fast on an H200 as on one stream (geometric mean; %.2f to %.2f), and take %.2f to\n  %.2f times as long as schedules that were written by hand in C++",
+		math.Exp(logs/6), slices.Min(gains), slices.Max(gains), slices.Min(ofC), slices.Max(ofC)))
 }
 
 // Each promise names the tests that show it, as `folder/TestName`.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +39,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Long: `Plan with every strategy at 1, 2, 4 and 8 streams, replay each plan as a CUDA graph and as
 streams, and show how long a replay takes: on the device (by events), on the host (to
 submit it), and by wall clock (one replay after the other), beside the prediction.
-Identical plans are measured once. The last line is the fastest command line.
+Identical plans are measured once. The last line is the fastest command line, or says that
+no row is faster than others by more than their replays differ.
 
 Graphs are measured before streams: on some drivers a process that has used several
 streams replays graphs more slowly.`,
@@ -98,6 +100,7 @@ type benchReport struct {
 	Rows       []benchRow `json:"rows"`              // one for each plan and kind of replay
 	Refused    []refusal  `json:"refused"`           // plans that could not be made
 	Best       int        `json:"best"`              // index of the row with the least wall time
+	Tied       []int      `json:"tied,omitempty"`    // indices of the other rows that are not slower by more than replays differ
 	BestLine   string     `json:"best_command"`      // the command line that runs the best row
 	Profile    string     `json:"profile,omitempty"` // the file of --save-profile
 	Params     []string   `json:"params,omitempty"`  // those that are swept
@@ -107,11 +110,12 @@ type benchReport struct {
 
 // sweepReport is the JSON document of bench for a sweep.
 type sweepReport struct {
-	Version  int            `json:"version"`      // 1
-	Command  string         `json:"command"`      // bench
-	Points   []*benchReport `json:"points"`       // one for each combination of params
-	Best     int            `json:"best"`         // index of the point with the row of the least wall time
-	BestLine string         `json:"best_command"` // the command line that runs the best row of the best point
+	Version  int            `json:"version"`        // 1
+	Command  string         `json:"command"`        // bench
+	Points   []*benchReport `json:"points"`         // one for each combination of params
+	Best     int            `json:"best"`           // index of the point with the row of the least wall time
+	Tied     []int          `json:"tied,omitempty"` // indices of the other points that are not slower by more than replays differ
+	BestLine string         `json:"best_command"`   // the command line that runs the best row of the best point
 }
 
 // refusal is a strategy that found no plan.
@@ -157,6 +161,7 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 		}
 	}
 	all.BestLine = all.Points[all.Best].BestLine
+	all.Tied = tiedWith(all.Best, len(all.Points), func(k int) *benchRow { return &all.Points[k].Rows[all.Points[k].Best] })
 	switch {
 	case a.flags.output == "json" && len(swept) == 0:
 		return a.answer(all.Points[0])
@@ -238,6 +243,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		}
 	}
 	best := &report.Rows[report.Best]
+	report.Tied = tiedWith(report.Best, len(report.Rows), func(k int) *benchRow { return &report.Rows[k] })
 	report.BestLine = a.benchLine(name, best, g.HasControl())
 	if saveProfile != "" {
 		if err := a.saveProfile(ctx, p, best, saveProfile); err != nil {
@@ -246,6 +252,18 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		report.Profile = saveProfile
 	}
 	return report, nil
+}
+
+// tiedWith returns which of n rows are not slower than the fastest by more than replays differ, without the fastest.
+func tiedWith(best, n int, row func(k int) *benchRow) []int {
+	var tied []int
+	fastest := row(best).Timing
+	for k := range n {
+		if other := row(k).Timing; k != best && other.Wall-fastest.Wall <= max(fastest.Device.Spread, other.Device.Spread) {
+			tied = append(tied, k)
+		}
+	}
+	return tied
 }
 
 // benchPlans makes the plans to measure, each different plan once. A plan from a file is the only one.
@@ -435,15 +453,11 @@ func (a *app) printBench(r *benchReport, last bool) error {
 	table.keys = 5
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		star := ""
-		if i == r.Best {
-			star = "*"
-		}
 		ratio := "-"
 		if row.Predicted > 0 {
 			ratio = fmt.Sprintf("%.2f", row.Timing.Device.Median/row.Predicted)
 		}
-		table.row(star, row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, fixed(row.Timing.Wall), fixed(row.Timing.Device.Min),
+		table.row(starOf(i, r.Best, r.Tied), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, fixed(row.Timing.Wall), fixed(row.Timing.Device.Min),
 			fixed(row.Timing.Device.Median), fixed(row.Timing.Device.P99), fixed(row.Timing.Submit.Median), fixed(row.Predicted), ratio)
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
@@ -460,23 +474,39 @@ func (a *app) printBench(r *benchReport, last bool) error {
 	if !last {
 		return a.stdout.printf("\n")
 	}
-	return a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
+	return a.printBest(r.BestLine, len(r.Tied), "rows")
+}
+
+// starOf marks the fastest row, or all that are tied.
+func starOf(k, best int, tied []int) string {
+	switch {
+	case slices.Contains(tied, k), k == best && len(tied) > 0:
+		return "="
+	case k == best:
+		return "*"
+	}
+	return ""
+}
+
+// printBest names the winner, if there is one.
+func (a *app) printBest(line string, tied int, of string) error {
+	if tied > 0 {
+		return a.stdout.printf("\nno winner: %d %s (=) differ by no more than their replays do; one of them: %s\n", tied+1, of, line)
+	}
+	return a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, line))
 }
 
 // printSweep prints the table of a sweep: the best row of each point.
 func (a *app) printSweep(r *sweepReport) error {
 	table := newTable("", "params", "wall us", "strategy", "streams", "replay")
 	for k, p := range r.Points {
-		star, row := "", &p.Rows[p.Best]
-		if k == r.Best {
-			star = "*"
-		}
-		table.row(star, pointText(p.Params), fixed(row.Timing.Wall), row.Strategy, strconv.Itoa(row.Streams), row.Replay)
+		row := &p.Rows[p.Best]
+		table.row(starOf(k, r.Best, r.Tied), pointText(p.Params), fixed(row.Timing.Wall), row.Strategy, strconv.Itoa(row.Streams), row.Replay)
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
-	return a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, r.BestLine))
+	return a.printBest(r.BestLine, len(r.Tied), "points")
 }
 
 // fixed prints microseconds for a column: one decimal, two below ten.

@@ -4,11 +4,13 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/runtime"
 )
 
 func TestBestCommandLine(t *testing.T) {
@@ -28,5 +30,32 @@ func TestBestCommandLine(t *testing.T) {
 		a := newApp(bytes.NewReader(nil), &bytes.Buffer{}, &bytes.Buffer{})
 		a.flags = &flags{replay: c.asked, strategy: allStrategies, maxEdges: dag.MaxEdges}
 		require.Equal(t, c.want, a.benchLine("p.yaml", &benchRow{Strategy: c.strategy, Asked: 2, Replay: c.replay}, c.control), "%+v", c)
+	}
+}
+
+// A winner is named only if it is faster by more than replays differ.
+func TestNoWinnerWithinTheSpread(t *testing.T) {
+	row := func(wall, spread float64) benchRow {
+		return benchRow{Strategy: "list", Replay: "streams", Timing: &runtime.Timing{Wall: wall, Device: runtime.Series{Spread: spread}}}
+	}
+	for _, c := range []struct {
+		rows  []benchRow
+		stars []string
+		last  string
+	}{
+		{[]benchRow{row(100, 5), row(106, 1), row(103, 2)}, []string{"=", "", "="}, "\nno winner: 2 rows (=) differ by no more than their replays do; one of them: dagrun p.yaml\n"},
+		{[]benchRow{row(100, 0.5), row(106, 1), row(103, 2)}, []string{"*", "", ""}, "\nbest: dagrun p.yaml\n"},
+		{[]benchRow{row(100, 0.5), row(106, 7), row(100, 0)}, []string{"=", "=", "="}, "\nno winner: 3 rows (=) differ by no more than their replays do; one of them: dagrun p.yaml\n"},
+	} {
+		var out bytes.Buffer
+		a := newApp(bytes.NewReader(nil), &out, &bytes.Buffer{})
+		a.flags = &flags{quiet: true}
+		r := &benchReport{Rows: c.rows, BestLine: "dagrun p.yaml", Tied: tiedWith(0, len(c.rows), func(k int) *benchRow { return &c.rows[k] })}
+		require.NoError(t, a.printBench(r, true))
+		lines := strings.Split(out.String(), "\n")
+		for k, star := range c.stars {
+			require.Equal(t, star, strings.TrimSpace(lines[k+1][:2]), out.String())
+		}
+		require.True(t, strings.HasSuffix(out.String(), c.last), out.String())
 	}
 }

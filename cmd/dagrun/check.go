@@ -18,16 +18,18 @@ import (
 func (a *app) checkCommand() *cobra.Command {
 	var target targetFlags
 	var recorded recordingFlags
+	var own checkFlags
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Find mistakes and races without running",
 		Long: `Check pipelines without a device: their declaration, the plan and its proof, and for a schedule
-of your own (sync: explicit) every pair of accesses that nothing orders, each with the
-line that would order it. The exit status is 1 if there is a race, 2 if a file is wrong.
+of your own (sync: explicit) the pairs of accesses that nothing orders, each with the line
+that would order it; pairs that those lines would order too are left out, unless --all asks
+for every one. The exit status is 1 if there is a race, 2 if a file is wrong.
 
-Check a recording (dagrun record): every pair of accesses that nothing orders, and the wait that
-would. The exit status is 0 if all are proved ordered, 1 if there is a race, 3 if none was found but something
-is assumed or was not covered, which is listed.`,
+Check a recording (dagrun record): the pairs of accesses that nothing orders, and the wait that
+would. The exit status is 0 if all are proved ordered, 1 if there is a race, 3 if none was found
+but something is assumed or was not covered, which is listed.`,
 		Example: `  dagrun check pipelines/saxpy.yaml
   dagrun check infer.rec                           what dagrun record -o infer.rec wrote
   dagrun check pipelines/*.yaml
@@ -59,9 +61,9 @@ is assumed or was not covered, which is listed.`,
 				return a.checkRecording(args[0], &recorded)
 			}
 			if len(args) > 1 {
-				return a.checkFiles(c, args, &target)
+				return a.checkFiles(c, args, &target, own)
 			}
-			report, err := a.checkFile(c.Context(), args[0], &target)
+			report, err := a.checkFile(c.Context(), args[0], &target, own)
 			if err != nil {
 				return err
 			}
@@ -81,10 +83,16 @@ is assumed or was not covered, which is listed.`,
 	a.planFlags(c, "h200")
 	target.flags(c)
 	a.recallFlags(c)
+	c.Flags().BoolVar(&own.all, "all", false, "list every pair that nothing orders, also those that are in order once others are")
 	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	c.Flags().BoolVar(&recorded.possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
 	c.Flags().BoolVar(&recorded.strictThreads, "strict-threads", false, "of a recording: calls of two threads are in no order just because one was over first")
 	return c
+}
+
+// checkFlags are the flags of check alone.
+type checkFlags struct {
+	all bool // list every pair that nothing orders
 }
 
 // checked is the JSON document of check.
@@ -106,6 +114,7 @@ type checked struct {
 	Ranks    *checkedRanks        `json:"ranks,omitempty"`
 	Races    []race               `json:"races"`
 	MoreRace int                  `json:"more_races"`
+	Pairs    int                  `json:"unordered_pairs"`         // all of them, also those that are in order once the races of the list are
 	Partial  bool                 `json:"races_partial,omitempty"` // there may be still more
 	Fallback []fallback           `json:"not_in_graphs"`           // loops and branches that make the pipeline run as streams
 }
@@ -134,41 +143,6 @@ func unfits(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) ([]unfit
 	return list, err
 }
 
-// race is a pair of accesses that nothing orders.
-type race struct {
-	First  raceSide   `json:"first"`
-	Second raceSide   `json:"second"`
-	Buffer string     `json:"buffer"`
-	Bytes  [2]int64   `json:"bytes"`
-	Box    [][2]int64 `json:"box,omitempty"`
-	Why    string     `json:"why"`
-	Fix    string     `json:"fix"`
-}
-
-// place says what both sides touch.
-func (r *race) place() string {
-	if r.Box != nil {
-		return fmt.Sprintf("%s(%d..%d)(%d..%d)", r.Buffer, r.Box[0][0], r.Box[0][1], r.Box[1][0], r.Box[1][1])
-	}
-	return fmt.Sprintf("%s[%d:%d]", r.Buffer, r.Bytes[0], r.Bytes[1])
-}
-
-// boxOf returns the rows and columns of the tile that a race is about, nil if it is about no tile.
-func boxOf(g *dag.Graph, v *planner.Violation) [][2]int64 {
-	rows, columns, ok := g.TileBox(g.EdgeRange(dag.Edge{Buffer: v.Buffer, Tile: v.Tile, Lo: v.Lo, Hi: v.Hi}))
-	if !ok {
-		return nil
-	}
-	return [][2]int64{rows, columns}
-}
-
-type raceSide struct {
-	Node   string `json:"node"`
-	Stream int32  `json:"stream"`
-	Access string `json:"access"`
-	Line   int32  `json:"line,omitempty"`
-}
-
 // checkedFile is the JSON of one of several files.
 type checkedFile struct {
 	File   string   `json:"file"`
@@ -178,12 +152,12 @@ type checkedFile struct {
 }
 
 // checkFiles checks one file after another, even if one is wrong; the exit status is the worst of all.
-func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags) error {
+func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags, own checkFlags) error {
 	files := make([]checkedFile, len(names))
 	worst, shown := statusOK, false
 	for k, name := range names {
 		a.warnings, a.inputs = nil, nil
-		report, err := a.checkFile(c.Context(), name, target)
+		report, err := a.checkFile(c.Context(), name, target, own)
 		if c.Context().Err() != nil {
 			return err
 		}
@@ -232,7 +206,7 @@ func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
 }
 
 // checkFile checks one file.
-func (a *app) checkFile(ctx context.Context, name string, target *targetFlags) (*checked, error) {
+func (a *app) checkFile(ctx context.Context, name string, target *targetFlags, own checkFlags) (*checked, error) {
 	g, err := a.loadGraph(ctx, name)
 	if err != nil {
 		return nil, err
@@ -247,7 +221,7 @@ func (a *app) checkFile(ctx context.Context, name string, target *targetFlags) (
 	if err != nil {
 		return nil, err
 	}
-	report, err := a.checked(g, plan, options.Machine)
+	report, err := a.checked(g, plan, options.Machine, own)
 	if err == nil {
 		report.Beyond = target.beyond(g, options.Machine)
 		report.Ranks, err = a.checkRanks()
@@ -266,25 +240,25 @@ func (r *checked) failure() error {
 	return nil
 }
 
-func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) (*checked, error) {
+func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine, own checkFlags) (*checked, error) {
 	found, err := unenforced(g, plan, mostRaces)
 	if err != nil {
 		return nil, err
 	}
+	every, err := everyPair(g, plan, found, own.all)
+	if err != nil {
+		return nil, err
+	}
+	if own.all {
+		found = every
+	}
 	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: []race{}, MoreRace: found.Roots - len(found.Violations), Partial: found.Partial, Fallback: fallbacksOf(g)}
+		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: racesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: fallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
 	for _, id := range g.Carried() {
 		report.Carried = append(report.Carried, g.Buffers[id].Name)
-	}
-	for _, v := range found.Violations {
-		report.Races = append(report.Races, race{
-			First:  raceSide{v.BeforeName, v.BeforeStream, v.BeforeAccess.String(), g.Nodes[v.Before].Pos.Line},
-			Second: raceSide{v.NodeName, v.Stream, v.Access.String(), g.Nodes[v.Node].Pos.Line},
-			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Box: boxOf(g, v), Why: v.Why.String(), Fix: v.Line,
-		})
 	}
 	return &report, nil
 }
@@ -297,12 +271,15 @@ func (a *app) printChecked(r *checked) {
 		}
 		fmt.Fprintf(a.stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
 	}
+	atLeast := ""
+	if r.Partial {
+		atLeast = "at least "
+	}
 	if r.MoreRace > 0 {
-		atLeast := ""
-		if r.Partial {
-			atLeast = "at least "
-		}
 		fmt.Fprintf(a.stdout, "and %s%d more of %s%d races\n", atLeast, r.MoreRace, atLeast, r.MoreRace+len(r.Races))
+	}
+	if r.Pairs > len(r.Races)+r.MoreRace {
+		fmt.Fprintf(a.stdout, "nothing orders %s%d pairs in all: the others are in order once these are; --all lists them\n", atLeast, r.Pairs)
 	}
 	for _, u := range r.Unfit {
 		_ = a.stdout.printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),

@@ -21,7 +21,7 @@ import (
 func (a *app) recallFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringVar(&values.learn, "learn", learnOff, "`how` to use what earlier runs learned: auto plans with it, as a run on this computer would; off does not")
-	f.StringVar(&values.backend, "backend", "auto", "with --learn=auto: the `device` of those runs: auto, cuda, cpu, or cpu:N")
+	f.StringVar(&values.backend, "backend", "auto", "plan for this `device` in place of --machine, with --learn=auto as its runs would: auto, cuda, cpu, or cpu:N")
 	a.cacheFlag(c)
 }
 
@@ -33,13 +33,32 @@ func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error
 	if f := a.flags; f.learn == learnAuto && !f.machineSaid && (g.Devices > 1 || g.Devices == dag.AllDevices || f.memoryCap != "") {
 		return a.spreadAsRuns(ctx, g)
 	}
-	options, err := a.planOptions(ctx, nil)
+	options, err := a.unseenOptions(ctx, g)
 	if err != nil {
 		return nil, err
 	}
 	g, err = a.spreadOver(ctx, g, &options, assumedDevices)
 	a.unseenCap = options.MemoryCap
 	return g, err
+}
+
+// unseenOptions returns the options to plan with, for the machine of --machine, or for the device of --backend if only that was given.
+func (a *app) unseenOptions(ctx context.Context, g *dag.Graph) (o planner.Options, err error) {
+	if a.flags.machineSaid || a.flags.backend == "auto" || a.flags.plan != "" {
+		return a.planOptions(ctx, nil)
+	}
+	if a.asked == nil {
+		platform, err := a.openPlatform(a.devicesFor(g), usualQueues)
+		if err != nil {
+			return o, err
+		}
+		a.asked = a.machineOf(platform.Platform)
+		if err := platform.Close(); err != nil {
+			return o, err
+		}
+	}
+	a.flags.machine = ""
+	return a.planOptions(ctx, a.asked)
 }
 
 // spreadAsRuns spreads a graph over the devices that are there, as runs do, so that what they learned is found.
@@ -62,13 +81,13 @@ func (a *app) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Graph
 // replaysOfRuns is for how many replays the plan is taken that earlier runs found best.
 const replaysOfRuns = 100
 
-// optionsFor returns the options that a command plans with, and the plan if earlier runs have chosen one. No device is opened without --learn=auto.
+// optionsFor returns the options that a command plans with, and the plan if earlier runs have chosen one. No device is opened without --learn=auto or --backend.
 func (a *app) optionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 	switch {
 	case a.flags.learn == learnAgain:
 		return nil, errors.New("--learn=again: nothing runs here, so nothing can be learned again; want auto or off")
 	case a.flags.learn != learnAuto:
-		options, err := a.planOptions(ctx, nil)
+		options, err := a.unseenOptions(ctx, g)
 		return &recalled{options: options}, err
 	case a.flags.plan != "" || a.flags.machineSaid:
 		return nil, errors.New("--learn=auto plans for the device that earlier runs measured: leave out --machine and --plan")

@@ -171,9 +171,11 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	}
 	options := a.programOptions(p.learning)
 	a.preferGraph(p, &options)
-	if options.Unsafe, err = racesAllowed(p.name, p.graph, p.plan, own.allowRaces); err != nil {
+	allowed, err := racesAllowed(p.name, p.graph, p.plan, own.allowRaces)
+	if err != nil {
 		return err
 	}
+	options.Unsafe = len(allowed) > 0
 	options.DebugProgress, options.FollowCommunication = own.follow, a.followed
 	if a.world != nil {
 		options.Agree, options.Exchange = a.agree, a.exchange
@@ -182,7 +184,31 @@ func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err 
 	if err != nil {
 		return a.pinFault(ctx, p, err, own)
 	}
+	if len(allowed) > 0 {
+		report.Allowed = racesOf(p.graph, allowed)
+	}
+	if report.onGPU, err = a.streamsOnGPU(ctx, p); err != nil {
+		return err
+	}
 	return a.printRun(report)
+}
+
+// mostPlannedTwice is the size of the largest pipeline that is planned for a GPU too, only to say how that would differ.
+const mostPlannedTwice = 1000
+
+// streamsOnGPU returns how many streams a plan for a GPU has, after a run on the CPU that planned for itself.
+func (a *app) streamsOnGPU(ctx context.Context, p *prepared) (int, error) {
+	f := a.flags
+	if p.platform.Name() != "cpu" || f.quiet || f.plan != "" || f.machine != "" || a.world != nil || p.graph.UsedDevices() > 1 || p.graph.Len() > mostPlannedTwice {
+		return 0, nil
+	}
+	options := p.options
+	options.Machine, options.Profile, options.Offsets = planner.H200(), nil, nil
+	plan, err := planner.New(ctx, p.graph, options)
+	if err != nil {
+		return 0, err
+	}
+	return len(plan.Streams), nil
 }
 
 // closingAt is closing as a stage of its own. After a failure the stage stays what it was, for the error's text.
@@ -216,6 +242,7 @@ type runReport struct {
 	EachUS     float64              `json:"each_us"`
 	RestUS     float64              `json:"rest_us,omitempty"` // per replay after those that were used to learn, if there were such
 	Predicted  float64              `json:"predicted_us"`
+	Allowed    []race               `json:"races_allowed,omitempty"` // with --allow-races
 	Saved      []runtime.Saved      `json:"saved"`
 	Checks     []runtime.Check      `json:"checks"`
 	Checksums  []runtime.Checksum   `json:"checksums"`
@@ -227,6 +254,7 @@ type runReport struct {
 	Rank       *rankReport          `json:"rank,omitempty"`             // with several ranks
 	Differs    *runtime.Difference  `json:"first_difference,omitempty"` // with --verify=nodes
 
+	onGPU    int  // streams that a GPU would be given; 0 if that is not known
 	eachNode bool // whether --verify=nodes compared each node
 	learned  int  // replays that were used to learn, before those that RestUS is about
 	place    string
@@ -443,6 +471,10 @@ func (a *app) printRunText(r *runReport) {
 		}
 		_ = a.stdout.printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
 			counted(r.Nodes, "node"), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
+		if r.onGPU > 0 && r.onGPU != r.Streams {
+			_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, fmt.Sprintf("  %s here; %d on an H200", counted(r.Streams, "stream"), r.onGPU)))
+		}
+		a.printAllowed(r.Allowed)
 	}
 	a.printLoops(r.Loops)
 	a.printChecks(r.Checks, "matches")

@@ -33,11 +33,12 @@ beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or chro
 Where NVIDIA's CUPTI is found (it comes with the CUDA toolkit; CUDA_HOME says where) the times are
 those of the kernels and copies themselves, otherwise those of an event before and after every node.
 
-The last replay is explained: what limits it (submission, an engine, or a chain of nodes), its
-critical path, why engines were idle, which waits delayed nodes, and how much memory was in use. The table
-shows its nodes. Of loops and branches, it shows each pass, with the nodes in it unless it ran in a
-graph; of very many passes only the first, and how many more there were. The overhead of measuring is
-printed too: a traced replay takes longer than a plain one.
+Predictions use what earlier runs learned. The last replay is explained: what limits it
+(submission, an engine, or a chain of nodes), its critical path, why engines were idle, which waits
+delayed nodes, and how much memory was in use. The table shows its nodes. Of loops and branches, it
+shows each pass, with the nodes in it unless it ran in a graph; of very many passes only the first,
+and how many more there were. The overhead of measuring is printed too: a traced replay takes longer
+than a plain one.
 
 --html writes a page with all of it. --against FILE compares on that page with an earlier run, as
 --output json wrote it, or with a plan of --save-plan; --against STRATEGY compares with a plan of
@@ -72,6 +73,7 @@ that strategy.`,
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
 	f.StringVar(&against, "against", "", againstUsage)
+	a.cacheFlag(c)
 	return c
 }
 
@@ -131,7 +133,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	if trace.Mode != runtime.Streams.String() {
 		predict = planner.SimulateGraph
 	}
-	predicted, err := predict(p.graph, p.plan, p.options.Machine, p.options.Profile)
+	predicted, err := predict(p.graph, p.plan, p.options.Machine, a.knownTo(p))
 	if err != nil {
 		return err
 	}
@@ -180,6 +182,18 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		return a.answer(report)
 	}
 	return a.printTrace(report, p.platform)
+}
+
+// knownTo is what earlier runs learned about a pipeline's nodes on this device, and what a profile says.
+func (a *app) knownTo(p *prepared) *planner.Profile {
+	if a.flags.machine != "" {
+		return p.options.Profile
+	}
+	recalled := runtime.Recall(p.graph, p.platform.Platform, a.openCache(), runtime.LearnOptions{Plan: p.options, Replays: replaysOfRuns}, a.memoryMode())
+	for _, w := range recalled.Warnings {
+		a.warn("%s", w)
+	}
+	return runtime.MergeProfiles(recalled.Known, p.options.Profile)
 }
 
 // traceName is the file that a timeline is written to unless -o names one.

@@ -39,11 +39,11 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	unsafe, err := racesAllowed(p.name, g, plan, true)
+	allowed, err := racesAllowed(p.name, g, plan, true)
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: unsafe, Logger: a.log})
+	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: a.log})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}

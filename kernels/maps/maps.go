@@ -46,8 +46,9 @@ type Maker struct {
 	made sync.Map // *mapKernel by mapKey
 }
 
-// Map makes the kernel of an expression. It computes in f32 if all elements are f32, f16, bf16 or integers of at most 16 bits,
-// otherwise in f64. A result that is stored as an integer is truncated toward zero and clamped to the type's range.
+// Map makes the kernel of an expression. With integers among its elements, whole numbers are computed as such: they are exact and wrap. Others are
+// computed in f32 if all elements are f32, f16, bf16 or integers of at most 16 bits, otherwise in f64; one that is stored as an integer is truncated
+// toward zero and clamped to the type's range.
 func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 	if err := checkSpec(spec); err != nil {
 		return nil, err
@@ -77,8 +78,8 @@ func (p *mapProgram) kernel(spec *dag.MapSpec, turn int64) *mapKernel {
 	for i, name := range spec.Inputs {
 		k.params = append(k.params, dag.KernelParam{Name: name, DType: spec.InTypes[i], Buffer: true, Mode: dag.Read, Size: 8})
 	}
-	for _, name := range spec.Scalars {
-		k.params = append(k.params, dag.KernelParam{Name: name, DType: dag.F64, Size: 8})
+	for i, name := range spec.Scalars {
+		k.params = append(k.params, dag.KernelParam{Name: name, DType: p.scalars[i], Size: 8})
 	}
 	body = strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)
 	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true, Code: ptx.Complete(body),
@@ -143,6 +144,14 @@ func checkSpec(spec *dag.MapSpec) error {
 			return fmt.Errorf("the input %q has no element type", spec.Inputs[i])
 		}
 	}
+	if spec.ScalarTypes != nil && len(spec.ScalarTypes) != len(spec.Scalars) {
+		return fmt.Errorf("there are %d numbers, but the types of %d", len(spec.Scalars), len(spec.ScalarTypes))
+	}
+	for i, t := range spec.ScalarTypes {
+		if t != dag.F64 && t != dag.I64 {
+			return fmt.Errorf("the number %q is of type %s; it must be f64 or i64", spec.Scalars[i], t)
+		}
+	}
 	return spec.Expr.Check()
 }
 
@@ -161,14 +170,19 @@ func mapKey(spec *dag.MapSpec) string {
 			b = append(b, 1)
 		}
 	}
-	for _, scalar := range spec.Scalars {
-		name(scalar, dag.InvalidDType)
+	for i, scalar := range spec.Scalars {
+		if name(scalar, dag.InvalidDType); spec.ScalarTypes != nil {
+			b = append(b, byte(spec.ScalarTypes[i]))
+		}
 	}
 	var term func(t *expr.Term)
 	term = func(t *expr.Term) {
 		b = append(b, byte(t.Op), byte(len(t.Args)), byte(len(t.Args)>>8))
 		if t.Op == expr.Literal {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(t.Value.Float()))
+			if whole, ok := literalInt(t.Value); ok {
+				b = binary.LittleEndian.AppendUint64(append(b, 1), uint64(whole))
+			}
 		}
 		name(t.Name, dag.InvalidDType)
 		for _, a := range t.Args {

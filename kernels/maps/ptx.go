@@ -37,8 +37,8 @@ func (p *mapProgram) ptx(entry string, turn int64) string {
 	for i := range buffers {
 		fmt.Fprintf(&head, ",\n\t.param .u64 p%d", i+1)
 	}
-	for i := range p.scalars {
-		fmt.Fprintf(&head, ",\n\t.param .f64 p%d", 1+buffers+i)
+	for i, t := range p.scalars {
+		fmt.Fprintf(&head, ",\n\t.param .%s p%d", scalarKind(t), 1+buffers+i)
 	}
 	head.WriteString("\n)\n{\n\t.reg .pred %more, %whole;\n\t.reg .b32 %block, %thread, %blocks;\n\t.reg .b64 %n, %i, %step, %j;\n")
 	for i := range buffers {
@@ -52,23 +52,31 @@ func (p *mapProgram) ptx(entry string, turn int64) string {
 	for i, c := range p.code {
 		switch c.op {
 		case mapConstant:
-			fmt.Fprintf(&w.registers, "\t.reg .%s %%c%d;\n", w.float, i)
-			w.line("mov.%s %%c%d, %s", w.float, i, w.literal(c.value))
-		case mapScalar:
-			fmt.Fprintf(&w.registers, "\t.reg .%s %%c%d;\n", w.float, i)
-			if p.double {
-				w.line("ld.param.f64 %%c%d, [p%d]", i, 1+buffers+int(c.a))
+			w.declare(c, fmt.Sprintf("%%c%d", i))
+			if c.kind == mapFloat {
+				w.line("mov.%s %%c%d, %s", w.float, i, w.literal(c.value))
 			} else {
-				t := w.temp("f64")
-				w.line("ld.param.f64 %s, [p%d]", t, 1+buffers+int(c.a))
-				w.line("cvt.rn.f32.f64 %%c%d, %s", i, t)
+				w.line("mov.b64 %%c%d, %d", i, c.whole)
+			}
+		case mapScalar:
+			w.declare(c, fmt.Sprintf("%%c%d", i))
+			from, to := scalarKind(p.scalars[c.a]), w.float
+			if c.kind != mapFloat {
+				to = from
+			}
+			if from == to {
+				w.line("ld.param.%s %%c%d, [p%d]", from, i, 1+buffers+int(c.a))
+			} else {
+				t := w.temp(from)
+				w.line("ld.param.%s %s, [p%d]", from, t, 1+buffers+int(c.a))
+				w.line("cvt.rn.%s.%s %%c%d, %s", w.float, from, i, t)
 			}
 		case mapSingle:
-			fmt.Fprintf(&w.registers, "\t.reg .%s %%c%d;\n", w.float, i)
-			w.load(p.in[c.a], fmt.Sprintf("%%c%d", i), fmt.Sprintf("%%base%d", c.a+1))
+			w.declare(c, fmt.Sprintf("%%c%d", i))
+			w.load(p.in[c.a], c.kind, fmt.Sprintf("%%c%d", i), fmt.Sprintf("%%base%d", c.a+1))
 		default:
 			for u := range mapUnroll {
-				fmt.Fprintf(&w.registers, "\t.reg .%s %%v%d_%d;\n", w.float, i, u)
+				w.declare(c, fmt.Sprintf("%%v%d_%d", i, u))
 			}
 		}
 	}
@@ -122,6 +130,23 @@ func (w *mapWriter) buffer(i int) dag.DType {
 	return w.in[i-1]
 }
 
+// declare declares the register of an instruction's value.
+func (w *mapWriter) declare(c mapInstr, name string) {
+	kind := "b64"
+	if c.kind == mapFloat {
+		kind = w.float
+	}
+	fmt.Fprintf(&w.registers, "\t.reg .%s %s;\n", kind, name)
+}
+
+// scalarKind is the PTX type of a number that is given to a map.
+func scalarKind(t dag.DType) string {
+	if t == dag.F64 {
+		return "f64"
+	}
+	return "s64"
+}
+
 // temp declares a register.
 func (w *mapWriter) temp(kind string) string {
 	w.temps++
@@ -155,7 +180,7 @@ func (w *mapWriter) turn(count int) {
 	for i, c := range w.code {
 		if c.op == mapInput {
 			for u := range count {
-				w.load(w.in[c.a], w.value(int32(i), u), w.place(int(c.a)+1, u))
+				w.load(w.in[c.a], c.kind, w.value(int32(i), u), w.place(int(c.a)+1, u))
 			}
 		}
 	}
@@ -167,7 +192,7 @@ func (w *mapWriter) turn(count int) {
 		}
 	}
 	for u := range count {
-		w.store(w.value(w.result, u), w.place(0, u))
+		w.store(w.code[w.result].kind, w.value(w.result, u), w.place(0, u))
 	}
 }
 
@@ -177,7 +202,12 @@ func (w *mapWriter) place(buffer, u int) string {
 }
 
 // load reads an element and converts it to the type that is computed in.
-func (w *mapWriter) load(t dag.DType, to, at string) {
+func (w *mapWriter) load(t dag.DType, as mapKind, to, at string) {
+	if as != mapFloat { // extended to the 64 bits of the register
+		kind, _ := integerKind(t)
+		w.line("ld.global.%s %s, [%s]", kind, to, at)
+		return
+	}
 	if t.String() == w.float {
 		w.line("ld.global.%s %s, [%s]", w.float, to, at)
 		return
@@ -229,7 +259,18 @@ func integerKind(t dag.DType) (kind, register string) {
 }
 
 // store converts a value to the type of the output and writes it.
-func (w *mapWriter) store(from, at string) {
+func (w *mapWriter) store(as mapKind, from, at string) {
+	if as != mapFloat {
+		kind, _ := integerKind(w.out)
+		if w.out == dag.Bool {
+			p, r := w.temp("pred"), w.temp("b32")
+			w.line("setp.ne.s64 %s, %s, 0", p, from)
+			w.line("selp.u32 %s, 1, 0, %s", r, p)
+			from = r
+		}
+		w.line("st.global.%s [%s], %s", kind, at, from) // the low bits
+		return
+	}
 	if w.out.String() == w.float {
 		w.line("st.global.%s [%s], %s", w.float, at, from)
 		return
@@ -306,34 +347,37 @@ func (w *mapWriter) instruction(c mapInstr, to string, u int) {
 	b := w.value(c.b, u)
 	f := w.float
 	switch c.op {
-	case mapAdd, mapSub, mapMul, mapDiv:
-		w.line("%s.rn.%s %s, %s, %s", [...]string{"add", "sub", "mul", "div"}[c.op-mapAdd], f, to, a, b)
-	case mapMin, mapMax:
-		p := w.temp("pred")
-		if c.op == mapMin {
-			w.line("setp.lt.%s %s, %s, %s", f, p, b, a)
-		} else {
-			w.line("setp.lt.%s %s, %s, %s", f, p, a, b)
-		}
-		w.line("selp.%s %s, %s, %s, %s", f, to, b, a, p)
 	case mapLess, mapLessEq, mapEqual, mapNotEqual:
-		p := w.temp("pred")
-		w.line("setp.%s.%s %s, %s, %s", [...]string{"lt", "le", "eq", "neu"}[c.op-mapLess], f, p, a, b)
-		w.truth(to, p)
+		w.truth(c, to, w.compare(c.op, c.a, c.b, u))
+		return
 	case mapAnd, mapOr:
-		p, q := w.temp("pred"), w.temp("pred")
-		w.line("setp.neu.%s %s, %s, %s", f, p, a, w.literal(0))
-		w.line("setp.neu.%s %s, %s, %s", f, q, b, w.literal(0))
+		p, q := w.isSet(c.a, u), w.isSet(c.b, u)
 		w.line("%s.pred %s, %s, %s", [...]string{"and", "or"}[c.op-mapAnd], p, p, q)
-		w.truth(to, p)
+		w.truth(c, to, p)
+		return
 	case mapNot:
 		p := w.temp("pred")
-		w.line("setp.eq.%s %s, %s, %s", f, p, a, w.literal(0))
-		w.truth(to, p)
+		if w.code[c.a].kind == mapFloat {
+			w.line("setp.eq.%s %s, %s, %s", f, p, a, w.literal(0))
+		} else {
+			w.line("setp.eq.s64 %s, %s, 0", p, a)
+		}
+		w.truth(c, to, p)
+		return
+	}
+	if c.kind != mapFloat {
+		w.whole(c, to, u)
+		return
+	}
+	switch c.op {
+	case mapAdd, mapSub, mapMul, mapDiv:
+		w.line("%s.rn.%s %s, %s, %s", [...]string{"add", "sub", "mul", "div"}[c.op-mapAdd], f, to, a, b)
+	case mapMin:
+		w.line("selp.%s %s, %s, %s, %s", f, to, b, a, w.compare(mapLess, c.b, c.a, u))
+	case mapMax:
+		w.line("selp.%s %s, %s, %s, %s", f, to, b, a, w.compare(mapLess, c.a, c.b, u))
 	case mapSelect:
-		p := w.temp("pred")
-		w.line("setp.neu.%s %s, %s, %s", f, p, a, w.literal(0))
-		w.line("selp.%s %s, %s, %s, %s", f, to, b, w.value(c.c, u), p)
+		w.line("selp.%s %s, %s, %s, %s", f, to, b, w.value(c.c, u), w.isSet(c.a, u))
 	case mapNeg:
 		w.line("neg.%s %s, %s", f, to, a)
 	case mapAbs:
@@ -342,6 +386,8 @@ func (w *mapWriter) instruction(c mapInstr, to string, u int) {
 		w.line("cvt.rmi.%s.%s %s, %s", f, f, to, a)
 	case mapCeil:
 		w.line("cvt.rpi.%s.%s %s, %s", f, f, to, a)
+	case mapConvert:
+		w.line("cvt.rn.%s.%s %s, %s", f, w.code[c.a].kind, to, a)
 	case mapSqrt:
 		w.line("sqrt.rn.%s %s, %s", f, to, a)
 	case mapPow:
@@ -351,8 +397,128 @@ func (w *mapWriter) instruction(c mapInstr, to string, u int) {
 	}
 }
 
-func (w *mapWriter) truth(to, p string) {
-	w.line("selp.%s %s, %s, %s, %s", w.float, to, w.literal(1), w.literal(0), p)
+// compare returns a predicate. Of a signed and an unsigned number, the sign decides if there is one.
+func (w *mapWriter) compare(op mapOp, a, b int32, u int) string {
+	p := w.temp("pred")
+	x, y, of, and := w.code[a].kind, w.code[b].kind, w.float, false
+	name := [...]string{"lt", "le", "eq", "ne"}[op-mapLess]
+	switch {
+	case x == mapFloat && op == mapNotEqual:
+		name = "neu"
+	case x != mapFloat && x == y:
+		of = x.String()
+	case x != mapFloat:
+		of = mapUnsigned.String()
+	}
+	w.line("setp.%s.%s %s, %s, %s", name, of, p, w.value(a, u), w.value(b, u))
+	if x == y {
+		return p
+	}
+	signed := a
+	if and = op == mapEqual; y == mapSigned {
+		signed, and = b, and || op != mapNotEqual
+	}
+	q := w.temp("pred")
+	if and {
+		w.line("setp.ge.s64 %s, %s, 0", q, w.value(signed, u))
+		w.line("and.pred %s, %s, %s", p, p, q)
+	} else {
+		w.line("setp.lt.s64 %s, %s, 0", q, w.value(signed, u))
+		w.line("or.pred %s, %s, %s", p, p, q)
+	}
+	return p
+}
+
+// isSet returns a predicate that says whether a value is not 0.
+func (w *mapWriter) isSet(i int32, u int) string {
+	p := w.temp("pred")
+	if w.code[i].kind == mapFloat {
+		w.line("setp.neu.%s %s, %s, %s", w.float, p, w.value(i, u), w.literal(0))
+	} else {
+		w.line("setp.ne.s64 %s, %s, 0", p, w.value(i, u))
+	}
+	return p
+}
+
+// whole writes an instruction whose result is a whole number.
+func (w *mapWriter) whole(c mapInstr, to string, u int) {
+	a, b := w.value(c.a, u), w.value(c.b, u)
+	switch c.op {
+	case mapAdd, mapSub, mapMul:
+		w.line("%s.s64 %s, %s, %s", [...]string{"add", "sub", "mul.lo"}[c.op-mapAdd], to, a, b)
+	case mapMin:
+		w.line("selp.b64 %s, %s, %s, %s", to, b, a, w.compare(mapLess, c.b, c.a, u))
+	case mapMax:
+		w.line("selp.b64 %s, %s, %s, %s", to, b, a, w.compare(mapLess, c.a, c.b, u))
+	case mapSelect:
+		w.line("selp.b64 %s, %s, %s, %s", to, b, w.value(c.c, u), w.isSet(c.a, u))
+	case mapNeg:
+		w.line("sub.s64 %s, 0, %s", to, a)
+	case mapAbs:
+		if w.line("mov.b64 %s, %s", to, a); c.kind == mapSigned {
+			t := w.temp("b64")
+			w.line("sub.s64 %s, 0, %s", t, a)
+			w.line("max.s64 %s, %s, %s", to, a, t)
+		}
+	default:
+		w.quotient(c, to, a, b)
+	}
+}
+
+// quotient writes a quotient or remainder. What a processor makes of dividing by 0, or the smallest number by -1, is not defined: it divides by 1 instead.
+func (w *mapWriter) quotient(c mapInstr, to, a, b string) {
+	by, zero, negated := b, "", ""
+	if d := w.code[c.b]; d.op != mapConstant || d.whole == 0 || d.whole == -1 {
+		by, zero = w.temp("b64"), w.temp("pred")
+		w.line("setp.eq.s64 %s, %s, 0", zero, b)
+		w.line("selp.b64 %s, 1, %s, %s", by, b, zero)
+		if c.kind == mapSigned {
+			negated = w.temp("pred")
+			w.line("setp.eq.s64 %s, %s, -1", negated, b)
+			w.line("selp.b64 %s, 1, %s, %s", by, by, negated)
+		}
+	}
+	q, left := w.temp("b64"), w.temp("b64")
+	w.line("div.%s %s, %s, %s", c.kind, q, a, by)
+	w.line("mul.lo.s64 %s, %s, %s", left, q, by)
+	w.line("sub.s64 %s, %s, %s", left, a, left)
+	// A quotient is rounded toward zero, and the remainder has the sign of a.
+	if apart, more := w.temp("pred"), w.temp("b64"); c.op != mapQuotient && (c.kind == mapSigned || c.op == mapCeiled) {
+		w.line("setp.ne.s64 %s, %s, 0", apart, left)
+		if c.kind == mapSigned {
+			signs, differ := w.temp("b64"), w.temp("pred")
+			w.line("xor.b64 %s, %s, %s", signs, a, by)
+			w.line("setp.%s.s64 %s, %s, 0", map[bool]string{true: "ge", false: "lt"}[c.op == mapCeiled], differ, signs)
+			w.line("and.pred %s, %s, %s", apart, apart, differ)
+		}
+		amount := map[mapOp]string{mapFloored: "-1", mapCeiled: "1", mapRemainder: by}[c.op]
+		w.line("selp.b64 %s, %s, 0, %s", more, amount, apart)
+		if c.op == mapRemainder {
+			w.line("add.s64 %s, %s, %s", left, left, more)
+		} else {
+			w.line("add.s64 %s, %s, %s", q, q, more)
+		}
+	}
+	if c.op == mapRemainder {
+		w.line("mov.b64 %s, %s", to, left)
+		return
+	}
+	if negated != "" {
+		w.line("sub.s64 %s, 0, %s", left, q)
+		w.line("selp.b64 %s, %s, %s, %s", q, left, q, negated)
+	}
+	if zero != "" {
+		w.line("selp.b64 %s, 0, %s, %s", q, q, zero)
+	}
+	w.line("mov.b64 %s, %s", to, q)
+}
+
+func (w *mapWriter) truth(c mapInstr, to, p string) {
+	if c.kind == mapFloat {
+		w.line("selp.%s %s, %s, %s, %s", w.float, to, w.literal(1), w.literal(0), p)
+	} else {
+		w.line("selp.b64 %s, 1, 0, %s", to, p)
+	}
 }
 
 // call calls a function of functions.cu.

@@ -20,53 +20,124 @@ func (p *mapProgram) reference() launch.Reference {
 	return mapReference[float32](p)
 }
 
+// mapValues are the elements of a chunk as an instruction leaves them, in the one of both that fits its kind.
+type mapValues[C float32 | float64] struct {
+	floats []C
+	whole  []int64
+}
+
+func (v mapValues[C]) first(count int64) mapValues[C] {
+	if v.whole != nil {
+		return mapValues[C]{whole: v.whole[:count]}
+	}
+	return mapValues[C]{floats: v.floats[:count]}
+}
+
 func mapReference[C float32 | float64](p *mapProgram) launch.Reference {
 	return launch.Reference{Spans: launch.ElementwiseSpans, Run: func(c *launch.Call, lo, hi int64) {
 		n := launch.Integer(c.Args[0])
-		values := make([][]C, len(p.code))
-		memory := make([]C, len(p.code)*mapChunk)
+		values := make([]mapValues[C], len(p.code))
 		for i, instr := range p.code {
-			values[i] = memory[i*mapChunk : (i+1)*mapChunk]
-			var v C
-			switch instr.op {
-			case mapConstant:
-				v = C(instr.value)
-			case mapScalar:
-				v = C(launch.Scalar[float64](c.Args[2+len(p.in)+int(instr.a)]))
-			case mapSingle:
-				loadElements(p.in[instr.a], c.Args[2+instr.a], 1, 0, values[i][:1])
-				v = values[i][0]
-			default:
-				continue
-			}
-			for j := range values[i] {
-				values[i][j] = v
+			if instr.kind == mapFloat {
+				values[i].floats = make([]C, mapChunk)
+				fillFloats(p, instr, c, values[i].floats)
+			} else {
+				values[i].whole = make([]int64, mapChunk)
+				fillWhole(p, instr, c, values[i].whole)
 			}
 		}
 		to := min(hi*launch.ElementwiseSpan, n)
 		for from := lo * launch.ElementwiseSpan; from < to; from += mapChunk {
 			count := min(mapChunk, to-from)
 			for i, instr := range p.code {
-				r := values[i][:count]
-				switch {
+				switch r := values[i].first(count); {
+				case instr.op == mapInput && r.whole != nil:
+					loadElements(p.in[instr.a], c.Args[2+instr.a], n, from, r.whole)
 				case instr.op == mapInput:
-					loadElements(p.in[instr.a], c.Args[2+instr.a], n, from, r)
-				case instr.op == mapSelect:
-					mapSelected(r, values[instr.a][:count], values[instr.b][:count], values[instr.c][:count])
+					loadElements(p.in[instr.a], c.Args[2+instr.a], n, from, r.floats)
 				case instr.op > mapInput:
-					mapStep(instr.op, r, values[instr.a][:count], values[instr.b][:count])
+					mapValue(p, instr, r, values)
 				}
 			}
-			storeElements(p.out, c.Args[1], n, from, values[p.result][:count])
+			if result := values[p.result].first(count); result.whole != nil {
+				storeWhole(p.out, c.Args[1], n, from, result.whole)
+			} else {
+				storeElements(p.out, c.Args[1], n, from, result.floats)
+			}
 		}
 	}}
 }
 
-func truth[C float32 | float64](b bool) C {
-	if b {
-		return 1
+// fillFloats sets all elements of what is the same for all.
+func fillFloats[C float32 | float64](p *mapProgram, i mapInstr, c *launch.Call, to []C) {
+	v := C(i.value)
+	switch i.op {
+	case mapConstant:
+	case mapScalar:
+		if a := c.Args[2+len(p.in)+int(i.a)]; p.scalars[i.a] == dag.F64 {
+			v = C(launch.Scalar[float64](a))
+		} else {
+			v = C(launch.Scalar[int64](a))
+		}
+	case mapSingle:
+		loadElements(p.in[i.a], c.Args[2+i.a], 1, 0, to[:1])
+		v = to[0]
+	default:
+		return
 	}
-	return 0
+	for j := range to {
+		to[j] = v
+	}
+}
+
+func fillWhole(p *mapProgram, i mapInstr, c *launch.Call, to []int64) {
+	v := i.whole
+	switch i.op {
+	case mapConstant:
+	case mapScalar:
+		v = launch.Scalar[int64](c.Args[2+len(p.in)+int(i.a)])
+	case mapSingle:
+		loadElements(p.in[i.a], c.Args[2+i.a], 1, 0, to[:1])
+		v = to[0]
+	default:
+		return
+	}
+	for j := range to {
+		to[j] = v
+	}
+}
+
+// mapValue runs an instruction on a chunk.
+func mapValue[C float32 | float64](p *mapProgram, i mapInstr, r mapValues[C], values []mapValues[C]) {
+	count := int64(len(r.floats) + len(r.whole))
+	a, b := values[i.a].first(count), values[i.b].first(count)
+	kinds := [2]mapKind{p.code[i.a].kind, p.code[i.b].kind}
+	switch {
+	case i.op == mapSelect:
+		mapSelected(r, a, b, values[i.c].first(count))
+	case i.op == mapConvert && kinds[0] == mapUnsigned:
+		for j, x := range a.whole {
+			r.floats[j] = C(uint64(x))
+		}
+	case i.op == mapConvert:
+		for j, x := range a.whole {
+			r.floats[j] = C(x)
+		}
+	case a.whole != nil && r.whole != nil:
+		for j, x := range a.whole {
+			r.whole[j] = wholeOne(i.op, kinds[0], kinds[1], x, b.whole[j])
+		}
+	case a.whole != nil: // a truth that is wanted as a floating-point number
+		for j, x := range a.whole {
+			r.floats[j] = C(wholeOne(i.op, kinds[0], kinds[1], x, b.whole[j]))
+		}
+	case r.whole != nil: // one of floating-point numbers
+		for j, x := range a.floats {
+			r.whole[j] = int64(mapOne(i.op, x, b.floats[j]))
+		}
+	default:
+		mapStep(i.op, r.floats, a.floats, b.floats)
+	}
 }
 
 func mapStep[C float32 | float64](op mapOp, r, x, y []C) {
@@ -95,10 +166,21 @@ func mapStep[C float32 | float64](op mapOp, r, x, y []C) {
 	}
 }
 
-func mapSelected[C float32 | float64](r, condition, x, y []C) {
-	for i := range r {
-		if r[i] = y[i]; condition[i] != 0 {
-			r[i] = x[i]
+func mapSelected[C float32 | float64](r, condition, x, y mapValues[C]) {
+	choose := func(j int) bool {
+		if condition.whole != nil {
+			return condition.whole[j] != 0
+		}
+		return condition.floats[j] != 0
+	}
+	for j := range r.floats {
+		if r.floats[j] = y.floats[j]; choose(j) {
+			r.floats[j] = x.floats[j]
+		}
+	}
+	for j := range r.whole {
+		if r.whole[j] = y.whole[j]; choose(j) {
+			r.whole[j] = x.whole[j]
 		}
 	}
 }
@@ -155,13 +237,13 @@ func mapOne[C float32 | float64](op mapOp, a, b C) C {
 	return numbers.Tanh(a)
 }
 
-func convertAll[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64, C float32 | float64](a launch.Arg, n, from int64, to []C) {
+func convertAll[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64, C float32 | float64 | int64](a launch.Arg, n, from int64, to []C) {
 	for i, v := range launch.Slice[T](a, n)[from:][:len(to)] {
 		to[i] = C(v)
 	}
 }
 
-func loadElements[C float32 | float64](t dag.DType, a launch.Arg, n, from int64, to []C) {
+func loadElements[C float32 | float64 | int64](t dag.DType, a launch.Arg, n, from int64, to []C) {
 	switch t {
 	case dag.F32:
 		convertAll[float32](a, n, from, to)
@@ -218,7 +300,7 @@ func storeElements[C float32 | float64](t dag.DType, a launch.Arg, n, from int64
 	case dag.Bool:
 		to := launch.Slice[uint8](a, n)[from:]
 		for i, x := range v {
-			to[i] = uint8(truth[C](x != 0))
+			to[i] = truth[uint8](x != 0)
 		}
 	case dag.I8:
 		storeIntegers[int8](t, a, n, from, v)

@@ -17,16 +17,17 @@ import (
 
 // Analysis explains a timeline. Its lists name nodes, so that it can be read without the graph.
 type Analysis struct {
-	MakespanUS float64      `json:"makespan_us"`   // from the start of the first node to the end of the last
-	Binds      Bound        `json:"binds"`         // what the makespan is closest to
-	Bounds     []Bound      `json:"bounds"`        // all that were looked at, the closest first
-	Path       []Step       `json:"critical_path"` // in order of time
-	Waited     []Waited     `json:"waited"`        // what the nodes of the critical path waited for after the node before, the longest first
-	Engines    []EngineUse  `json:"engines"`       // those that ran anything
-	Idle       []Idle       `json:"idle"`          // the longest first, at most MostListed
-	Waits      []Held       `json:"waits"`         // those that held their stream, the longest first, at most MostListed
-	WaitsHeld  WaitsHeld    `json:"waits_held"`    // how many waits held, and for how long in all
-	Memory     []MemoryUsed `json:"memory"`        // by device
+	MakespanUS float64      `json:"makespan_us"`     // from the start of the first node to the end of the last
+	Binds      Bound        `json:"binds"`           // what the makespan is closest to
+	Bounds     []Bound      `json:"bounds"`          // all that were looked at, the closest first
+	Path       []Step       `json:"critical_path"`   // in order of time
+	Waited     []Waited     `json:"waited"`          // what the nodes of the critical path waited for after the node before, the longest first
+	Engines    []EngineUse  `json:"engines"`         // those that ran anything
+	Idle       []Idle       `json:"idle"`            // the longest first, at most MostListed
+	Waits      []Held       `json:"waits"`           // those that held their stream, the longest first, at most MostListed
+	WaitsHeld  WaitsHeld    `json:"waits_held"`      // how many waits held, and for how long in all
+	Memory     []MemoryUsed `json:"memory"`          // by device
+	Guess      string       `json:"guess,omitempty"` // of a prediction: which durations are unknown, so that nothing follows from it
 }
 
 // afterLast is the cause of idle time after an engine's last node.
@@ -119,6 +120,7 @@ type Run struct {
 	Machine  *model.Machine // nil: an H200
 	SubmitUS float64        // measured time of submission; 0 if it was predicted, or the run was a graph
 	HelpedUS []float64      // by node: what other cores of a CPU worked on it; nil if unknown
+	Guess    string         // if the timeline is a guess: which durations are unknown, and the way out, as [plan.Plan.GuessText] says it
 }
 
 // near is how much closer to the makespan a bound must be to come before one that says more.
@@ -143,7 +145,7 @@ func Of(g *dag.Graph, p *plan.Plan, t *plan.Timeline, run Run) (*Analysis, error
 			return nil, fmt.Errorf("node %q ran from %v to %v us after node %d", g.Nodes[i].Name, s.Start, s.End, s.By)
 		}
 	}
-	a := &Analysis{MakespanUS: t.MakespanUS, Path: []Step{}, Memory: []MemoryUsed{}}
+	a := &Analysis{MakespanUS: t.MakespanUS, Guess: run.Guess, Path: []Step{}, Memory: []MemoryUsed{}}
 	a.path(g, t)
 	a.engines(g, t)
 	a.waits(g, p, t)
@@ -505,6 +507,9 @@ func advice(b *Bound) string {
 func (a *Analysis) Lines() []string {
 	if a == nil || len(a.Path) == 0 {
 		return nil
+	}
+	if a.Guess != "" {
+		return []string{"a guess: " + a.Guess}
 	}
 	lines := []string{fmt.Sprintf("bound by %s: %s; %s", boundWord(&a.Binds), a.Binds.Text, advice(&a.Binds))}
 	ran := 0.0

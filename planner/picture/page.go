@@ -290,7 +290,7 @@ func (s *Schedule) addPlan(d *pageData, prefix string, predictedOn *planner.Mach
 	for i := range s.timeline.Nodes {
 		c.Alone = append(c.Alone, s.timeline.Nodes[i].Alone)
 	}
-	if err := s.addCourse(d, c, s.timeline, analysis.Run{Machine: predictedOn}); err != nil || measured == nil {
+	if err := s.addCourse(d, c, s.timeline, analysis.Run{Machine: predictedOn, Guess: s.plan.GuessText(s.graph)}); err != nil || measured == nil {
 		return err
 	}
 	for k := range measured.Replays {
@@ -382,7 +382,9 @@ func (s *Schedule) pageSummary(measured *Course) string {
 	if s.timeline.Graph {
 		text += " as one graph"
 	}
-	if bound := s.plan.Stats.LowerBoundUS; bound > 0 {
+	if guess := s.plan.GuessText(s.graph); guess != "" {
+		text += ", a guess with " + guess
+	} else if bound := s.plan.Stats.LowerBoundUS; bound > 0 {
 		text += ", lower bound " + words.Time(bound)
 	}
 	if measured == nil {

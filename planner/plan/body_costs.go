@@ -2,7 +2,10 @@
 
 package plan
 
-import "github.com/dagrun/dagrun/dag"
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+)
 
 // EachCost calls visit with each node of a plan and what it was assumed to take. The nodes of a body come after the loop or branch that has
 // them, and are one deeper.
@@ -26,13 +29,24 @@ func (p *Plan) eachCost(g *dag.Graph, depth int, visit func(n *dag.Node, c *Cost
 	}
 }
 
-// costText is CostText for all nodes. Loops and branches whose cost follows from those of their bodies are left out.
-func (p *Plan) costText(g *dag.Graph) string {
+// tally counts the costs of all nodes. Loops and branches whose cost follows from those of their bodies are left out.
+func (p *Plan) tally(g *dag.Graph) *costTally {
 	var tally costTally
 	p.EachCost(g, func(n *dag.Node, c *Cost, _ int) {
 		if n.Control == nil || c.Source == MeasuredCost || c.Source == DeclaredCost {
 			tally.add(n, c.Source)
 		}
 	})
-	return tally.text()
+	return &tally
+}
+
+func (p *Plan) costText(g *dag.Graph) string { return p.tally(g).text() }
+
+// GuessText says how many durations are unknown, so that nothing follows from a prediction, and the way out: "4 nodes unknown: run with
+// --iterations 200, or dagrun tune, and plan with --learn=auto". It is empty if none is.
+func (p *Plan) GuessText(g *dag.Graph) string {
+	if n := p.tally(g).count[UnknownCost]; n > 0 {
+		return words.Count(n, "node", "nodes") + " unknown: run with --iterations 200, or dagrun tune, and plan with --learn=auto"
+	}
+	return ""
 }

@@ -56,7 +56,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 					case "why":
 						e.Why = r.Text()
 					case "box":
-						r.Skip()
+						r.SkipAll()
 					default:
 						r.List(func(k int) {
 							if v := r.Int(0, math.MaxInt64); k == 0 {

@@ -32,7 +32,8 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 	case p.Strategy == p.Requested || p.Requested == "":
 		fmt.Fprintf(out, ", strategy %s", p.Strategy)
 	default:
-		fmt.Fprintf(out, ", strategy %s (requested: %s)", p.Strategy, p.Requested)
+		// Asked for by itself, the strategy that auto took would use other numbers of streams, and not search on.
+		fmt.Fprintf(out, ", strategy %s (by %s)", p.Requested, p.Strategy)
 	}
 	if p.Machine != "" {
 		fmt.Fprintf(out, ", machine %s", p.Machine)
@@ -123,7 +124,9 @@ func (p *Plan) writeTotals(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	if t != nil {
 		makespan = t.MakespanUS
 	}
-	if makespan > 0 {
+	if guess := p.GuessText(g); makespan > 0 && guess != "" {
+		fmt.Fprintf(out, "predicted %.2f us, a guess with %s\n", makespan, guess)
+	} else if makespan > 0 {
 		fmt.Fprintf(out, "predicted %.2f us", makespan)
 		if s.LowerBoundUS > 0 {
 			fmt.Fprintf(out, "; lower bound %.2f us", s.LowerBoundUS)

@@ -251,6 +251,10 @@ func (m *memory) set(i int64, v float64) {
 	}
 }
 
+// wrapping names the kernels of integers whose results wrap.
+var wrapping = map[string]bool{"scale": true, "add": true, "sub": true, "mul": true, "axpy": true, "square": true, "abs": true, "reduce_sum": true, "dot": true,
+	"sum_difference": true, "exclusive_scan": true, "inclusive_scan": true, "segment_sum": true}
+
 // fill gives an argument contents that are valid for its kernel.
 func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 	const pattern = 1<<21 + 7
@@ -270,6 +274,8 @@ func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 			v = float64(random.IntN(5))
 		case m.elem == dag.U32 || m.elem == dag.U64 || m.elem == dag.I64:
 			v = float64(int64(random.Uint64() >> random.IntN(64)))
+		case m.elem == dag.I32 && wrapping[kernel]:
+			v = float64(int32(random.Uint32()))
 		case m.elem == dag.I32:
 			v = float64(random.IntN(2000) - 1000)
 		case kernel == "log" || kernel == "sqrt" || kernel == "black_scholes":

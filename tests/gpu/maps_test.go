@@ -20,15 +20,18 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// mapOf makes the kernel of an elementwise expression. In it, a is a number and s a buffer of one element.
+// mapOf makes the kernel of an elementwise expression. In it, a is a number, k a whole number and s a buffer of one element.
 func mapOf(t testing.TB, text string, out, in dag.DType) dag.LaunchKernel {
 	target, e, err := expr.ParseMap(text)
 	require.NoError(t, err)
 	spec := &dag.MapSpec{Text: text, Expr: e, Out: target, OutType: out}
 	for _, name := range e.Variables() {
-		if name == "a" {
-			spec.Scalars = append(spec.Scalars, name)
-		} else {
+		switch name {
+		case "a":
+			spec.Scalars, spec.ScalarTypes = append(spec.Scalars, name), append(spec.ScalarTypes, dag.F64)
+		case "k":
+			spec.Scalars, spec.ScalarTypes = append(spec.Scalars, name), append(spec.ScalarTypes, dag.I64)
+		default:
 			spec.Inputs, spec.InTypes, spec.Single = append(spec.Inputs, name), append(spec.InTypes, in), append(spec.Single, name == "s")
 		}
 	}
@@ -50,6 +53,8 @@ func launchOf(k dag.LaunchKernel, n int64) *launch {
 			a.Bits = uint64(n)
 		case param.Buffer:
 			a.Range = dag.Range{Buffer: dag.BufferID(i), Hi: 1 << 50}
+		case param.DType == dag.I64:
+			a.Bits = uint64(1<<53 + 1)
 		default:
 			a.Bits = math.Float64bits(1.7)
 		}
@@ -100,6 +105,36 @@ func checkMaps(t *testing.T, p cudart.Platform, count int64) {
 		try("z = 1e10*x", out, dag.F32)
 		try("z = 200*sqrt(x)", out, dag.F32) // also NaN
 	}
+}
+
+// wholeMaps are computed as whole numbers where elements are integers. Elements and the number k are so large that they wrap.
+var wholeMaps = []string{"z = k*x + y", "z = (x - y)*(x + k) - pow(x, 7)", "z = x / y", "z = floor(x / y) + ceil(k / y) - ceil(y / k)", "z = x % y + x % 10 - y % -7",
+	"z = min(x, y, 5) + max(x, -3) - max(-k, y)", "z = select(x < y, x, -y) + (x <= s) + 2*(x == y) + 4*(x != 3) + 8*(x and not y or s > 2) + 16*(x < -k) + 32*(y > k)", "z = abs(x) - abs(y)", "z = 0.5*x + k"}
+
+// checkWholeMaps runs them between element types.
+func checkWholeMaps(try func(text string, out, in dag.DType), outputs, inputs []dag.DType) {
+	for _, text := range wholeMaps {
+		for _, out := range outputs {
+			for _, in := range inputs {
+				try(text, out, in)
+			}
+		}
+	}
+}
+
+var allIntegers = []dag.DType{dag.I8, dag.I16, dag.I32, dag.I64, dag.U8, dag.U16, dag.U32, dag.U64, dag.Bool}
+
+func TestMapsOfWholeNumbers(t *testing.T) {
+	try := mapChecker(t, open(t), 1, 1023, 20_001)
+	checkWholeMaps(try, append(allIntegers, dag.F16, dag.BF16, dag.F32, dag.F64), allIntegers)
+	checkWholeMaps(try, []dag.DType{dag.I32, dag.U64}, []dag.DType{dag.F32})
+}
+
+func TestMapsOfWholeNumbersInterpreted(t *testing.T) {
+	try := mapChecker(t, interpreter(t, simt.CheckFull), 1, 1200)
+	checkWholeMaps(try, []dag.DType{dag.I32, dag.U64, dag.F64}, []dag.DType{dag.I64, dag.U64, dag.I8})
+	checkWholeMaps(try, []dag.DType{dag.I64, dag.F32, dag.Bool}, []dag.DType{dag.I32, dag.U8, dag.Bool})
+	checkWholeMaps(try, []dag.DType{dag.U16}, []dag.DType{dag.F32})
 }
 
 func TestMaps(t *testing.T) {
