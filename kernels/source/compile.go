@@ -176,6 +176,9 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 	source := clang.Source{Name: j.module.Name, Path: j.module.Path, Code: append(slices.Clone(escaped(j.main.text)), namesTable(j.module.Build.Names)...),
 		Capability: j.target.Capability}
 	source.Options = append(j.definitions(), "-ferror-limit=200")
+	if j.libraries {
+		source.Options = append(source.Options, "-include", libraryTypes)
+	}
 	for _, option := range j.module.Build.Options {
 		source.Options = append(source.Options, clangOptions(option)...)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/internal/launch"
@@ -71,7 +72,25 @@ func (m *Module) confirm(ctx context.Context, kernels []dag.LaunchKernel) (note 
 			}
 		}
 	}
+	if err := m.complete(entries); err != nil {
+		return "", nil, err
+	}
 	return "", shown, m.confirmSymbols(text, compiled, confirmed)
+}
+
+// complete refuses a list that lacks a kernel which the compiler has found.
+func (m *Module) complete(entries []sourceKernel) error {
+	last := func(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
+	listed := map[string]bool{}
+	for i := range m.found {
+		listed[last(m.found[i].name)] = true
+	}
+	for _, e := range entries {
+		if e := compiledKernel(e); !listed[last(e.compiled.name)] {
+			return fmt.Errorf("%s: compiled code has the kernel %s, which is missing among the kernels that were read; please report this file", m.module.Name, e.compiled.signature())
+		}
+	}
+	return nil
 }
 
 // confirm takes over what the code of the kernel shows.

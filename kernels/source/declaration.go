@@ -11,12 +11,61 @@ func hasToken(d []token, text string) bool {
 	return slices.ContainsFunc(d, func(t token) bool { return t.text == text })
 }
 
-// isType reports whether a declaration that has braces declares a type.
+// isType reports whether a declaration that has braces declares a type. A function that returns one names it before its own name.
 func isType(d []token) bool {
 	if len(d) > 0 && d[0].text == "template" {
 		_, d = templateHeader(d)
 	}
-	return len(d) > 0 && slices.Contains([]string{"struct", "class", "union", "enum", "typedef"}, d[0].text) && !hasToken(d, "__global__")
+	if len(d) == 0 || hasToken(d, "__global__") {
+		return false
+	}
+	switch d[0].text {
+	case "typedef":
+		return true
+	case "struct", "class", "union", "enum":
+		return !returnsType(d)
+	}
+	return false
+}
+
+// returnsType reports whether a declaration that begins with struct, class, union or enum is that of a function, such as struct X *f(int): two
+// words are before its parentheses, where an attribute such as __align__(8) has one.
+func returnsType(d []token) bool {
+	angles := 0
+	for i := 1; i < len(d); i++ {
+		switch d[i].text {
+		case "<":
+			angles++
+		case ">":
+			angles--
+		case ":", "=", "{":
+			if angles <= 0 {
+				return false
+			}
+		case "operator":
+			return true
+		case "(":
+			if angles > 0 {
+				continue
+			}
+			if i >= 3 && d[i-1].word() && (d[i-2].text == "*" || d[i-2].text == "&" || d[i-2].text == ">" || d[i-2].text == "::" || d[i-2].word() && !attribute(d[i-1].text)) {
+				return true
+			}
+			if _, end := arguments(d, i); end > 0 {
+				i = end
+			}
+		}
+	}
+	return false
+}
+
+// attribute reports whether a word takes parentheses and says something of a declaration.
+func attribute(word string) bool {
+	switch word {
+	case "__attribute__", "__align__", "__builtin_align__", "alignas", "__launch_bounds__", "__declspec", "__maxnreg__", "__cluster_dims__", "__block_size__":
+		return true
+	}
+	return false
 }
 
 // initialises reports whether a declaration has an initialiser: an = that is not the default of a template's or function's parameter.
@@ -47,15 +96,15 @@ func initialises(d []token) bool {
 func withoutAttributes(d []token) []token {
 	var out []token
 	for i := 0; i < len(d); i++ {
-		switch d[i].text {
-		case "__attribute__", "__align__", "alignas", "__launch_bounds__", "__declspec", "__maxnreg__", "__cluster_dims__", "__block_size__":
+		switch {
+		case attribute(d[i].text):
 			if i+1 < len(d) && d[i+1].text == "(" {
 				if _, end := arguments(d, i+1); end > 0 {
 					i = end
 				}
 			}
 			continue
-		case "[":
+		case d[i].text == "[":
 			if i+1 < len(d) && d[i+1].text == "[" {
 				for i < len(d) && d[i].text != "]" {
 					i++

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -86,9 +87,10 @@ func (f *userFile) hideAt(line int32) bool {
 
 // withoutHostCode reads a file into declarations and leaves out what is certainly host code. Macros are those of the whole
 // translation unit: marks hide behind them.
-func withoutHostCode(path string, text []byte, macros map[string]*macro) *userFile {
+func withoutHostCode(path string, text []byte, p *preprocessor) *userFile {
+	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	f := &userFile{path: path, text: slices.Clone(text)}
-	s := &splitter{in: tokens(string(text), 0), file: f, macros: macros, marks: markers(macros)}
+	s := &splitter{in: tokens(string(text), 0), file: f, search: &p.search, macros: p.macros, marks: markers(p.macros)}
 	s.scope(0)
 	for i := range f.spans {
 		if f.spans[i].hidden {
@@ -122,6 +124,7 @@ type splitter struct {
 	in     []token
 	at     int
 	file   *userFile
+	search *search
 	macros map[string]*macro
 	marks  map[string]bool
 	depth  int   // of braces
@@ -163,7 +166,10 @@ func (s *splitter) skipDirective() bool {
 		for _, t := range d[1:] {
 			name += t.text
 		}
-		if isHostHeader(strings.Trim(name, `"<>`)) {
+		if name == "" {
+			break
+		}
+		if plain := strings.Trim(name, `"<>`); alwaysLeftOut(plain) || leftOut(plain, name[:1] != "<") && !s.search.has(plain, name[:1] != "<", s.file.path) {
 			s.file.blank(t.at, s.in[min(end, len(s.in)-1)].at)
 		}
 	}

@@ -55,15 +55,18 @@ type job struct {
 	main   *userFile
 	files  []*userFile // that it includes, of the user's
 	found  []foundHeader
+
+	libraries bool // headers of NVIDIA's libraries are included
+	missing   []missingHeader
 }
 
 func newJob(m *launch.Module, target Target, p *preprocessor) *job {
-	j := &job{module: m, target: target, main: withoutHostCode(m.Name, m.Code, p.macros), found: p.found}
+	j := &job{module: m, target: target, main: withoutHostCode(m.Name, m.Code, p), found: p.found, libraries: p.libraries, missing: p.missing}
 	seen := map[string]bool{}
 	for _, h := range p.found {
 		if !seen[h.path] {
 			seen[h.path] = true
-			j.files = append(j.files, withoutHostCode(h.path, p.texts[h.path], p.macros))
+			j.files = append(j.files, withoutHostCode(h.path, p.texts[h.path], p))
 		}
 	}
 	return j
@@ -141,13 +144,18 @@ func (j *job) headers() []nvrtc.Header {
 	return list
 }
 
-// implied are the options for NVRTC that include what nvcc includes in every file, where a source counts on it: types of fixed width.
+// implied are the options for NVRTC that include what nvcc includes in every file, where a source counts on it: types of fixed width, and those of
+// libraries.
 func (j *job) implied() []string {
+	var options []string
+	if j.libraries {
+		options = append(options, "--pre-include="+libraryTypes)
+	}
 	files := append([]*userFile{j.main}, j.files...)
 	uses := func(f *userFile) bool { return fixedWidthType.Match(f.text) }
 	declares := func(f *userFile) bool { return fixedWidthDeclared.Match(f.text) }
-	if !slices.ContainsFunc(files, uses) || slices.ContainsFunc(files, declares) {
-		return nil
+	if slices.ContainsFunc(files, uses) && !slices.ContainsFunc(files, declares) {
+		options = append(options, "--pre-include=stdint.h")
 	}
-	return []string{"--pre-include=stdint.h"}
+	return options
 }

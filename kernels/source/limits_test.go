@@ -84,14 +84,14 @@ func numbered(format string, n int) string {
 func TestNestedTemplatesEndSoon(t *testing.T) {
 	many := func(s string, n int) string { return strings.Repeat(s, n) }
 	for code, want := range map[string]string{
-		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 12) + "char" + many(">", 12) + " s);":                                "",
-		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 900) + "int" + many(">", 900) + " s);":                               "has too many template arguments",
-		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 60) + "int" + many(">", 60) + " s);":                                 "whose layout is not known",
-		"template <class T> struct S { static const int n = 1; int a; T *b; };" + "__global__ void k(" + many("S<", 300) + "int" + many(">", 300) + " s);":  "",
-		"template <class T> struct S { int a; " + many("T *b;", 100000) + "}; __global__ void k(" + many("S<", 30) + "int" + many(">", 30) + " s);":         "has too many template arguments for its size",
-		"template <class T> struct S { S<S<T>> a, b; }; __global__ void k(S<int> s);":                                                                       "whose layout is not known",
-		"template <class T, class U> struct P { int a; }; template <class T> struct S { S<P<T, T>> a; }; __global__ void k(S<int> s);":                      "whose layout is not known",
-		"template <int N> struct S { int a; " + many("float x;", 5000) + "}; struct A { " + numbered("S<%d> s%[1]d; ", 2000) + "}; __global__ void k(A s);": "is too large",
+		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 12) + "char" + many(">", 12) + " s) {}":                                "",
+		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 900) + "int" + many(">", 900) + " s) {}":                               "has too many template arguments",
+		"template <class T> struct S { T a, b; };" + "__global__ void k(" + many("S<", 60) + "int" + many(">", 60) + " s) {}":                                 "whose layout is not known",
+		"template <class T> struct S { static const int n = 1; int a; T *b; };" + "__global__ void k(" + many("S<", 300) + "int" + many(">", 300) + " s) {}":  "",
+		"template <class T> struct S { int a; " + many("T *b;", 100000) + "}; __global__ void k(" + many("S<", 30) + "int" + many(">", 30) + " s) {}":         "has too many template arguments for its size",
+		"template <class T> struct S { S<S<T>> a, b; }; __global__ void k(S<int> s) {}":                                                                       "whose layout is not known",
+		"template <class T, class U> struct P { int a; }; template <class T> struct S { S<P<T, T>> a; }; __global__ void k(S<int> s) {}":                      "whose layout is not known",
+		"template <int N> struct S { int a; " + many("float x;", 5000) + "}; struct A { " + numbered("S<%d> s%[1]d; ", 2000) + "}; __global__ void k(A s) {}": "is too large",
 	} {
 		m, err := Open("m", "a.cu", []byte(code), Options{})
 		require.NoError(t, err)

@@ -255,6 +255,9 @@ func (m *Module) take(name string, k *sourceKernel, w written) (*userKernel, err
 		if err != nil {
 			return nil, fmt.Errorf("%s: kernel %q: %w", m.module.Path, k.name, err)
 		}
+		if !k.defined {
+			return nil, fmt.Errorf("kernel %q is only declared (%s:%d): name the file that defines it", k.name, k.file, k.line)
+		}
 		made.params = append(params, pointers...)
 		if k.symbol == "" {
 			made.entry = m.expression(k, w.args)

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -37,6 +38,8 @@ type preprocessor struct {
 	steps   int // how many words may still be looked at in the bodies and arguments of macros
 	missing []missingHeader
 	err     error
+
+	libraries bool // headers of NVIDIA's libraries are included
 }
 
 // search finds the files that a source includes.
@@ -50,6 +53,9 @@ type foundHeader struct {
 	name string // as written
 	path string
 }
+
+// byteOrderMark is what some editors begin a file with.
+const byteOrderMark = "\ufeff"
 
 // missingHeader is an include that was not found.
 type missingHeader struct {
@@ -90,10 +96,16 @@ func (s *search) find(name string, quoted bool, from string) (path string, text 
 			return path, nil, err
 		}
 		if text, err := s.read(path); err == nil {
-			return path, text, readable(text, mostSource)
+			return path, bytes.TrimPrefix(text, []byte(byteOrderMark)), readable(text, mostSource)
 		}
 	}
 	return "", nil, nil
+}
+
+// has reports whether an included file exists.
+func (s *search) has(name string, quoted bool, from string) bool {
+	path, _, _ := s.find(name, quoted, from)
+	return path != ""
 }
 
 // versions are macros that tell which CUDA there is: that of the device headers for clang, since what is installed is not known here.
@@ -102,7 +114,8 @@ var versions = map[string]string{"__CUDACC_VER_MAJOR__": "11", "__CUDACC_VER_MIN
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
 	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens, steps: mostSteps, words: mostWords}
-	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__cplusplus", "__NVCC__"} {
+	p.macros["__cplusplus"] = &macro{body: []token{{text: "201703L"}}}
+	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__NVCC__"} {
 		p.macros[name] = &macro{body: []token{{text: "1"}}}
 	}
 	for name, value := range versions {
@@ -113,7 +126,7 @@ func preprocess(path, source string, define []launch.Definition, search search) 
 		p.macros[d.Name] = &macro{body: body[:len(body)-1]}
 	}
 	p.open = []int16{0}
-	in := p.split(source, 0)
+	in := p.split(strings.TrimPrefix(source, byteOrderMark), 0)
 	p.out = make([]token, 0, len(in)) // most sources become no longer
 	p.file(in)
 	return p
@@ -159,7 +172,8 @@ func (p *preprocessor) include(at token, d []token) {
 	default:
 		return
 	}
-	if isHostHeader(name) {
+	if alwaysLeftOut(name) {
+		p.libraries = p.libraries || libraryHeaders[name]
 		return
 	}
 	from := p.open[len(p.open)-1]
@@ -169,7 +183,9 @@ func (p *preprocessor) include(at token, d []token) {
 		p.fail(at, "%s %v", path, err)
 		return
 	case path == "":
-		p.missing = append(p.missing, missingHeader{name, p.files[from], at.line})
+		if !leftOut(name, quoted) || !hostHeaders[name] {
+			p.missing = append(p.missing, missingHeader{name, p.files[from], at.line})
+		}
 		return
 	case p.once[path]:
 		return
@@ -305,14 +321,14 @@ func (p *preprocessor) define(d []token) {
 		i := 1
 		for ; i < len(body) && body[i].text != ")"; i++ {
 			switch t := body[i].text; {
-			case t == "." || t == ",":
-				m.variadic = m.variadic || t == "."
-			default:
+			case t == "." && !m.variadic:
+				m.variadic = true
+				if !body[i-1].word() { // else it has a name: args...
+					m.params = append(m.params, "__VA_ARGS__")
+				}
+			case t != "." && t != ",":
 				m.params = append(m.params, t)
 			}
-		}
-		if m.variadic {
-			m.params = append(m.params, "__VA_ARGS__")
 		}
 		body = body[min(i+1, len(body)):]
 	}
@@ -450,6 +466,12 @@ func (p *preprocessor) paste(m *macro, args [][]token, at token) []token {
 			if piece = a; !beforePaste && !afterPaste {
 				p.steps -= len(a)
 				piece = p.expand(a, nil)
+			}
+		}
+		if rest := m.variadic && t.text == m.params[len(m.params)-1]; rest && afterPaste && len(out) > 0 && out[len(out)-1].text == "," {
+			afterPaste = false // , ##args: the comma goes if there are none
+			if len(piece) == 0 {
+				out = out[:len(out)-1]
 			}
 		}
 		for k, x := range piece {

@@ -41,7 +41,9 @@ func (p *signatureParser) scope(c bool, space string) {
 		switch t := p.in[p.at].text; {
 		case t == "}":
 			p.at++
-			return
+			if p.depth > 1 { // else it closes nothing
+				return
+			}
 		case t == ";":
 			p.at++
 		case t == "extern" && p.peek(1) == `"C"` && p.peek(2) == "{":
@@ -66,7 +68,7 @@ func (p *signatureParser) scope(c bool, space string) {
 			start := p.at
 			d := p.declaration()
 			text := p.in[start:p.at]
-			p.take(d, c, space)
+			p.take(d, text, c, space)
 			if p.few(d); p.out.err != nil {
 				return
 			}
@@ -126,6 +128,10 @@ func (p *signatureParser) declaration() []token {
 			if isType(d) || initialises(d) || !hasToken(d, "(") { // an initialiser or a type: the declaration continues to a semicolon
 				d = append([]token(nil), d...)
 				for p.at < len(p.in) && p.in[p.at].text != ";" && p.in[p.at].text != "}" {
+					if p.in[p.at].text == "{" { // of an initialiser
+						p.skipBraces()
+						continue
+					}
 					d = append(d, p.in[p.at])
 					p.at++
 				}
@@ -156,8 +162,9 @@ func (p *signatureParser) skipBraces() {
 	}
 }
 
-// take interprets one declaration.
-func (p *signatureParser) take(d []token, c bool, space string) {
+// take interprets one declaration, whose text has its body too. Every __global__ must make a kernel: none is lost without a word.
+func (p *signatureParser) take(d, text []token, c bool, space string) {
+	marks := globals(text)
 	switch {
 	case len(d) == 0:
 	case d[0].text == "typedef" && len(d) > 2:
@@ -166,11 +173,35 @@ func (p *signatureParser) take(d []token, c bool, space string) {
 		p.typedef(d[3:], d[1].text)
 	case d[0].text == "enum" && !hasToken(d, "("):
 		p.enum(d[1:])
+	case hasToken(d, "__global__") && p.kernel(d, len(text) > len(d) && text[len(d)].text == "{", c, space):
+		marks = marks[1:]
 	case hasToken(d, "__global__"):
-		p.kernel(d, c, space)
 	case hasToken(d, "__device__") || hasToken(d, "__managed__"):
 		p.variable(d, space)
 	}
+	if len(marks) > 0 && p.out.err == nil {
+		p.out.err = fmt.Errorf("%s:%d: the __global__ function here cannot be read, and would be missing among the kernels: declare it by itself, outside of functions and types, without macros that hide its name or its parameters",
+			p.files[marks[0].file], marks[0].line)
+	}
+}
+
+// globals are the places of __global__ in a text, without those of friends.
+func globals(text []token) []token {
+	var marks []token
+	friend := false
+	for _, t := range text {
+		switch t.text {
+		case "friend":
+			friend = true
+		case ";", "{", "}":
+			friend = false
+		case "__global__":
+			if !friend {
+				marks = append(marks, t)
+			}
+		}
+	}
+	return marks
 }
 
 func (p *signatureParser) typedef(d []token, name string) {
@@ -223,12 +254,13 @@ func (p *signatureParser) variable(d []token, space string) {
 	}
 }
 
-func (p *signatureParser) kernel(d []token, c bool, space string) {
-	var k sourceKernel
+// kernel reads the declaration of one, which may have been declared before; false if it cannot.
+func (p *signatureParser) kernel(d []token, defined, c bool, space string) bool {
+	k := sourceKernel{defined: defined}
 	for len(d) > 0 && d[0].text == "template" {
 		params, rest := templateHeader(d)
 		if params == nil {
-			return // an explicit instantiation or specialisation of a template that is known
+			return true // an explicit instantiation or specialisation of a template that is known
 		}
 		k.template, d = append(k.template, params...), rest
 	}
@@ -242,8 +274,8 @@ func (p *signatureParser) kernel(d []token, c bool, space string) {
 	for open < len(d) && d[open].text != "(" {
 		open++
 	}
-	if open == 0 || open == len(d) || !d[open-1].word() {
-		return
+	if open == 0 || open == len(d) || !d[open-1].word() || d[open-1].text == "void" {
+		return false
 	}
 	name := d[open-1]
 	k.name, k.line, k.file = space+name.text, name.line, p.files[name.file]
@@ -255,7 +287,7 @@ func (p *signatureParser) kernel(d []token, c bool, space string) {
 	}
 	args, end := arguments(d, open)
 	if end < 0 {
-		return
+		return false
 	}
 	for _, a := range args {
 		if len(a) == 0 || len(args) == 1 && len(a) == 1 && a[0].text == "void" {
@@ -273,9 +305,13 @@ func (p *signatureParser) kernel(d []token, c bool, space string) {
 			if known.symbol == "" {
 				known.symbol = k.symbol
 			}
-			return
+			if defined { // its place is more useful than that of a declaration
+				known.defined, known.file, known.line = true, k.file, k.line
+			}
+			return true
 		}
 	}
 	p.known[k.name] = append(p.known[k.name], len(p.out.kernels))
 	p.out.kernels = append(p.out.kernels, k)
+	return true
 }

@@ -19,6 +19,7 @@ type sourceKernel struct {
 	line     int32
 	template []templateParam // nil: it is no template
 	raw      [][]token       // its parameters in CUDA C
+	defined  bool            // in CUDA C: it has a body
 	params   []dag.KernelParam
 	err      error // why it cannot be launched
 

@@ -9,7 +9,11 @@ import (
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
-// standardHeaders are for NVRTC. clang has headers of its own from dagrun, and nvcc those of the host.
+// libraryTypes is the header of the types that the headers of NVIDIA's libraries bring in.
+const libraryTypes = "dagrun_library_types.h"
+
+// standardHeaders are for NVRTC. clang has headers of its own from dagrun, and nvcc those of the host. What NVRTC lacks of a header that is empty
+// here, device code does not use.
 var standardHeaders = []nvrtc.Header{
 	{Name: "stdint.h", Code: []byte(fixedWidths)},
 	{Name: "cstdint", Code: []byte(fixedWidths + fixedWidthsInStd)},
@@ -27,6 +31,17 @@ var standardHeaders = []nvrtc.Header{
 	{Name: "cufftXt.h", Code: []byte(transformTypes)},
 	{Name: "cassert", Code: []byte("#pragma once\n")},
 	{Name: "cuComplex.h", Code: clang.Header("cuComplex.h")},
+	{Name: "type_traits", Code: clang.Header("type_traits")},
+	{Name: "limits", Code: clang.Header("limits")},
+	{Name: "utility", Code: clang.Header("utility")},
+	{Name: libraryTypes, Code: clang.Header(libraryTypes)},
+	{Name: "stdio.h", Code: []byte("#pragma once\n")},
+	{Name: "cstdio", Code: []byte("#pragma once\n")},
+	{Name: "stdlib.h", Code: []byte("#pragma once\n")},
+	{Name: "cstdlib", Code: []byte("#pragma once\n")},
+	{Name: "string.h", Code: []byte("#pragma once\n")},
+	{Name: "cstring", Code: []byte("#pragma once\n")},
+	{Name: "algorithm", Code: []byte("#pragma once\n")},
 }
 
 // Types of fixed width, and what declares them.

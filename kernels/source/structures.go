@@ -54,7 +54,7 @@ func (all structures) noteIn(known structures, text []token, variables *declared
 		return
 	}
 	open := slices.IndexFunc(text, func(t token) bool { return t.text == "{" })
-	if open < 0 {
+	if open < 0 || returnsType(text[:open]) {
 		return
 	}
 	end := closing(text, open)

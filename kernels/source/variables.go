@@ -54,17 +54,17 @@ func unitName(d []token) string {
 	if len(d) == 0 {
 		return ""
 	}
-	switch d[0].text {
-	case "struct", "class", "union", "enum":
+	switch first := d[0].text; {
+	case slices.Contains([]string{"struct", "class", "union", "enum"}, first) && !returnsType(d):
 		for _, t := range d[1:] {
 			if t.word() && t.text != "class" && t.text != "struct" {
 				return t.text
 			}
 		}
 		return alwaysUsed
-	case "typedef":
+	case first == "typedef":
 		return d[len(d)-1].text
-	case "using":
+	case first == "using":
 		if len(d) > 1 {
 			return d[1].text
 		}

@@ -3,6 +3,7 @@
 #pragma once
 
 #define __CUDACC__ 1
+#define __NVCC__ 1
 #define __CUDACC_VER_MAJOR__ 11
 #define __CUDACC_VER_MINOR__ 0
 #define CUDART_VERSION 11000
@@ -83,7 +84,7 @@ __host__ __device__ void free(void *memory);
 __host__ __device__ void *memcpy(void *to, const void *from, size_t bytes);
 __host__ __device__ void *memmove(void *to, const void *from, size_t bytes);
 __host__ __device__ void *memset(void *to, int value, size_t bytes);
-__device__ void __assertfail(const void *condition, const void *file, unsigned line, const void *function, size_t size) __attribute__((noreturn));
+__host__ __device__ void __assertfail(const void *condition, const void *file, unsigned line, const void *function, size_t size) __attribute__((noreturn));
 }
 inline __host__ __device__ void *operator new(size_t, void *place) noexcept { return place; }
 inline __host__ __device__ void *operator new[](size_t, void *place) noexcept { return place; }
@@ -95,5 +96,15 @@ inline __host__ __device__ void *operator new[](size_t, void *place) noexcept { 
 #include <dagrun_intrinsics.h>
 #include <dagrun_textures.h>
 #include <assert.h>
+
+// What nvcc's own headers and the host's standard library bring in without an include of its own.
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 typedef long clock_t;

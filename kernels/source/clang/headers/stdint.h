@@ -40,6 +40,16 @@ typedef __INTPTR_TYPE__ intptr_t;
 typedef __UINTPTR_TYPE__ uintptr_t;
 typedef __INTMAX_TYPE__ intmax_t;
 typedef __UINTMAX_TYPE__ uintmax_t;
+#define INT8_C(x) x
+#define INT16_C(x) x
+#define INT32_C(x) x
+#define INT64_C(x) x##l
+#define UINT8_C(x) x
+#define UINT16_C(x) x
+#define UINT32_C(x) x##u
+#define UINT64_C(x) x##ul
+#define INTPTR_MAX __INTPTR_MAX__
+#define UINTPTR_MAX __UINTPTR_MAX__
 #define SIZE_MAX __SIZE_MAX__
 namespace std {
 using ::int8_t;

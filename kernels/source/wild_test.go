@@ -1,0 +1,155 @@
+// Tests of kernels as people write them: no kernel is lost, and no host function taken for one.
+
+package source
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/kernels/internal/launch"
+)
+
+// listed writes files, lists the kernels of the first with clang, and returns a line for each.
+func listed(t *testing.T, build launch.Build, files ...string) (string, error) {
+	t.Helper()
+	c := withClang(t)
+	folder := t.TempDir()
+	for i := 0; i+1 < len(files); i += 2 {
+		path := filepath.Join(folder, files[i])
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(files[i+1]), 0o644))
+	}
+	for i, include := range build.Include {
+		build.Include[i] = filepath.Join(folder, include)
+	}
+	build.Compiler = "clang"
+	path := filepath.Join(folder, files[0])
+	m, err := Open("m", path, []byte(files[1]), Options{ReadFile: os.ReadFile, Build: build, Compilers: c})
+	if err != nil {
+		return "", errorWithout{err, folder + string(filepath.Separator)}
+	}
+	list, note, err := m.List(context.Background())
+	require.Empty(t, note)
+	var b strings.Builder
+	for _, k := range list {
+		b.WriteString(k.Signature)
+		if k.Problem != "" {
+			b.WriteString(": " + k.Problem)
+		}
+		b.WriteString("\n")
+	}
+	text := strings.ReplaceAll(b.String(), folder+string(filepath.Separator), "")
+	if err != nil {
+		return text, errorWithout{err, folder + string(filepath.Separator)}
+	}
+	return text, nil
+}
+
+func TestNoKernelIsLost(t *testing.T) {
+	const program = byteOrderMark + `#include <stdio.h>
+#include <glob.h>
+#include <some/library.hpp>
+struct Point { float x, y; };
+enum Kind { FIRST, LAST };
+struct __align__(8) Pair { int a, b; };
+struct alignas(16) Quad { int v[4]; };
+struct Box { int n; } box = {3};
+
+struct Point middle(struct Point a) { return a; }
+__global__ void afterStruct(Point *p) { p->x = 1; }
+struct Point *where(int n) { return new Point[n]; }
+__global__ void afterPointer(Point *p) { p->y = 1; }
+enum Kind kind(void) { return LAST; }
+__global__ void afterEnum(int *k) { *k = LAST; }
+const struct Point &same(const struct Point &a) { return a; }
+static struct Pair both() { struct Pair p = {1, 2}; return p; }
+__global__ void afterReference(Pair *p, Quad *q) { p->a = q->v[0]; }
+
+#define KERNEL(name, args...) __global__ void name(args)
+#define REST(name, ...) __global__ void name(int n, ##__VA_ARGS__)
+KERNEL(named, int n, float *x) { x[n] = 1; }
+KERNEL(none) {}
+REST(some, float *x) { x[n] = 2; }
+REST(one) {}
+struct __attribute__((aligned(8))) Last { __device__ static struct Point of(float x) { Point p = {x, x}; return p; } };
+__device__ struct Point made(float x) { return Last::of(x); }
+__global__ void last(Point *p) { *p = made(2); }
+template <class T> struct Friend { template <class U> friend __global__ void befriended(U *x); T v; };
+int main() { for (Point p : std::vector<Point>(3)) printf("%f", p.x); }
+`
+	text, err := listed(t, launch.Build{}, "a.cu", program)
+	require.NoError(t, err)
+	assert.Equal(t, `afterStruct(Point *p)
+afterPointer(Point *p)
+afterEnum(int *k)
+afterReference(Pair *p, Quad *q)
+named(int n, float *x)
+none()
+some(int n, float *x)
+one(int n)
+last(Point *p)
+`, text)
+}
+
+func TestAKernelThatCannotBeReadIsAnError(t *testing.T) {
+	for code, want := range map[string]string{
+		"__global__ void a(int *x) { *x = 1; }\nnamespace n {\n__global__ void (b)(int *x) { *x = 1; }\n}\n": "a.cu:3",
+		"__global__ void a(int *x) { *x = 1; }\nvoid f() {\n  extern __global__ void b(int *);\n}\n":         "a.cu:3",
+		"__global__ void a(int *x), b(int *x);\n__global__ void c(int) {}\n__global__ int;\n":                "a.cu:3",
+	} {
+		_, err := listed(t, launch.Build{}, "a.cu", code)
+		assert.EqualError(t, err, `module "m": `+want+": the __global__ function here cannot be read, and would be missing among the kernels: "+
+			"declare it by itself, outside of functions and types, without macros that hide its name or its parameters", code)
+	}
+	text, err := listed(t, launch.Build{}, "a.cu", "__global__ void a(int *x);\n__global__ void b(int *x);\n#if __CUDA_ARCH__ > 300\n__global__ void c(int *x) {}\n#endif\nvoid b(int *x) { *x = 1; }\n__global__ void d() {}\n")
+	assert.Equal(t, "a(int *x): kernel \"a\" is only declared (a.cu:1): name the file that defines it\nb(int *x): kernel \"b\" is only declared (a.cu:2): name the file that defines it\nd()\n", text)
+	assert.EqualError(t, err, "a.cu: compiled code has the kernel c(int*), which is missing among the kernels that were read; please report this file")
+}
+
+func TestHeadersOfTheUsersOwnAreRead(t *testing.T) {
+	const io = "struct item { int v; };\n#include <vector>\nstatic std::vector<item> all;\n"
+	const kernel = "__global__ void k(item *p, int *q) { p->v = *q; }\n"
+	for name, files := range map[string][]string{
+		"beside":       {"a.cu", "#include \"io.h\"\n" + kernel, "io.h", io},
+		"by -I":        {"a.cu", "#include <timer.h>\n" + kernel, "include/timer.h", io},
+		"by its name":  {"a.cu", "#include \"param.h\"\n" + kernel, "include/param.h", byteOrderMark + io},
+		"and of CUDA":  {"a.cu", "#include <cuda_runtime.h>\n#include <exception.h>\n" + kernel, "include/cuda_runtime.h", "nonsense\n", "include/exception.h", io},
+		"not the host": {"a.cu", "#include <io.h>\n#include \"windows.h\"\nstruct item { int v; };\n" + kernel},
+	} {
+		text, err := listed(t, launch.Build{Include: []string{"include"}}, files...)
+		require.NoError(t, err, name)
+		assert.Equal(t, "k(item *p, int *q)\n", text, name)
+	}
+	_, err := listed(t, launch.Build{}, "a.cu", "#include \"mine.h\"\n"+kernel)
+	assert.ErrorContains(t, err, "a.cu:1:10: fatal error: 'mine.h' file not found")
+	_, err = listed(t, launch.Build{}, "a.cu", "#include <cub/cub.cuh>\n"+kernel)
+	assert.ErrorContains(t, err, "a.cu:1:10: fatal error: 'cub/cub.cuh' file not found")
+}
+
+func TestWhatNVCCBringsInWithoutAnInclude(t *testing.T) {
+	_, err := listed(t, launch.Build{}, "a.cu", `#include "cublas_v2.h"
+#ifndef __NVCC__
+#error
+#endif
+#if __cplusplus < 201703L
+#error
+#endif
+#define FLT_MAX 3e38f
+__global__ void k(half *a, __nv_bfloat16 *b, cuComplex *c, float *x, unsigned long long *y) {
+  static_assert(std::is_same<float, std::remove_pointer_t<float *>>::value);
+  *x = std::exp(*x) + std::numeric_limits<float>::max() + std::min(INT_MAX, 3) + FLT_MAX;
+  *b = c->x;
+  *a = c->y;
+  *y = UINT64_C(0xffffffffff);
+  assert(*x > 0);
+}
+__host__ __device__ void both(int x) { assert(x > 0); }
+`)
+	require.NoError(t, err)
+}

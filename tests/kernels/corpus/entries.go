@@ -1,0 +1,89 @@
+// The kernels that are listed, compared with the entries that nvcc makes of the same file.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dagrun/dagrun/kernels"
+)
+
+// compared holds a file's list against the entries of nvcc. nvcc leaves out templates that nothing instantiates, and static kernels that
+// nothing launches: those may be listed without being entries.
+func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.KernelInfo, build *kernels.Build) outcome {
+	entries, err := entriesOf(ctx, nvcc, o.path, build)
+	if err != nil {
+		o.cause = "nvcc does not compile it"
+		o.said, _, _ = strings.Cut(err.Error(), "\n")
+		return o
+	}
+	made := map[string]bool{}
+	var lost, wrong []string
+	for _, e := range entries {
+		name := bareName(e.Name)
+		made[name] = true
+		if !slices.ContainsFunc(listed, func(k kernels.KernelInfo) bool { return bareName(k.Name) == name }) && !slices.Contains(lost, name) {
+			lost = append(lost, name)
+		}
+	}
+	for i := range listed {
+		if k := &listed[i]; k.Template == nil && !made[bareName(k.Name)] {
+			wrong = append(wrong, k.Name)
+		}
+	}
+	switch {
+	case len(lost) > 0:
+		o.cause, o.said = "kernels are lost", strings.Join(lost, ", ")
+	case len(wrong) > 0:
+		o.cause, o.said = "kernels are listed that nvcc makes no entry of", strings.Join(wrong, ", ")
+	}
+	return o
+}
+
+// entriesOf compiles a file to PTX and reads its entries.
+func entriesOf(ctx context.Context, nvcc, path string, build *kernels.Build) ([]kernels.KernelInfo, error) {
+	folder, err := os.MkdirTemp("", "sweep-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	out := filepath.Join(folder, "out.ptx")
+	args := []string{"-ptx", "-std=c++17", "-w", "-o", out}
+	for _, folder := range build.Include {
+		args = append(args, "-I"+folder)
+	}
+	for _, d := range build.Define {
+		args = append(args, "-D"+d.Name+"="+d.Value)
+	}
+	if said, err := exec.CommandContext(ctx, nvcc, append(args, path)...).CombinedOutput(); err != nil {
+		return nil, errors.New(strings.TrimSpace(string(said)))
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(string(text), ".entry") {
+		return nil, nil
+	}
+	module, err := kernels.OpenModule("nvcc", "out.ptx", text, kernels.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := module.List(ctx)
+	return list, err
+}
+
+// bareName is a kernel's name without the arguments of a template, its parameters and anonymous namespaces.
+func bareName(name string) string {
+	name = strings.TrimPrefix(strings.ReplaceAll(name, "(anonymous namespace)::", ""), "void ")
+	if at := strings.IndexAny(name, "<("); at > 0 {
+		name = name[:at]
+	}
+	return name
+}
