@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -259,8 +260,8 @@ func oneKernel(_ *cobra.Command, args []string, typed string) ([]string, cobra.S
 
 // completionExamples are the lines that turn completion on, for each shell that cobra writes a script for.
 var completionExamples = map[string]string{
-	"bash": `  source <(dagrun completion bash)   # this shell; needs the package bash-completion
-  dagrun completion bash > ~/.local/share/bash-completion/completions/dagrun   # every new shell`,
+	"bash": `  source <(dagrun completion bash)   # this shell
+  echo 'source <(dagrun completion bash)' >> ~/.bashrc   # every new shell`,
 	"zsh": `  source <(dagrun completion zsh)   # this shell, after: autoload -U compinit && compinit
   dagrun completion zsh > "${fpath[1]}/_dagrun"   # every new shell`,
 	"fish": `  dagrun completion fish | source   # this shell
@@ -303,7 +304,7 @@ func (a *app) writeCompletion(c *cobra.Command, _ []string) error {
 	var text bytes.Buffer
 	switch root := c.Root(); {
 	case c.Name() == "bash":
-		err = root.GenBashCompletionV2(&text, !bare)
+		err = writeBash(root, &text, !bare)
 	case c.Name() == "zsh" && bare:
 		err = root.GenZshCompletionNoDesc(&text)
 	case c.Name() == "zsh":
@@ -322,5 +323,59 @@ func (a *app) writeCompletion(c *cobra.Command, _ []string) error {
 		return a.answer(textReport{jsonVersion, "completion", c.Name(), text.String()})
 	}
 	_, err = a.stdout.document().Write(text.Bytes())
+	return err
+}
+
+// bashParts replaces what cobra's script for bash calls in the package bash-completion, which many machines don't have.
+var bashParts = [][2]string{
+	{"_get_comp_words_by_ref \"$@\" cur prev words cword\n}\n", `__dagrun_words
+}
+
+# Bash splits the line at = and : too. This joins such words again if no space is between them.
+__dagrun_words()
+{
+    local line=$COMP_LINE at=0 begun=0 last="" word space i
+    words=()
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word=${COMP_WORDS[i]}
+        space=${line%%[^[:space:]]*}
+        if [[ $i -gt 0 && -z $space && ( $word == [=:]* || $last == *[=:] ) ]]; then
+            words[${#words[@]}-1]+=$word
+        else
+            begun=$((at + ${#space}))
+            words+=("$word")
+        fi
+        if ((i == COMP_CWORD)); then
+            cword=$((${#words[@]} - 1)) cur=""
+            if ((COMP_POINT > begun)); then cur=${COMP_LINE:begun:COMP_POINT-begun}; fi
+        fi
+        line=${line#"$space$word"}
+        at=$((at + ${#space} + ${#word})) last=$word
+    done
+}
+
+__dagrun_folders()
+{
+    if [[ $(type -t compopt) == builtin ]]; then compopt -o filenames; fi
+    IFS=$'\n' read -ra COMPREPLY -d '' < <(compgen -d -- "${cur}")
+}
+`},
+	{"_filedir -d", "__dagrun_folders"},
+}
+
+// writeBash writes the script for bash so that it works without the package bash-completion.
+func writeBash(root *cobra.Command, to io.Writer, descriptions bool) error {
+	var script strings.Builder
+	if err := root.GenBashCompletionV2(&script, descriptions); err != nil {
+		return err
+	}
+	text := script.String()
+	for _, part := range bashParts {
+		if !strings.Contains(text, part[0]) {
+			return fmt.Errorf("cobra's script for bash has no %q", part[0])
+		}
+		text = strings.ReplaceAll(text, part[0], part[1])
+	}
+	_, err := io.WriteString(to, text)
 	return err
 }

@@ -38,10 +38,20 @@ var typedWords = []struct{ typed, arguments string }{
 	{"dot --format merm", "dot|--format|mermaid"},
 	{"bench --output js", "bench|--output|json"},
 	{"trace pipelines/saxpy.yaml --graph=cap", "trace|pipelines/saxpy.yaml|--graph=captured"},
+	{"trace pipelines/saxpy.yaml  --graph=cap", "trace|pipelines/saxpy.yaml|--graph=captured"},
 	{"run pipelines/saxpy.yaml --spread mint", "run|pipelines/saxpy.yaml|--spread|mintransfer"},
 	{"completion fi", "completion|fish"},
 	{"help ben", "help|bench"},
 }
+
+// typedFolders are completed alike by bash and fish; zsh removes the slash when Enter follows.
+var typedFolders = [][2]string{
+	{"plan pipelines/saxpy.yaml --include pip", "plan|pipelines/saxpy.yaml|--include|pipelines/"},
+	{"plan pipelines/saxpy.yaml --include=pip", "plan|pipelines/saxpy.yaml|--include=pipelines/"},
+}
+
+// bashCompletion is where Debian's package bash-completion is. The script for bash uses it if it has been loaded.
+const bashCompletion = "/usr/share/bash-completion/bash_completion"
 
 // shells are the commands that start each shell without the user's settings, and the first lines that it runs.
 var shells = []struct {
@@ -49,7 +59,8 @@ var shells = []struct {
 	command []string
 	load    string
 }{
-	{"bash", []string{"bash", "--noprofile", "--norc", "-i"}, ". /usr/share/bash-completion/bash_completion; . <(dagrun completion bash)"},
+	{"bash", []string{"bash", "--noprofile", "--norc", "-i"}, ". <(dagrun completion bash)"},
+	{"bash with bash-completion", []string{"bash", "--noprofile", "--norc", "-i"}, ". " + bashCompletion + "; . <(dagrun completion bash)"},
 	{"zsh", []string{"zsh", "-f", "-i"}, "autoload -U compinit; compinit -u -D; source <(dagrun completion zsh)"},
 	{"fish", []string{"fish", "--no-config", "-i"}, "dagrun completion fish | source"},
 }
@@ -57,9 +68,12 @@ var shells = []struct {
 func TestCompletionIsTyped(t *testing.T) {
 	for _, shell := range shells {
 		t.Run(shell.name, func(t *testing.T) {
-			path, err := exec.LookPath(shell.name)
+			path, err := exec.LookPath(shell.command[0])
+			if err == nil && strings.Contains(shell.load, bashCompletion) {
+				_, err = os.Stat(bashCompletion)
+			}
 			if err != nil {
-				t.Skipf("%s is not installed", shell.name)
+				t.Skipf("%s is not installed: %v", shell.name, err)
 			}
 			dir := completionFolder(t)
 			command := exec.Command(path, shell.command[1:]...)
@@ -85,6 +99,12 @@ func TestCompletionIsTyped(t *testing.T) {
 			for _, line := range typedWords {
 				io.WriteString(c.keyboard, "dagrun "+line.typed+"\t\n")
 				await(line.typed, line.arguments)
+			}
+			for _, line := range typedFolders {
+				if shell.name != "zsh" {
+					io.WriteString(c.keyboard, "dagrun "+line[0]+"\t\n")
+					await(line[0], line[1])
+				}
 			}
 			io.WriteString(c.keyboard, "exit\n")
 			require.NoError(t, command.Wait())
