@@ -79,11 +79,12 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 		return nil, err
 	}
 	options := dag.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
-	if name != "-" {
+	if options.Dir = "."; name != "-" {
 		options.Dir = filepath.Dir(name)
 	}
 	options.Rank, options.Ranks, options.LocalRank = a.place.Rank, a.place.Ranks, a.place.LocalRank
 	options.OpenModule = a.moduleOpener(ctx, options.Dir)
+	options.Outside = func(name string) bool { return files.Outside(options.Dir, name) }
 	options.ReadFile = func(name string) ([]byte, error) {
 		a.noteInput("a file of the pipeline", name)
 		return files.Regular(ctx, name, dag.MaxFile)

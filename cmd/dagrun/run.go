@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -514,6 +515,9 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 func tolerance(c runtime.Check) string {
 	if c.RTol == 0 && c.ATol == 0 {
 		return ""
+	}
+	if math.IsNaN(c.Worst) {
+		return fmt.Sprintf(" (rtol %.3g, atol %.3g)", c.RTol, c.ATol)
 	}
 	return fmt.Sprintf(" (rtol %.3g, atol %.3g; worst error %.3g)", c.RTol, c.ATol, c.Worst)
 }

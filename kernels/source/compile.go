@@ -52,7 +52,7 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	if m.Path == "" {
 		read = nil
 	}
-	p := preprocess(m.Path, string(m.Code), m.Build.Define, search{m.Build.Include, read})
+	p := preprocess(m.Path, string(m.Code), m.Build.Define, search{m.Build.Include, read, m.Folder})
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -74,7 +74,7 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 		r, err := c.with(ctx, name, j)
 		switch {
 		case err == nil:
-			r.Skipped = skipped
+			r.Skipped, r.Log = skipped, j.shown(r.Log)
 			return r, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -83,11 +83,12 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 		if wrong := (*CompileError)(nil); errors.As(err, &wrong) {
 			if failed == nil {
 				failed = wrong
+				failed.Log = j.shown(failed.Log)
 			}
 			skipped = append(skipped, wrong.Compiler+" does not compile it")
 			continue
 		}
-		skipped = append(skipped, err.Error())
+		skipped = append(skipped, j.shown(err.Error()))
 	}
 	switch {
 	case failed != nil:
