@@ -136,7 +136,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 
 // programOptions returns the runtime's options from the flags.
 func (a *app) programOptions(l *learning) runtime.Options {
-	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
+	o := runtime.Options{Confined: a.flags.confined, Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
 	o.Overlap = a.overlap()
 	if l != nil && l.way == nil && l.onGPU && !l.bodies {
 		o.Recorder = &cupti.Late{}

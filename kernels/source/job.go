@@ -55,6 +55,8 @@ type job struct {
 	main   *userFile
 	files  []*userFile // that it includes, of the user's
 	found  []foundHeader
+	// confined are the folders that the compiler may read; nil: there is no limit.
+	confined []string
 }
 
 func newJob(m *launch.Module, target Target, p *preprocessor) *job {

@@ -42,8 +42,12 @@ func (j *job) shown(log string) string {
 		}
 	}
 	text := strings.Join(slices.Compact(out), "\n")
-	if left { // a suggestion may be a name from there
-		text = suggestion.ReplaceAllString(text, "")
+	if !left {
+		return text
+	}
+	text = suggestion.ReplaceAllString(text, "") // it may be a name from there
+	if j.module.Path != "" && files.Outside(folder, j.module.Path) {
+		text += "\ndagrun kernels " + j.module.Path + " shows it"
 	}
 	return text
 }

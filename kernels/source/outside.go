@@ -4,13 +4,16 @@
 package source
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/files"
+	"github.com/dagrun/dagrun/kernels/internal/launch"
 )
 
 // errNoHeader is the error of an include that leads to something else than a header, such as a password file.
@@ -28,6 +31,20 @@ func checkOutside(folder, path string, text []byte) error {
 		return nil
 	}
 	return errNoHeader
+}
+
+// confinement opens the folder that a module's source may include files from: that of the pipeline, or else its own.
+func confinement(m *launch.Module) (folder *files.Folder, confined []string, err error) {
+	path := cmp.Or(m.Folder, filepath.Dir(m.Path))
+	for _, include := range m.Build.Include {
+		if files.Outside(path, include) {
+			return nil, nil, fmt.Errorf("%s: include: %s is outside of the pipeline's folder, and --confined allows nothing there", m.Name, include)
+		}
+	}
+	if folder, err = files.OpenFolder(path); err != nil {
+		return nil, nil, files.CannotRead(path, err)
+	}
+	return folder, []string{path}, nil
 }
 
 // hidden is what messages say of a mistake in a file outside of the pipeline's folder.
