@@ -23,6 +23,9 @@ type Options struct {
 	MaxEdges   int // becomes Pipeline.MaxEdges
 	// ReadFile reads a file that the pipeline file uses, by its path from the working directory. nil: a file with use: is refused.
 	ReadFile func(name string) ([]byte, error)
+	// Outside reports whether such a file is outside of the pipeline's folder: mistakes in it are named with their places, but nothing of it is
+	// quoted. nil: all files are quoted.
+	Outside func(name string) bool
 	// Rank is the rank that the pipeline is for, of Ranks that run the file; LocalRank counts those of one machine. 0 ranks is one.
 	Rank, Ranks, LocalRank int
 	// LocalRanks are those of all ranks, by rank, for ParseFamily. nil: all ranks are on one machine.

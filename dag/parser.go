@@ -20,9 +20,10 @@ type parser struct {
 	mistakes findings
 	warnings findings
 
-	uses   *uses
-	within *within // the use that this file is read for; nil: it is the outermost file
-	path   string  // of a used file, from the folder of the outermost one
+	uses    *uses
+	within  *within // the use that this file is read for; nil: it is the outermost file
+	path    string  // of a used file, from the folder of the outermost one
+	outside bool    // the file is outside of the folder of the outermost one
 
 	params  map[string]*binding
 	names   []string  // of params, as declared
@@ -110,8 +111,14 @@ func (p *parser) warning(pos Pos, hint, format string, args ...any) {
 func (p *parser) problem(bad *problem) { p.mistake(bad.pos, bad.hint, "%s", bad.message) }
 
 func (p *parser) diagnostic(pos Pos, severity Severity, hint, format string, args ...any) Diagnostic {
+	if p.outside {
+		return Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: outsideText + p.usedBy(), Hint: "dagrun check " + p.options.Name + " shows it", UsedAt: p.outermostUse()}
+	}
 	return Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: fmt.Sprintf(format, args...) + p.usedBy(), Hint: hint, UsedAt: p.outermostUse()}
 }
+
+// outsideText takes the place of what is wrong in a file outside of the pipeline's folder, because that might quote what was never meant to be shown.
+const outsideText = "there is a mistake here, in a file outside of the pipeline's folder"
 
 // wrongKind reports a value of another shape than wanted.
 func (p *parser) wrongKind(n *yaml.Node, what, wanted string) {
@@ -192,6 +199,7 @@ type uses struct {
 // usedFile is a file that was read. Its mistakes are collected over all its uses.
 type usedFile struct {
 	source   []byte
+	outside  bool // of the pipeline's folder
 	text     *text
 	root     *yaml.Node // nil: it has mistakes that leave nothing to read
 	cache    map[string]*parsedText
@@ -301,7 +309,11 @@ func (p *parser) merged(own *findings, ofFile func(*usedFile) *findings) Diagnos
 		if found.count() == 0 {
 			continue
 		}
-		d := found.diagnostics(file.text)
+		text := file.text
+		if file.outside {
+			text = nil
+		}
+		d := found.diagnostics(text)
 		all.List, all.More = append(all.List, d.List...), all.More+d.More
 	}
 	if extra := len(all.List) - own.most; extra > 0 {

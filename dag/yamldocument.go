@@ -19,7 +19,9 @@ import (
 func (f *findings) diagnostics(t *text) Diagnostics {
 	f.trim()
 	for k := range f.list {
-		f.list[k].Source = t.line(f.list[k].Pos.Line)
+		if t != nil {
+			f.list[k].Source = t.line(f.list[k].Pos.Line)
+		}
 	}
 	return Diagnostics{List: f.list, More: f.more}
 }

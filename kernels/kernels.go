@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"cmp"
 	"io/fs"
 	"path/filepath"
 
@@ -143,7 +144,7 @@ func ModuleOpener(dir string, read func(path string) ([]byte, error), compilers 
 		for _, d := range m.Define {
 			build.Define = append(build.Define, Definition(d))
 		}
-		opened, err := OpenModule(m.Name, at(m.Path), code, OpenOptions{ReadFile: read, Build: build, Compilers: compilers})
+		opened, err := OpenModule(m.Name, at(m.Path), code, OpenOptions{ReadFile: read, Folder: cmp.Or(dir, "."), Build: build, Compilers: compilers})
 		if err != nil {
 			return nil, err
 		}

@@ -64,7 +64,7 @@ func TestToleranceOfComplexNumbers(t *testing.T) {
 	} {
 		b := &dag.Buffer{Name: "b", DType: c.dtype, Shape: []int64{2}, Bytes: 16,
 			Expect: &dag.Expect{Kind: dag.ExpectValue, Values: []expr.Value{expr.Int(100), expr.Int(0)}, RTol: 1e-3}}
-		check, err := checkExpect(context.Background(), "", b, c.got, nil)
+		check, err := arrays{}.checkExpect(context.Background(), b, c.got, nil)
 		require.NoError(t, err)
 		require.Equal(t, c.first, check.First, name)
 		require.Equal(t, c.first == "", check.OK, name)
@@ -89,12 +89,12 @@ func TestFilesOfComponents(t *testing.T) {
 		for k := range memory {
 			memory[k] = byte(k)
 		}
-		require.NoError(t, writeArray(t.Context(), path, c.dtype, []int64{2}, memory))
+		require.NoError(t, arrays{}.write(t.Context(), path, c.dtype, []int64{2}, memory))
 		written, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Contains(t, string(written), c.header)
 		back := make([]byte, len(memory))
-		require.NoError(t, readArray(t.Context(), path, c.dtype, []int64{2}, back))
+		require.NoError(t, arrays{}.read(t.Context(), path, c.dtype, []int64{2}, back))
 		require.Equal(t, memory, back)
 		require.NoError(t, CheckArrayFile(t.Context(), path, c.dtype, []int64{2}))
 		err = CheckArrayFile(t.Context(), path, dag.F32, []int64{2})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"path/filepath"
 	goruntime "runtime"
 	"slices"
 
@@ -26,6 +25,10 @@ const chunkBytes = 64 << 20
 
 // Generate fills memory, which must have the buffer's size, with a buffer's initial contents. Relative file names are resolved against dir.
 func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) error {
+	return arrays{dir: dir}.generate(ctx, b, memory)
+}
+
+func (a arrays) generate(ctx context.Context, b *dag.Buffer, memory []byte) error {
 	if ctx == nil {
 		return errNoContext
 	}
@@ -46,7 +49,7 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 	}
 	init, t := b.Init, b.DType.Component()
 	if init.Kind == dag.InitFile {
-		if err := readArray(ctx, inDir(dir, init.File), b.DType, b.Shape, memory); err != nil {
+		if err := a.read(ctx, init.File, b.DType, b.Shape, memory); err != nil {
 			return fmt.Errorf("buffer %q: init: %w", b.Name, err)
 		}
 		return nil
@@ -229,7 +232,7 @@ func (p *Program) generate(ctx context.Context, id dag.BufferID, memory []byte) 
 		copy(memory, kept)
 		return nil
 	}
-	return Generate(ctx, p.graph.Dir, &p.graph.Buffers[id], memory)
+	return p.arrays.generate(ctx, &p.graph.Buffers[id], memory)
 }
 
 // keepInitial reads the initial contents of every buffer whose init file is about to be overwritten.
@@ -241,7 +244,7 @@ func (p *Program) keepInitial(ctx context.Context, file string) error {
 			continue
 		}
 		memory := make([]byte, b.Bytes)
-		if err := Generate(ctx, p.graph.Dir, b, memory); err != nil {
+		if err := p.arrays.generate(ctx, b, memory); err != nil {
 			return err
 		}
 		if p.initialKept == nil {
@@ -366,14 +369,6 @@ func (p *Program) keepSymbols(ctx context.Context) error {
 		p.initialKept[id] = memory
 	}
 	return nil
-}
-
-// inDir resolves a name of the pipeline file against the file's directory.
-func inDir(dir, name string) string {
-	if filepath.IsAbs(name) || dir == "" {
-		return name
-	}
-	return filepath.Join(dir, name)
 }
 
 // contents calls do with a buffer's contents after the last replay: host memory itself, device memory as a copy.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -33,6 +34,7 @@ func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.
 	}
 	p := &Program{graph: g, plan: plan, platform: platform, options: options, mode: options.Mode, log: options.Logger,
 		setKernel: map[int32]cudart.Kernel{}}
+	p.arrays.dir = g.Dir
 	p.takeLaunches()
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -56,6 +58,12 @@ func (p *Program) prepare(ctx context.Context) error {
 	}
 	if err := checkWork(p.graph, p.plan); err != nil {
 		return err
+	}
+	if p.options.Confined {
+		var err error
+		if p.arrays.folder, err = files.OpenFolder(p.graph.Dir); err != nil {
+			return files.CannotRead(p.graph.Dir, err)
+		}
 	}
 	p.ops = p.plan.Replay(p.options.Inflight)
 	if err := planner.VerifyReplay(p.graph, p.plan, p.ops); err != nil {
@@ -268,6 +276,7 @@ func (p *Program) Close() error {
 	for _, m := range p.modules {
 		errs = append(errs, m.Close())
 	}
+	errs = append(errs, p.arrays.folder.Close())
 	p.closeErr = errors.Join(errs...)
 	return p.closeErr
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,15 +28,36 @@ var npyDescr = map[dag.DType]string{
 	dag.C64: "<c8", dag.C128: "<c16",
 }
 
-// readArray reads a file into memory. Its element type and number of elements must match the buffer, and for .npy also its shape.
-func readArray(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
-	file, err := files.Open(ctx, path)
+// arrays is where a pipeline's array files are: relative names start from dir, and only those below folder may be used, if it is not nil.
+type arrays struct {
+	dir    string
+	folder *files.Folder
+}
+
+// outside reports whether a file is outside of the pipeline's folder. Messages do not quote it.
+func (a arrays) outside(path string) bool { return a.dir != "" && files.Outside(a.dir, path) }
+
+// inDir resolves a name of the pipeline file against the file's directory.
+func inDir(dir, name string) string {
+	if filepath.IsAbs(name) || dir == "" {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// read reads a file into memory. Its element type and number of elements must match the buffer, and for .npy also its shape.
+func (a arrays) read(ctx context.Context, name string, t dag.DType, shape []int64, memory []byte) error {
+	path := inDir(a.dir, name)
+	file, err := a.folder.Open(ctx, path)
 	if err != nil {
 		return files.CannotRead(path, err)
 	}
 	defer file.Close()
 	r := bufio.NewReaderSize(file, 1<<20)
 	if err := checkHeader(r, path, t, shape); err != nil {
+		if a.outside(path) {
+			return fmt.Errorf("%s is no .npy file of elements of type %s and shape %s; more is not shown, because it is outside of the pipeline's folder", path, t, shapeText(shape))
+		}
 		return err
 	}
 	if n, err := io.ReadFull(r, memory); err != nil {
@@ -72,46 +92,6 @@ func checkHeader(r io.Reader, path string, t dag.DType, shape []int64) error {
 		return fmt.Errorf("%s has shape %s, but the buffer has %s", path, shapeText(got), shapeText(dims))
 	}
 	return nil
-}
-
-// CheckArrayFile reports how a .npy or raw .bin file differs from an array of a type and shape, or nil. It does not read the elements, only
-// how many there are.
-func CheckArrayFile(ctx context.Context, path string, t dag.DType, shape []int64) error {
-	if ctx == nil {
-		return errNoContext
-	}
-	if t.Size() == 0 {
-		return errors.New("the element type is missing")
-	}
-	file, err := files.Open(ctx, path)
-	if err != nil {
-		return files.CannotRead(path, err)
-	}
-	defer file.Close()
-	info, err := os.Stat(path)
-	if err != nil {
-		return files.CannotRead(path, err)
-	}
-	r := &counter{Reader: file}
-	if err := checkHeader(r, path, t, shape); err != nil {
-		return err
-	}
-	if has, wants := info.Size()-r.read, count(shape)*t.Size(); has != wants {
-		return wrongLength(path, has, wants)
-	}
-	return nil
-}
-
-// counter counts what is read.
-type counter struct {
-	io.Reader
-	read int64
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.read += int64(n)
-	return n, err
 }
 
 func wrongLength(path string, has, wants int64) error {
@@ -153,9 +133,9 @@ func shapeText(shape []int64) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// writeArray writes memory to a file, as .npy or raw according to its extension.
-func writeArray(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
-	return files.Save(ctx, path, func(w io.Writer) error {
+// write writes memory to a file, as .npy or raw according to its extension.
+func (a arrays) write(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
+	return a.folder.Save(ctx, path, func(w io.Writer) error {
 		if strings.EqualFold(filepath.Ext(path), ".npy") {
 			header, err := npyHeader(t, shape)
 			if err != nil {

@@ -60,7 +60,7 @@ func parseNpyHeader(text string) (descr string, shape []int64, err error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if key != "descr" && key != "fortran_order" && key != "shape" {
-			return "", nil, fmt.Errorf("the .npy header has the unknown key %q", key)
+			return "", nil, fmt.Errorf("the .npy header has the unknown key %q", shorten(key))
 		}
 	}
 	descr, ok = fields["descr"].(string)
@@ -85,7 +85,22 @@ func parseNpyHeader(text string) (descr string, shape []int64, err error) {
 		}
 		shape = append(shape, n)
 	}
-	return descr, shape, nil
+	if len(shape) > maxNpyDims {
+		return "", nil, fmt.Errorf("the .npy header is damaged: an array has at most %d dimensions, but the shape has %d", maxNpyDims, len(shape))
+	}
+	return shorten(descr), shape, nil
+}
+
+// maxNpyDims is how many dimensions NumPy's arrays may have.
+const maxNpyDims = 64
+
+// shorten keeps a text that no header needs from filling a message.
+func shorten(text string) string {
+	const most, shown = 40, 20
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d characters)", text[:shown], len(text))
 }
 
 // pythonLiteral parses the literals that a header may have: strings, integers, True, False, None, tuples, lists and dictionaries.
@@ -199,7 +214,7 @@ func (p *pythonLiteral) dict(depth int) (any, error) {
 			return nil, errors.New("a key is not a string")
 		}
 		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("the key %q appears twice", name)
+			return nil, fmt.Errorf("the key %q appears twice", shorten(name))
 		}
 		if !p.take(":") {
 			return nil, p.unexpected()
@@ -241,7 +256,7 @@ func (p *pythonLiteral) integer() (int64, error) {
 	}
 	n, err := strconv.ParseInt(p.text[start:p.at], 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a 64-bit integer", p.text[start:p.at])
+		return 0, fmt.Errorf("%s is not a 64-bit integer", shorten(p.text[start:p.at]))
 	}
 	if p.at < len(p.text) && p.text[p.at] == 'L' {
 		p.at++

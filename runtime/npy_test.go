@@ -23,9 +23,9 @@ func TestArraysReadBackAsWritten(t *testing.T) {
 			}
 			for _, name := range []string{"a.npy", "a.bin"} {
 				file := filepath.Join(dir, name)
-				require.NoError(t, writeArray(t.Context(), file, d, shape, memory))
+				require.NoError(t, arrays{}.write(t.Context(), file, d, shape, memory))
 				got := make([]byte, len(memory))
-				require.NoError(t, readArray(t.Context(), file, d, shape, got), "%v %v", d, shape)
+				require.NoError(t, arrays{}.read(t.Context(), file, d, shape, got), "%v %v", d, shape)
 				require.Equal(t, memory, got)
 			}
 		}
@@ -47,7 +47,9 @@ func TestArrayFilesThatDoNotFitAreRefused(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 		return file
 	}
-	header := func(text string) string { return "\x93NUMPY\x01\x00" + string([]byte{byte(len(text)), 0}) + text }
+	header := func(text string) string {
+		return "\x93NUMPY\x01\x00" + string([]byte{byte(len(text)), byte(len(text) >> 8)}) + text
+	}
 	for _, c := range []struct{ name, content, want string }{
 		{"text.npy", "hello, world", "not a .npy file"},
 		{"empty.npy", "", "not a .npy file"},
@@ -67,6 +69,11 @@ func TestArrayFilesThatDoNotFitAreRefused(t *testing.T) {
 		{"notuple.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2)}"), "the .npy header has no shape"},
 		{"minus.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -1)}"), "the .npy header has a bad shape: dimension 1 is not a size"},
 		{"huge.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"), "the .npy header is damaged: 99999999999999999999 is not a 64-bit integer"},
+		{"digits.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (" + strings.Repeat("1", 50_000) + ",)}"), "the .npy header is damaged: 11111111111111111111... (50000 characters) is not a 64-bit integer"},
+		{"element.npy", header("{'descr': '" + strings.Repeat("x", 50_000) + "', 'fortran_order': False, 'shape': (2,)}"), "has elements of type \"xxxxxxxxxxxxxxxxxxxx... (50000 characters)\""},
+		{"keys.npy", header("{'" + strings.Repeat("k", 50_000) + "': 1, 'fortran_order': False, 'shape': (2,)}"), "unknown key \"kkkkkkkkkkkkkkkkkkkk... (50000 characters)\""},
+		{"again.npy", header("{'" + strings.Repeat("k", 20_000) + "': 1, '" + strings.Repeat("k", 20_000) + "': 1}"), "the key \"kkkkkkkkkkkkkkkkkkkk... (20000 characters)\" appears twice"},
+		{"dims.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (" + strings.Repeat("1,", 20_000) + ")}"), "the .npy header is damaged: an array has at most 64 dimensions, but the shape has 20000"},
 		{"list.npy", header("[1, 2]"), "the .npy header is damaged: it is not a dictionary"},
 		{"after.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} \x1b[31m"), `the .npy header is damaged: unexpected '\x1b' at byte 56`},
 		{"open.npy", header("{'descr': '<f4"), "the .npy header is damaged: a string has no end"},
@@ -78,10 +85,22 @@ func TestArrayFilesThatDoNotFitAreRefused(t *testing.T) {
 		{"short.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }") + "1234", "is too short: it has 4 bytes of data, but the buffer has 8"},
 		{"long.bin", "123456789", "is too long: it has more data than the 8 bytes of the buffer"},
 	} {
-		err := readArray(t.Context(), write(c.name, c.content), dag.F32, []int64{2}, make([]byte, 8))
+		err := arrays{}.read(t.Context(), write(c.name, c.content), dag.F32, []int64{2}, make([]byte, 8))
 		require.ErrorContains(t, err, c.want, c.name)
 	}
-	require.ErrorIs(t, readArray(t.Context(), filepath.Join(dir, "missing.npy"), dag.F32, []int64{2}, make([]byte, 8)), os.ErrNotExist)
+	require.ErrorIs(t, arrays{}.read(t.Context(), filepath.Join(dir, "missing.npy"), dag.F32, []int64{2}, make([]byte, 8)), os.ErrNotExist)
+}
+
+// Of a file outside of the pipeline's folder nothing is quoted.
+func TestArrayHeadersOutside(t *testing.T) {
+	dir := t.TempDir()
+	text := "{'descr': 'hunter2', 'fortran_order': False, 'shape': (2,), }"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "x.npy"), append([]byte(npyMagic+"\x01\x00"), string(rune(len(text)))+"\x00"+text...), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "in"), 0o755))
+	err := arrays{dir: filepath.Join(dir, "in")}.read(t.Context(), "../x.npy", dag.F32, []int64{2}, make([]byte, 8))
+	require.EqualError(t, err, filepath.Join(dir, "x.npy")+" is no .npy file of elements of type f32 and shape (2,); more is not shown, because it is outside of the pipeline's folder")
+	err = arrays{dir: dir}.read(t.Context(), "x.npy", dag.F32, []int64{2}, make([]byte, 8))
+	require.EqualError(t, err, filepath.Join(dir, "x.npy")+` has elements of type "hunter2", but the buffer has f32 ("<f4")`)
 }
 
 // A header is a Python literal, in any valid spelling.

@@ -55,6 +55,8 @@ type Options struct {
 	// Overlap lets launches begin before the launch before them has ended, where their own code then waits for that. With OverlapAuto they do not
 	// until Learn has measured that it is faster.
 	Overlap Overlap
+	// Confined refuses files of buffers that are not below the graph's Dir, or that links lead out of it.
+	Confined bool
 	// HostReserve is host memory, in bytes, that the caller needs in addition. New returns an error if the host does not have enough for both.
 	HostReserve int64
 	// DebugProgress makes every node write a word when it has finished, so that Unfinished works after a hang. It costs a memset per node.
@@ -78,6 +80,7 @@ type Program struct {
 	ops      *planner.Replay // what each replay submits
 	platform cudart.Platform
 	options  Options
+	arrays   arrays
 	log      *slog.Logger
 
 	modules        []cudart.Module

@@ -95,7 +95,7 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 			if err := p.keepInitial(ctx, file); err != nil {
 				return err
 			}
-			if err := writeArray(ctx, file, b.DType, b.Shape, memory); err != nil {
+			if err := p.arrays.write(ctx, file, b.DType, b.Shape, memory); err != nil {
 				return fmt.Errorf("%w: buffer %q: %w", ErrNotSaved, b.Name, err)
 			}
 			r.Saved = append(r.Saved, Saved{b.Name, file, b.Bytes})
@@ -124,10 +124,10 @@ func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory 
 
 func (p *Program) checkExpect(ctx context.Context, b *dag.Buffer, memory []byte) (check Check, err error) {
 	if b.Expect.Kind != dag.ExpectFile {
-		return checkExpect(ctx, p.graph.Dir, b, memory, nil)
+		return p.arrays.checkExpect(ctx, b, memory, nil)
 	}
 	err = p.borrow(b, func(scratch []byte) error {
-		check, err = checkExpect(ctx, p.graph.Dir, b, memory, scratch)
+		check, err = p.arrays.checkExpect(ctx, b, memory, scratch)
 		return err
 	})
 	return check, err

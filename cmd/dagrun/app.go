@@ -31,6 +31,7 @@ type app struct {
 	self           func() (string, error)                        // the path of this command
 	warnings       []diagnosticDocument                          // of the pipeline file
 	inputs         []input                                       // files that were read
+	folder         *files.Folder                                 // of the pipeline, with --confined; nil: its files may be anywhere
 	source         []byte                                        // of the pipeline, in a sweep: all points have the same; nil: it is read when it is needed
 	compilers      *kernels.Compilers                            // of modules in CUDA C; nil: nothing is compiled to see what kernels do
 	unfinished     func() []string                               // with --debug-progress: the nodes that a hang left
@@ -71,6 +72,7 @@ type flags struct {
 	load        []string
 	save        []string
 	maxEdges    int
+	confined    bool
 	backend     string
 	streams     int
 	limited     bool // whether --streams was given

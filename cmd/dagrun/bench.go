@@ -332,7 +332,7 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 		return err
 	}
 	row.Replay = replay
-	program, err := runtime.New(ctx, p.graph, row.plan, p.platform.Platform, runtime.Options{Mode: mode, Logger: a.log})
+	program, err := runtime.New(ctx, p.graph, row.plan, p.platform.Platform, runtime.Options{Mode: mode, Logger: a.log, Confined: a.flags.confined})
 	if err != nil {
 		return err
 	}
@@ -427,7 +427,7 @@ func shellQuoted(text string) string {
 // saveProfile measures the nodes under the best plan, on streams, and writes their durations.
 func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name string) (err error) {
 	a.progress.report("measure nodes", 0, 0)
-	program, err := runtime.New(ctx, p.graph, best.plan, p.platform.Platform, runtime.Options{Logger: a.log})
+	program, err := runtime.New(ctx, p.graph, best.plan, p.platform.Platform, runtime.Options{Logger: a.log, Confined: a.flags.confined})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -45,6 +46,13 @@ func (a *app) checkLoaded(ctx context.Context, g *dag.Graph) error {
 			continue
 		}
 		file := inFolder(g.Dir, b.Init.File)
+		if a.folder != nil {
+			opened, err := a.folder.Open(ctx, file)
+			if err != nil {
+				return fmt.Errorf("--load %s: %w", b.Name, files.CannotRead(file, err))
+			}
+			opened.Close()
+		}
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			continue
 		}

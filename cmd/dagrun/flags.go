@@ -40,6 +40,7 @@ func (a *app) outputFlags(c *cobra.Command) {
 func (a *app) paramFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringArrayVarP(&values.params, "param", "p", nil, "set a pipeline parameter, `name=value`; can be repeated")
+	f.BoolVar(&values.confined, "confined", false, "for pipelines of others: read and write no files outside of the pipeline's folder, and run compilers without network")
 	f.IntVar(&values.maxEdges, "max-edges", dag.MaxEdges, "refuse a pipeline of more than `N` dependencies, before they fill the memory")
 }
 
@@ -269,6 +270,9 @@ func (f *flags) planned(strategy string, streams int) []string {
 	add("--memory", f.memory, "arena")
 	add("--sanitize", f.sanitize, sanitizeAuto)
 	add("--cache-dir", f.cacheDir, "")
+	if f.confined {
+		args = append(args, "--confined")
+	}
 	if f.links {
 		args = append(args, "--simulate-links")
 	}

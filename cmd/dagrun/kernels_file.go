@@ -68,12 +68,17 @@ func newFileVariable(module string, s *dag.Symbol) fileVariable {
 }
 
 func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
-	module := dag.Module{Name: moduleName(path), Path: path, Include: own.include, Compiler: own.compiler}
+	module := dag.Module{Name: moduleName(path), Path: filepath.Base(path), Compiler: own.compiler}
+	for _, folder := range own.include {
+		if folder, err := filepath.Abs(folder); err == nil {
+			module.Include = append(module.Include, folder)
+		}
+	}
 	for _, d := range own.define {
 		name, value, _ := strings.Cut(d, "=")
 		module.Define = append(module.Define, dag.Definition{Name: name, Value: value})
 	}
-	library, err := a.moduleOpener(ctx, "")(module)
+	library, err := a.moduleOpener(ctx, filepath.Dir(path))(module)
 	if err != nil {
 		return err
 	}

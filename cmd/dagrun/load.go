@@ -71,6 +71,20 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	return g, nil
 }
 
+// confine keeps the files that a pipeline names in its folder, with --confined.
+func (a *app) confine(dir string) (err error) {
+	if !a.flags.confined || a.folder != nil {
+		return nil
+	}
+	if a.folder, err = files.OpenFolder(dir); err != nil {
+		return files.CannotRead(dir, err)
+	}
+	if a.compilers != nil {
+		a.compilers.Confined = true
+	}
+	return nil
+}
+
 // parse reads a pipeline file. Mistakes in it are a *dag.ParseError.
 func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	a.progress.report("read "+shownName(name), 0, 0)
@@ -79,14 +93,18 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 		return nil, err
 	}
 	options := dag.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
-	if name != "-" {
+	if options.Dir = "."; name != "-" {
 		options.Dir = filepath.Dir(name)
+	}
+	if err := a.confine(options.Dir); err != nil {
+		return nil, err
 	}
 	options.Rank, options.Ranks, options.LocalRank = a.place.Rank, a.place.Ranks, a.place.LocalRank
 	options.OpenModule = a.moduleOpener(ctx, options.Dir)
+	options.Outside = func(name string) bool { return files.Outside(options.Dir, name) }
 	options.ReadFile = func(name string) ([]byte, error) {
 		a.noteInput("a file of the pipeline", name)
-		return files.Regular(ctx, name, dag.MaxFile)
+		return a.folder.Regular(ctx, name, dag.MaxFile)
 	}
 	for _, p := range a.flags.params {
 		key, value, ok := strings.Cut(p, "=")

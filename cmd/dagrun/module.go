@@ -18,7 +18,7 @@ func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (da
 	return func(m dag.Module) (dag.Library, error) {
 		read := func(path string) ([]byte, error) {
 			a.noteInput(fmt.Sprintf("a file of module %q", m.Name), path)
-			return editor.ReadModule(ctx, path)
+			return editor.ReadModule(ctx, a.folder, path)
 		}
 		open := kernels.ModuleOpener(dir, read, a.compilers)
 		opened, err := open(m)

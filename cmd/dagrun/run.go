@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -135,7 +136,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 
 // programOptions returns the runtime's options from the flags.
 func (a *app) programOptions(l *learning) runtime.Options {
-	o := runtime.Options{Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
+	o := runtime.Options{Confined: a.flags.confined, Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
 	o.Overlap = a.overlap()
 	if l != nil && l.way == nil && l.onGPU && !l.bodies {
 		o.Recorder = &cupti.Late{}
@@ -546,6 +547,9 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 func tolerance(c runtime.Check) string {
 	if c.RTol == 0 && c.ATol == 0 {
 		return ""
+	}
+	if math.IsNaN(c.Worst) {
+		return fmt.Sprintf(" (rtol %.3g, atol %.3g)", c.RTol, c.ATol)
 	}
 	return fmt.Sprintf(" (rtol %.3g, atol %.3g; worst error %.3g)", c.RTol, c.ATol, c.Worst)
 }

@@ -67,6 +67,9 @@ func haveCompiler() bool {
 	return err == nil
 }
 
+// confines reports whether --confined can run compilers here.
+var confines = func() bool { return false }
+
 func TestScripts(t *testing.T) {
 	pipelines, err := filepath.Abs("../../pipelines")
 	if err != nil {
@@ -90,6 +93,11 @@ func TestScripts(t *testing.T) {
 				return raceDetector(), nil
 			case "compiler": // a compiler of CUDA C
 				return haveCompiler(), nil
+			case "clang":
+				_, err := clang.Open(clang.Options{})
+				return err == nil, nil
+			case "confines": // compilers
+				return confines(), nil
 			case "nvrtc":
 				_, err := nvrtc.Open(nvrtc.Options{})
 				return err == nil, nil

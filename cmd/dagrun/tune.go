@@ -158,7 +158,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if _, err := racesAllowed(name, g, plan, false); err != nil {
 		return nil, err
 	}
-	how := runtime.Options{Logger: a.log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
+	how := runtime.Options{Confined: a.flags.confined, Logger: a.log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
 	a.preferGraph(p, &how)
 	program, err := runtime.New(ctx, g, plan, platform.Platform, how)
 	if err != nil {

@@ -43,7 +43,7 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: a.log})
+	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: a.log, Confined: a.flags.confined})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}

@@ -61,6 +61,10 @@ func ReadAtMost(ctx context.Context, name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, CannotRead(name, err)
 	}
+	return readAtMost(file, name, most)
+}
+
+func readAtMost(file io.ReadCloser, name string, most int64) ([]byte, error) {
 	defer file.Close()
 	contents, err := io.ReadAll(io.LimitReader(file, most+1))
 	switch {

@@ -4,10 +4,7 @@
 package files
 
 import (
-	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +34,7 @@ func save(ctx context.Context, name string, write func(io.Writer) error) error {
 	info, err := os.Stat(target)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return replace(ctx, target, nil, write)
+		return anywhere.replace(ctx, target, nil, write)
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -51,7 +48,7 @@ func save(ctx context.Context, name string, write func(io.Writer) error) error {
 	if descriptor || !info.Mode().IsRegular() {
 		return through(ctx, target, info, write)
 	}
-	return replace(ctx, target, info, write)
+	return anywhere.replace(ctx, target, info, write)
 }
 
 // descriptors are the folders whose entries are open files of a process, which must not be replaced.
@@ -123,130 +120,14 @@ func through(ctx context.Context, name string, info os.FileInfo, write func(io.W
 	}
 }
 
-// piece is how much is written between checks of the context.
-const piece = 4 << 20
-
-type writerFunc func(p []byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-// writeTo calls write with a buffered w, until the context ends.
-func writeTo(ctx context.Context, w io.Writer, write func(io.Writer) error) error {
-	buffer := bufio.NewWriterSize(writerFunc(func(p []byte) (int, error) {
-		written := 0
-		for written < len(p) {
-			if ctx.Err() != nil {
-				return written, context.Cause(ctx)
-			}
-			n, err := w.Write(p[written:min(len(p), written+piece)])
-			written += n
-			if err != nil {
-				return written, err
-			}
-		}
-		return written, nil
-	}), 1<<20)
-	if err := write(buffer); err != nil {
-		return err
-	}
-	return buffer.Flush()
-}
-
-// replace writes a file beside a name and renames it. info is that of the existing file, nil if there is none.
-func replace(ctx context.Context, name string, info os.FileInfo, write func(io.Writer) error) (err error) {
-	mode := os.FileMode(0o666) // reduced by the umask
-	if info != nil {
-		mode = 0o600
-		if err := writable(name); err != nil {
-			return err
-		}
-	}
-	file, err := beside(name, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, discard(file))
-	}()
-	if err := writeTo(ctx, file, write); err != nil {
-		return err
-	}
-	if info == nil {
-		return rename(file, name)
-	}
-	if !keepOwner(file, info) || otherNames(info) {
-		return overwrite(file, name) // a rename would lose owner and links
-	}
-	if err := file.Chmod(info.Mode().Perm()); err != nil {
-		return err
-	}
-	return rename(file, name)
-}
-
-// writable returns an error if a file must not be written; renaming would check only the permissions of its folder.
-func writable(name string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return file.Close()
-}
-
-// beside makes a temporary file in the folder of name. Its name is short, even if name is long.
-func beside(name string, mode os.FileMode) (*os.File, error) {
-	unfinished.mu.Lock()
-	defer unfinished.mu.Unlock()
-	if unfinished.ended {
-		return nil, errEnded
-	}
-	for {
-		var random [8]byte
-		rand.Read(random[:])
-		file, err := os.OpenFile(filepath.Join(filepath.Dir(name), ".dagrun-"+hex.EncodeToString(random[:])), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-		if errors.Is(err, os.ErrExist) {
-			continue
-		}
-		if err == nil {
-			unfinished.names[file.Name()] = true
-		}
-		return file, err
-	}
-}
-
-// discard closes a temporary file and removes it if it was not renamed. Abandon knows the file until it is gone.
-func discard(file *os.File) error {
-	unfinished.mu.Lock()
-	defer unfinished.mu.Unlock()
-	if !unfinished.names[file.Name()] {
-		return nil
-	}
-	_ = file.Close() // already closed if its contents were copied
-	err := os.Remove(file.Name())
-	delete(unfinished.names, file.Name())
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-func rename(file *os.File, name string) error {
-	if err := file.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), name); err != nil {
-		return err
-	}
-	unfinished.mu.Lock()
-	delete(unfinished.names, file.Name())
-	unfinished.mu.Unlock()
-	return nil
-}
-
 // Place is the file that a name leads to, or would create. The zero Place is no file.
 type Place struct {
 	path string      // links followed, absolute
 	info os.FileInfo // nil if there is no file yet
 }
+
+// String is the path, "" for no file.
+func (p Place) String() string { return p.path }
 
 // PlaceOf finds where a name leads.
 func PlaceOf(name string) Place {

@@ -5,9 +5,7 @@ package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -54,42 +52,5 @@ func incompleteText(file, target string) string {
 	return fmt.Sprintf("%s is incomplete; its complete contents are in %s", target, filepath.Join(filepath.Dir(target), filepath.Base(file)))
 }
 
-// overwrite copies a finished temporary file over the contents of name. If that fails half-way, the temporary file stays.
-func overwrite(file *os.File, name string) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	unfinished.mu.Lock()
-	if unfinished.ended {
-		unfinished.mu.Unlock()
-		return errEnded
-	}
-	unfinished.overwriting[file.Name()] = name
-	unfinished.mu.Unlock()
-
-	to, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
-	opened := err == nil
-	if opened {
-		_, err = copyContents(to, file)
-		err = errors.Join(err, to.Close())
-	}
-
-	unfinished.mu.Lock()
-	defer unfinished.mu.Unlock()
-	delete(unfinished.overwriting, file.Name())
-	select {
-	case unfinished.copied <- struct{}{}:
-	default:
-	}
-	if err != nil && opened {
-		delete(unfinished.names, file.Name())
-		err = fmt.Errorf("%w; %s", Reason(errors.Join(err, file.Close())), incompleteText(file.Name(), name))
-	}
-	return err
-}
-
 // errEnded is the error of a save that begins while the process ends.
 var errEnded = context.Canceled
-
-// copyContents is io.Copy, except in tests of copies that fail or take long.
-var copyContents = io.Copy

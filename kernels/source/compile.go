@@ -28,6 +28,9 @@ type Compilers struct {
 	Clang clang.Lazy
 	// Capability is what code is made for where no device is named; zero stands for sm_90.
 	Capability [2]int
+	// Confined compiles only in processes that read no files but those below the folder of the pipeline and the system's, and that have no
+	// network. NVRTC, which runs in this process, is not used.
+	Confined bool
 }
 
 // newestPTX is the architecture that sources are compiled for where the device is the CPU.
@@ -48,11 +51,20 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	if err := checkBuild(&m.Build); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
-	read := func(path string) ([]byte, error) { return files.Regular(ctx, path, mostSource) }
+	var folder *files.Folder
+	var confined []string
+	if c.Confined {
+		var err error
+		if folder, confined, err = confinement(m); err != nil {
+			return nil, err
+		}
+		defer folder.Close()
+	}
+	read := func(path string) ([]byte, error) { return folder.Regular(ctx, path, mostSource) }
 	if m.Path == "" {
 		read = nil
 	}
-	p := preprocess(m.Path, string(m.Code), m.Build.Define, search{m.Build.Include, read})
+	p := preprocess(m.Path, string(m.Code), m.Build.Define, search{m.Build.Include, read, m.Folder})
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -71,10 +83,11 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 			continue
 		}
 		j := newJob(m, target, p)
+		j.confined = confined
 		r, err := c.with(ctx, name, j)
 		switch {
 		case err == nil:
-			r.Skipped = skipped
+			r.Skipped, r.Log = skipped, j.shown(r.Log)
 			return r, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -83,11 +96,12 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 		if wrong := (*CompileError)(nil); errors.As(err, &wrong) {
 			if failed == nil {
 				failed = wrong
+				failed.Log = j.shown(failed.Log)
 			}
 			skipped = append(skipped, wrong.Compiler+" does not compile it")
 			continue
 		}
-		skipped = append(skipped, err.Error())
+		skipped = append(skipped, j.shown(err.Error()))
 	}
 	switch {
 	case failed != nil:
@@ -106,6 +120,9 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 func (c *Compilers) with(ctx context.Context, name string, j *job) (*Compiled, error) {
 	switch name {
 	case "nvrtc":
+		if j.confined != nil {
+			return nil, errors.New("nvrtc is not used with --confined, because it runs within dagrun")
+		}
 		return retrying(ctx, j, c.nvrtc)
 	case "clang":
 		return retrying(ctx, j, c.clang)
@@ -174,7 +191,7 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 	}
 	name := "clang " + program.Version()
 	source := clang.Source{Name: j.module.Name, Path: j.module.Path, Code: append(slices.Clone(escaped(j.main.text)), namesTable(j.module.Build.Names)...),
-		Capability: j.target.Capability}
+		Capability: j.target.Capability, Confined: j.confined}
 	source.Options = append(j.definitions(), "-ferror-limit=200")
 	if j.libraries {
 		source.Options = append(source.Options, "-include", libraryTypes)

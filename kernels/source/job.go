@@ -58,6 +58,8 @@ type job struct {
 
 	libraries bool // headers of NVIDIA's libraries are included
 	missing   []missingHeader
+	// confined are the folders that the compiler may read; nil: there is no limit.
+	confined []string
 }
 
 func newJob(m *launch.Module, target Target, p *preprocessor) *job {

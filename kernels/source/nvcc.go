@@ -3,7 +3,6 @@
 package source
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
+	"github.com/dagrun/dagrun/kernels/source/internal/child"
 )
 
 // NVCC is the compiler of the CUDA toolkit, looked for when it is first needed.
@@ -48,7 +48,7 @@ func (n *NVCC) get() bool {
 			if err != nil {
 				continue
 			}
-			out, err := exec.Command(path, "--version").Output()
+			out, err := child.Ask(path, "--version")
 			if m := nvccVersion.FindSubmatch(out); err == nil && m != nil {
 				n.found, n.version, n.cache = path, string(m[1]), cache.Open("nvcc", n.Cache)
 				return
@@ -84,12 +84,16 @@ func (n *NVCC) compile(ctx context.Context, j *job) (*Compiled, error) {
 		options = append(options, standard)
 	}
 	code := fmt.Appendf(nil, "#line 1 %q\n%s%s", filepath.ToSlash(j.module.Name), j.module.Code, hostTable(j.module.Build.Names))
-	key, cacheable := cache.KeyOf(name, j.module.Name, code, options, cache.OptionFolders(options))
+	var key cache.Key
+	cacheable := j.confined == nil // the key depends on files that a confined compiler does not read
+	if cacheable {
+		key, cacheable = cache.KeyOf(name, j.module.Name, code, options, cache.OptionFolders(options))
+	}
 	compiled := &Compiled{Kind: launch.PTX, Compiler: name, Architecture: architecture}
 	if e, ok := n.cache.Get(key); cacheable && ok {
 		compiled.Code, compiled.Log, compiled.Cached = e.Code, e.Log, true
 	} else {
-		text, log, err := n.run(ctx, j.module.Name, name, code, options)
+		text, log, err := n.run(ctx, j.module.Name, name, code, options, j.confined)
 		if err != nil {
 			return nil, err
 		}
@@ -105,17 +109,17 @@ func (n *NVCC) compile(ctx context.Context, j *job) (*Compiled, error) {
 	return j.result(compiled, symbols), nil
 }
 
-func (n *NVCC) run(ctx context.Context, title, name string, code []byte, options []string) (text []byte, log string, err error) {
-	folder, err := os.MkdirTemp("", "dagrun-nvcc-*")
+func (n *NVCC) run(ctx context.Context, title, name string, code []byte, options, confined []string) (text []byte, log string, err error) {
+	folder, remove, err := child.NewFolder()
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", name, err)
 	}
-	defer os.RemoveAll(folder)
+	defer remove()
 	in, out := filepath.Join(folder, "in.cu"), filepath.Join(folder, "out.ptx")
 	if err := os.WriteFile(in, code, 0o600); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", name, err)
 	}
-	command := exec.CommandContext(ctx, n.found, append(options, "-o", out, in)...)
+	command := child.Command{Path: n.found, Args: append(options, "-o", out, in), Folder: folder, Confined: confined, Parent: true}
 	for _, variable := range os.Environ() { // these would add options
 		switch key, _, _ := strings.Cut(variable, "="); key {
 		case "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH":
@@ -123,14 +127,16 @@ func (n *NVCC) run(ctx context.Context, title, name string, code []byte, options
 			command.Env = append(command.Env, variable)
 		}
 	}
-	var said bytes.Buffer
-	command.Stdout, command.Stderr = &said, &said
-	err = command.Run()
-	log = strings.TrimSpace(said.String())
-	var ended *exec.ExitError
+	output, err := command.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, "", context.Cause(ctx)
+	case output == nil:
+		return nil, "", fmt.Errorf("%s: %w", name, err)
+	}
+	log = strings.TrimSpace(string(output.Out) + string(output.Log))
+	var ended *exec.ExitError
+	switch {
 	case errors.As(err, &ended) && log != "":
 		return nil, "", &CompileError{Name: title, Log: log, Compiler: name}
 	case err != nil:

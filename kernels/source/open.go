@@ -21,6 +21,9 @@ type Options struct {
 	// ReadFile reads a file that a source includes. Its path is relative to what the source's own path is relative to. If it is nil,
 	// includes are ignored, and the types and macros in them are unknown.
 	ReadFile func(path string) ([]byte, error)
+	// Folder is that of the pipeline: messages quote no file outside of it, and what is included from outside must be a header. "": there is no
+	// such limit.
+	Folder string
 	// Compilers make code of CUDA C when kernels are confirmed; nil: they are not.
 	Compilers *Compilers
 	// Build says how CUDA C is compiled. Its Names are ignored: the kernels that are launched decide.
@@ -31,7 +34,7 @@ type Options struct {
 func Open(name, path string, code []byte, options Options) (*Module, error) {
 	build := options.Build
 	build.Names = nil
-	m := &Module{module: &launch.Module{Name: path, Path: path, Code: code, References: options.References, Build: build}, known: map[string]*userKernel{}}
+	m := &Module{module: &launch.Module{Name: path, Path: path, Folder: options.Folder, Code: code, References: options.References, Build: build}, known: map[string]*userKernel{}}
 	m.path = path
 	m.compilers = options.Compilers
 	if path == "" {
@@ -58,14 +61,16 @@ func (m *Module) read(path string, code []byte, options *Options) (err error) {
 	case launch.Cubin:
 		m.found, m.globals, err = parseCubin(code)
 	case launch.Fatbin:
-		m.found, m.globals, err = parseFatbin(code)
+		if m.found, m.globals, err = parseFatbin(code); err != nil {
+			err = withoutQuotes(options.Folder, path, err)
+		}
 	case launch.PTX:
 		if err := readable(code, mostPTX); err != nil {
 			return fmt.Errorf("%s %w", path, err)
 		}
 		text, err := ptx.Parse(string(code))
 		if err != nil {
-			return fmt.Errorf("%s:%w", path, err)
+			return fmt.Errorf("%s:%w", path, withoutQuotes(options.Folder, path, err))
 		}
 		m.text = text
 		m.found, m.globals = entriesOf(text)
@@ -93,7 +98,7 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 	if err := checkBuild(&m.module.Build); err != nil {
 		return err
 	}
-	p := preprocess(path, string(code), m.module.Build.Define, search{m.module.Build.Include, options.ReadFile})
+	p := preprocess(path, string(code), m.module.Build.Define, search{m.module.Build.Include, options.ReadFile, options.Folder})
 	if p.err != nil {
 		return p.err
 	}

@@ -46,6 +46,7 @@ type preprocessor struct {
 type search struct {
 	folders []string                          // of the options
 	read    func(path string) ([]byte, error) // nil: includes are ignored
+	folder  string                            // of the pipeline; see launch.Module
 }
 
 // foundHeader is an include that was found.
@@ -96,6 +97,9 @@ func (s *search) find(name string, quoted bool, from string) (path string, text 
 			return path, nil, err
 		}
 		if text, err := s.read(path); err == nil {
+			if err := checkOutside(s.folder, path, text); err != nil {
+				return path, nil, err
+			}
 			return path, bytes.TrimPrefix(text, []byte(byteOrderMark)), readable(text, mostSource)
 		}
 	}

@@ -25,6 +25,7 @@ const (
 type Module struct {
 	Name       string // for messages: "library", or the file as the user named it
 	Path       string // where Source was read from; includes are relative to it
+	Folder     string // of the pipeline: messages quote no file outside of it; "": they may quote all
 	Kind       Kind
 	Code       []byte
 	Body       string               // of PTX that a driver compiles soon: Code without its header and functions. Modules that have one can be joined

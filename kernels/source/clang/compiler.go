@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
+	"github.com/dagrun/dagrun/kernels/source/internal/child"
 	"github.com/dagrun/dagrun/kernels/source/internal/failure"
 )
 
@@ -96,9 +97,9 @@ func (c *Compiler) says() ([]byte, error) {
 			return []byte(e.Log), nil
 		}
 	}
-	out, err := exec.Command(c.path, "--version", "--print-targets").Output()
+	out, err := child.Ask(c.path, "--version", "--print-targets")
 	if err != nil {
-		if out, err = exec.Command(c.path, "--version").Output(); err != nil {
+		if out, err = child.Ask(c.path, "--version"); err != nil {
 			return nil, fmt.Errorf("%s --version: %w", c.path, err)
 		}
 	}
@@ -148,6 +149,9 @@ type Source struct {
 	Options []string
 	// Overlay replaces the text of files that the source includes.
 	Overlay []Overlaid
+	// Confined are the only folders that the source may include files from, apart from the system's; see child.Command. nil: there is no limit.
+	// What is compiled so is not cached.
+	Confined []string
 }
 
 // Result is compiled code.
@@ -226,7 +230,11 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 	for _, o := range source.Overlay {
 		inputs = append(inputs, o.Path, string(o.Code))
 	}
-	key, cacheable := cache.KeyOf("clang "+c.version+" "+headersHash(), source.title(), text, inputs, cache.OptionFolders(options))
+	var key cache.Key
+	cacheable := source.Confined == nil // the key depends on files that a confined compiler does not read
+	if cacheable {
+		key, cacheable = cache.KeyOf("clang "+c.version+" "+headersHash(), source.title(), text, inputs, cache.OptionFolders(options))
+	}
 	if cacheable {
 		if e, ok := c.cache.Get(key); ok {
 			return &Result{PTX: e.Code, Log: e.Log, Architecture: architecture, Cached: true}, nil
@@ -258,11 +266,14 @@ func (s *Source) text() []byte {
 }
 
 func (c *Compiler) compile(ctx context.Context, source Source, text []byte, options []string) (*Result, error) {
-	folder, err := writeHeaders()
+	folder, remove, err := child.NewFolder()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source.title(), err)
 	}
-	defer os.RemoveAll(folder)
+	defer remove()
+	if err := writeHeaders(folder); err != nil {
+		return nil, fmt.Errorf("%s: %w", source.title(), err)
+	}
 	if len(source.Overlay) > 0 {
 		file, err := writeOverlay(folder, source.Overlay)
 		if err != nil {
@@ -271,23 +282,23 @@ func (c *Compiler) compile(ctx context.Context, source Source, text []byte, opti
 		options = append(slices.Clone(options), "-ivfsoverlay", file)
 	}
 	args := append([]string{"-fdebug-prefix-map=" + folder + "=dagrun", "-isystem", folder, "-include", filepath.Join(folder, "dagrun_device.h")}, options...)
-	command := exec.CommandContext(ctx, c.path, append(args, "-o", "-", "-")...)
-	command.Env = environment()
-	command.Stdin = bytes.NewReader(text)
-	var out, log bytes.Buffer
-	command.Stdout, command.Stderr = &out, &log
-	err = command.Run()
-	said := strings.TrimSpace(strings.ReplaceAll(log.String(), folder+string(filepath.Separator), "dagrun/"))
-	var ended *exec.ExitError
+	command := child.Command{Path: c.path, Args: append(args, "-o", "-", "-"), Env: environment(), Stdin: text, Folder: folder, Confined: source.Confined}
+	output, err := command.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case output == nil:
+		return nil, fmt.Errorf("%s: %s: %w", source.title(), c.path, err)
+	}
+	said := strings.TrimSpace(strings.ReplaceAll(string(output.Log), folder+string(filepath.Separator), "dagrun/"))
+	var ended *exec.ExitError
+	switch {
 	case errors.As(err, &ended) && said != "":
 		return nil, &CompileError{Name: source.title(), Log: said}
 	case err != nil:
 		return nil, fmt.Errorf("%s: %s: %w", source.title(), c.path, err)
 	}
-	return &Result{PTX: out.Bytes(), Log: said}, nil
+	return &Result{PTX: output.Out, Log: said}, nil
 }
 
 // environment is the process's environment without the variables that change the compiler's options.

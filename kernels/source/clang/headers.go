@@ -69,23 +69,15 @@ var headersHash = sync.OnceValue(func() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 })
 
-// writeHeaders puts the headers into a new folder, which the caller removes.
-func writeHeaders() (folder string, err error) {
-	if folder, err = os.MkdirTemp("", "dagrun-clang-*"); err != nil {
-		return "", err
-	}
-	err = eachHeader(func(path string, text []byte) error {
+// writeHeaders puts the headers into a folder.
+func writeHeaders(folder string) error {
+	return eachHeader(func(path string, text []byte) error {
 		path = filepath.Join(folder, filepath.FromSlash(path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
 		return os.WriteFile(path, text, 0o600)
 	})
-	if err != nil {
-		os.RemoveAll(folder)
-		return "", err
-	}
-	return folder, nil
 }
 
 // Overlaid is a file that the compiler reads as if it had this text.

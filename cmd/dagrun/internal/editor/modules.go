@@ -57,7 +57,7 @@ func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (da
 	opened := &module{read: map[string]stamp{}}
 	read := func(path string) ([]byte, error) {
 		opened.read[path] = stampOf(path)
-		return ReadModule(ctx, path)
+		return ReadModule(ctx, nil, path)
 	}
 	library, err := kernels.ModuleOpener(dir, read, nil)(declared)
 	if err != nil {
@@ -71,7 +71,10 @@ func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (da
 	return library, nil
 }
 
-// ReadModule reads a file of a module.
-func ReadModule(ctx context.Context, path string) ([]byte, error) {
+// ReadModule reads a file of a module, only from the folder if it is not nil.
+func ReadModule(ctx context.Context, folder *files.Folder, path string) ([]byte, error) {
+	if folder != nil {
+		return folder.Regular(ctx, path, kernels.MostBytes(path))
+	}
 	return files.ReadAtMost(ctx, path, kernels.MostBytes(path))
 }
