@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dagrun/dagrun/cudart/recorder/order"
 	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/recording/order"
 )
 
 // recordingFlags are what check takes for recordings only.

@@ -9,9 +9,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dagrun/dagrun/cudart/recorder/order"
-	"github.com/dagrun/dagrun/cudart/recorder/picture"
 	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/recording/order"
+	"github.com/dagrun/dagrun/internal/recording/picture"
 )
 
 // drawRecording draws what the program did. Of several processes it is the one with a race, or else the one with the most calls.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/cudart/recorder/order"
 	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/recording/order"
 )
 
 // standIn unpacks the driver and the program, and returns their folder.

@@ -109,7 +109,10 @@ type Process struct {
 	Contents  []ContentsInfo
 	Traces    []TraceInfo // in the order of the file
 
-	held *mapping
+	held    *mapping
+	where   map[uint64]Frame // what Where has found
+	files   images
+	kernels map[string]bool
 }
 
 // Close gives back the file's memory, which Words, Tail and all that is read from them alias. It need not be called before the program ends.

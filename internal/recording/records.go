@@ -13,6 +13,13 @@ import (
 	"unsafe"
 )
 
+// piece is a row of records, one after the other.
+type piece struct {
+	bytes []byte
+	at    int64 // offset of the first byte, for errors
+	cut   bool  // the last record may be incomplete
+}
+
 // decoder collects what must be known of all records before it can be put together.
 type decoder struct {
 	p      *Process
@@ -35,10 +42,6 @@ type callAt struct {
 type image struct {
 	path, build string
 	base        uint64
-}
-
-type code struct {
-	file, function string
 }
 
 func decode(p *Process, pieces []piece, fail func(at int64, text string) error) error {
@@ -140,8 +143,8 @@ func (d *decoder) record(r Record) (wrong string) {
 		d.images[w[0]] = image{string(path), hex.EncodeToString(build), w[1]}
 	case Code:
 		file, rest, _ := bytes.Cut(r.Tail, []byte{0})
-		function, _, _ := bytes.Cut(rest, []byte{0})
-		d.codes[w[0]] = &code{string(file), string(function)}
+		function, table, _ := bytes.Cut(rest, []byte{0})
+		d.codes[w[0]] = &code{string(file), string(function), int(int32(w[1])), w[2], table}
 	case Module:
 		p.Modules = append(p.Modules, ModuleInfo{Handle: w[0], Library: w[1], Bytes: w[2], Hash: w[3], Code: kept(r.Tail)})
 	case Function:
@@ -358,7 +361,7 @@ func (d *decoder) frames(words []uint64) []Frame {
 		case framePython:
 			f.Python = true
 			if c := d.codes[which]; c != nil {
-				f.File, f.Function = c.file, c.function
+				f.File, f.Function, f.Line = c.file, c.function, c.line(f.Offset)
 			}
 		case frameMachine:
 			if i, ok := d.images[which]; ok {
@@ -366,6 +369,7 @@ func (d *decoder) frames(words []uint64) []Frame {
 				f.Offset -= i.base
 			}
 		}
+		f.Package = packaged(f.File)
 		frames = append(frames, f)
 	}
 	return frames

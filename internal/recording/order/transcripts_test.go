@@ -39,7 +39,7 @@ func TestTranscripts(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(out.String()), 0o666))
 				return
 			}
-			require.Equal(t, string(data), out.String(), "if the change is meant: go test ./cudart/recorder/order -run Transcripts -rewrite, and review the diff")
+			require.Equal(t, string(data), out.String(), "if the change is meant: go test ./internal/recording/order -run Transcripts -rewrite, and review the diff")
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/cudart/recorder/order"
 	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/recording/order"
 )
 
 const first, second = 0x100, 0x200 // streams

@@ -5,11 +5,10 @@ package picture
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/dagrun/dagrun/cudart/recorder/order"
 	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/recording/order"
 )
 
 // DefaultBoxes is about how many boxes a picture has at most.
@@ -180,13 +179,12 @@ func name(p *recording.Process, call *recording.Call) string {
 }
 
 func where(p *recording.Process, place uint64) string {
-	frames := p.Places[place]
-	if len(frames) == 0 {
+	f, known := p.Where(place)
+	switch {
+	case !known:
 		return ""
+	case f.Line > 0:
+		return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
 	}
-	at := max(slices.IndexFunc(frames, func(f recording.Frame) bool { return !f.Package }), 0)
-	if frames[at].Line == 0 {
-		return path.Base(frames[at].File)
-	}
-	return fmt.Sprintf("%s:%d", path.Base(frames[at].File), frames[at].Line)
+	return path.Base(f.File)
 }

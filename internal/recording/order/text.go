@@ -101,7 +101,7 @@ func (r *Race) text(p *recording.Process, what, why string) string {
 func (r *Race) locate(p *recording.Process) {
 	for place, where := range map[*uint64]*string{&r.Memory.Place: &r.Memory.Where, &r.First.Place: &r.First.Where, &r.Second.Place: &r.Second.Where, &r.Fix.Before: &r.Fix.Where} {
 		if *place != 0 {
-			*where = placeText(p.Places[*place])
+			*where = placeText(p, *place)
 		}
 	}
 }
@@ -118,21 +118,22 @@ func (s *Side) text(p *recording.Process) string {
 			if s.Call.Kind != recording.GraphLaunch {
 				verb = "never launched, made"
 			}
-			at += ", " + verb + " at " + placeText(p.Places[s.Call.Place])
+			at += ", " + verb + " at " + placeText(p, s.Call.Place)
 		}
 	}
 	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(PlainName(s.Name)+" "+s.Mode), s.Stream, at)
 }
 
-// placeText returns the innermost frame that is the user's, or the innermost of all.
-func placeText(frames []recording.Frame) string {
-	if len(frames) == 0 {
+// placeText names the user's line of a place.
+func placeText(p *recording.Process, place uint64) string {
+	f, known := p.Where(place)
+	switch {
+	case !known:
 		return "an unknown place"
+	case f.Line > 0:
+		return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+	case f.Function != "":
+		return fmt.Sprintf("%s in %s", PlainName(f.Function), path.Base(f.File))
 	}
-	at := max(slices.IndexFunc(frames, func(f recording.Frame) bool { return !f.Package }), 0)
-	f := frames[at]
-	if f.Line == 0 {
-		return fmt.Sprintf("%s+0x%x", path.Base(f.File), f.Offset)
-	}
-	return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+	return fmt.Sprintf("%s+0x%x", path.Base(f.File), f.Offset)
 }
