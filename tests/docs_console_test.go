@@ -25,6 +25,11 @@ func newShell(t *testing.T, bin string) *shell {
 	t.Helper()
 	s := &shell{t.TempDir(), bin}
 	require.NoError(t, os.CopyFS(filepath.Join(s.folder, "pipelines"), os.DirFS("../pipelines")))
+	recorded, err := os.ReadFile("../internal/recording/testdata/seed.rec") // what the pages call infer.rec and seed.rec
+	require.NoError(t, err)
+	for _, name := range []string{"infer.rec", "seed.rec"} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.folder, name), recorded, 0o644))
+	}
 	return s
 }
 
@@ -66,8 +71,8 @@ func TestExamplesOfTheCommandsPageRun(t *testing.T) {
 	for _, block := range fences(page(t, "docs/commands.md"), "sh") {
 		for line := range strings.Lines(block) {
 			line, _, _ = strings.Cut(strings.TrimSpace(line), "  ")
-			if line == "dagrun lsp" || strings.Contains(line, "--nodes") {
-				continue // an editor talks to the former, the latter needs several machines; the tests of the command run both
+			if line == "dagrun lsp" || strings.Contains(line, "--nodes") || strings.HasPrefix(line, "dagrun record") {
+				continue // an editor talks to the first, the second needs several machines, the last a GPU; the tests of the command run all
 			}
 			switch { // these take as long as they measure, so less is asked of them
 			case strings.HasPrefix(line, "dagrun tune"):
@@ -76,7 +81,7 @@ func TestExamplesOfTheCommandsPageRun(t *testing.T) {
 				line += " --strategy list --streams 2 --iterations 5 --warmup 1"
 			}
 			out, err := s.run(line)
-			if line == "dagrun check pipelines/race.yaml" || line == "dagrun check pipelines/*.yaml" {
+			if line == "dagrun check pipelines/race.yaml" || line == "dagrun check pipelines/*.yaml" || line == "dagrun check infer.rec" {
 				require.Error(t, err, "%s: a file has races", line)
 				require.Contains(t, out, "race on ", line)
 			} else {

@@ -46,6 +46,7 @@ var dangerous = map[string]bool{
 	"*runtime.Program.Close":    true,
 	"*runtime.Program.Host":     true,
 	"world.Join":                true, // waits for other processes
+	"recorder.Run":              true, // starts a program
 	"libraries.Open":            true, // these load and call C
 	"libraries.OpenWith":        true,
 	"libraries.Library":         true,

@@ -17,6 +17,7 @@ var floorsOfKernels = map[string]int{
 	"kernels/library/cuda":               1, // the library's CUDA C
 	"kernels/source/internal/cache":      1, // compiled code on disk
 	"kernels/source/internal/failure":    1, // the error of all compilers
+	"kernels/source/internal/child":      1, // running a compiler in a process that dies with dagrun
 	"kernels/source/nvrtc":               2, // NVIDIA's run-time compiler
 	"kernels/source/clang":               2, // clang, without a toolkit
 	"kernels/ptx/access":                 2, // what PTX shows of a kernel's arguments

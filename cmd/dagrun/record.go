@@ -87,7 +87,7 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 		}
 	}
 	status, err := recorder.Run(c.Context(), file, command, recorder.Options{
-		Calls: own.accesses == "arguments", CUPTI: own.cupti, Sanitizer: own.sanitizer, Limit: own.limit << 20, Start: recorder.Start,
+		Calls: own.accesses == "arguments", CUPTI: own.cupti, Sanitizer: own.sanitizer, Limit: own.limit << 20,
 	})
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func findCUPTI(command []string, given string) (string, error) {
 	if found := first(places); found != "" {
 		return found, nil
 	}
-	return "", &MissingTool{Name: "CUPTI (libcupti.so)", Install: "it comes with the CUDA toolkit and with PyTorch (pip install nvidia-cuda-cupti)", Flag: "--cupti"}
+	return "", &missingTool{Name: "CUPTI (libcupti.so)", Install: "it comes with the CUDA toolkit and with PyTorch (pip install nvidia-cuda-cupti)", Flag: "--cupti"}
 }
 
 func findSanitizer(given string) (string, error) {
@@ -41,7 +41,7 @@ func findSanitizer(given string) (string, error) {
 	if found := first(places); found != "" {
 		return found, nil
 	}
-	return "", &MissingTool{
+	return "", &missingTool{
 		Name:    "NVIDIA's Sanitizer API (libsanitizer-public.so), which measures what kernels access",
 		Install: "it comes with the CUDA toolkit, in the package cuda-sanitizer",
 		Flag:    "--sanitizer",
@@ -49,10 +49,10 @@ func findSanitizer(given string) (string, error) {
 	}
 }
 
-// MissingTool is the error if a library of NVIDIA's is not there.
-type MissingTool struct{ Name, Install, Flag, Without string }
+// missingTool is the error if a library of NVIDIA's is not there.
+type missingTool struct{ Name, Install, Flag, Without string }
 
-func (e *MissingTool) Error() string {
+func (e *missingTool) Error() string {
 	text := fmt.Sprintf("%s was not found: %s; %s PATH names it, and CUDA_HOME the toolkit", e.Name, e.Install, e.Flag)
 	if e.Without != "" {
 		text += ". " + e.Without

@@ -24,7 +24,7 @@ type Options struct {
 	CUPTI, Sanitizer string
 	// Limit is how many bytes a process may write; 0 is 64 GiB.
 	Limit int64
-	// Start is how a command is started, with the environment that it needs.
+	// Start is how a command is started, with the environment that it needs; nil: in the foreground, with this process's input and output.
 	Start func(ctx context.Context, command []string, environment []string) (status int, err error)
 }
 
@@ -40,7 +40,11 @@ func Run(ctx context.Context, file string, command []string, o Options) (status 
 		return 0, errors.Join(err, os.Remove(parts))
 	}
 	began := time.Now()
-	status, err = o.Start(ctx, command, environment)
+	start := o.Start
+	if start == nil {
+		start = inForeground
+	}
+	status, err = start(ctx, command, environment)
 	if err != nil {
 		return 0, errors.Join(err, os.RemoveAll(parts))
 	}
@@ -50,7 +54,7 @@ func Run(ctx context.Context, file string, command []string, o Options) (status 
 	}
 	slices.Sort(written)
 	if len(written) == 0 {
-		return status, errors.Join(&NothingRecorded{Command: command}, os.RemoveAll(parts))
+		return status, errors.Join(&nothingRecorded{Command: command}, os.RemoveAll(parts))
 	}
 	meta := recording.Meta{Command: command, Started: began.UnixNano(), Status: status}
 	if err := recording.Pack(ctx, file, written, meta); err != nil {
@@ -68,10 +72,10 @@ func fresh(parts string) error {
 	return err
 }
 
-// NothingRecorded is the error if a program never used the driver.
-type NothingRecorded struct{ Command []string }
+// nothingRecorded is the error if a program never used the driver.
+type nothingRecorded struct{ Command []string }
 
-func (e *NothingRecorded) Error() string {
+func (e *nothingRecorded) Error() string {
 	return fmt.Sprintf("nothing was recorded: %s did not start NVIDIA's driver (no call of cuInit), or it changed its environment before (CUDA_INJECTION64_PATH)", filepath.Base(e.Command[0]))
 }
 
@@ -114,8 +118,8 @@ func environment(command []string, parts string, o Options) ([]string, error) {
 	return append(environment, "DAGRUN_RECORD_SANITIZER="+path, "DAGRUN_RECORD_PATCHES="+filepath.Join(folder, "patch.fatbin")), nil
 }
 
-// Start runs a command in the foreground, with this process's standard input and output. Signals reach it by the terminal; if the context ends, it is interrupted.
-func Start(ctx context.Context, command []string, environment []string) (int, error) {
+// inForeground runs a command in the foreground, with this process's standard input and output. Signals reach it by the terminal; if the context ends, it is interrupted.
+func inForeground(ctx context.Context, command []string, environment []string) (int, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env, c.Stdin, c.Stdout, c.Stderr = environment, os.Stdin, os.Stdout, os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }

@@ -60,27 +60,27 @@ func buildID(file *elf.File) string {
 	return hex.EncodeToString(note[head:])
 }
 
-// resolve fills in the function, and the file and line if the program has them, of a frame. An address that a call returns to is
-// behind the call.
-func (b *machineFile) resolve(f *Frame) {
-	at := f.Offset - 1
+// resolve returns the function of an address that a call returns to, and the file and line if the program has them. The call is before the address.
+func (b *machineFile) resolve(back uint64) (function, file string, line int) {
+	at := back - 1
 	k := sort.Search(len(b.symbols), func(k int) bool { return b.symbols[k].Value > at })
 	if k > 0 && (b.symbols[k-1].Size == 0 || at < b.symbols[k-1].Value+b.symbols[k-1].Size) {
-		f.Function = b.symbols[k-1].Name
+		function = b.symbols[k-1].Name
 	}
 	if b.lines == nil {
-		return
+		return function, "", 0
 	}
 	unit, err := b.lines.Reader().SeekPC(at)
 	if err != nil {
-		return
+		return function, "", 0
 	}
 	lines, err := b.lines.LineReader(unit)
 	if err != nil || lines == nil {
-		return
+		return function, "", 0
 	}
 	var entry dwarf.LineEntry
-	if lines.SeekPC(at, &entry) == nil && entry.File != nil && entry.Line > 0 {
-		f.File, f.Line = entry.File.Name, entry.Line
+	if lines.SeekPC(at, &entry) != nil || entry.File == nil {
+		return function, "", 0
 	}
+	return function, entry.File.Name, entry.Line
 }

@@ -40,7 +40,10 @@ func (p *Process) chosen(frames []Frame) Frame {
 			continue
 		}
 		if !f.Python {
-			p.files.of(f.File, f.BuildID).resolve(&f)
+			function, file, line := p.files.of(f.File, f.BuildID).resolve(f.Offset)
+			if f.Function = function; line > 0 {
+				f.File, f.Line = file, line
+			}
 			if packaged(f.File) || p.generated(f) {
 				continue
 			}
