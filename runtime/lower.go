@@ -175,7 +175,7 @@ func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 			continue
 		}
 		access := cudart.Access{Ptr: in.at(a.Range), Bytes: a.Bytes(), Offset: a.Lo, Write: a.Mode&dag.Write != 0, Name: p.graph.Buffers[a.Buffer].Name}
-		access.Whole = a.Mode == dag.Write && !slices.ContainsFunc(all, func(b dag.Access) bool { return b.Mode&dag.Read != 0 && b.Overlaps(a.Range) })
+		access.Whole = a.Mode == dag.Write && !p.graph.Buffers[a.Buffer].Scratch && !slices.ContainsFunc(all, func(b dag.Access) bool { return b.Mode&dag.Read != 0 && b.Overlaps(a.Range) })
 		if a.Tile() {
 			access.Rows, _ = a.Box()
 			access.Pitch = int64(a.Pitch)
