@@ -233,6 +233,7 @@ type Access struct {
 	Rows   int64 // rows of equal length; 0 and 1: all bytes follow each other
 	Pitch  int64 // bytes from one row to the next, if there are several
 	Write  bool
+	Whole  bool   // of a write: the command is declared to write every byte, and to read none before
 	Name   string // of the buffer, for messages
 	Offset int64  // of Ptr in that buffer, for messages
 }

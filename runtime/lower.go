@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
@@ -168,11 +169,13 @@ func (p *Program) launchCommand(in *instance, id dag.NodeID, c *cudart.Command) 
 
 func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 	var list []cudart.Access
-	for _, a := range p.graph.Accesses(id) {
+	all := p.graph.Accesses(id)
+	for _, a := range all {
 		if a.Lo == a.Hi {
 			continue
 		}
 		access := cudart.Access{Ptr: in.at(a.Range), Bytes: a.Bytes(), Offset: a.Lo, Write: a.Mode&dag.Write != 0, Name: p.graph.Buffers[a.Buffer].Name}
+		access.Whole = a.Mode == dag.Write && !p.graph.Buffers[a.Buffer].Scratch && !slices.ContainsFunc(all, func(b dag.Access) bool { return b.Mode&dag.Read != 0 && b.Overlaps(a.Range) })
 		if a.Tile() {
 			access.Rows, _ = a.Box()
 			access.Pitch = int64(a.Pitch)

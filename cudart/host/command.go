@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
 )
@@ -277,11 +278,38 @@ func (c *command) launch(w *worker) (crashed *crash) {
 	if c.kernel.interpreter != nil {
 		return c.interpret(w)
 	}
+	checked := c.platform.options.Sanitize != simt.CheckNothing
+	if checked && c.kernel.reference.ReadsAll {
+		if e := c.checkInputs(); e != nil {
+			c.device.poison(e)
+			return nil
+		}
+	}
 	var n int64
 	if crashed = guardSpans(c, &n); crashed != nil {
 		return crashed
 	}
-	return w.split(c, n)
+	if _, users := c.platform.options.References[c.kernel.entry]; !checked || !users {
+		return w.split(c, n)
+	}
+	s := c.spoilOutputs()
+	if crashed = w.split(c, n); crashed == nil {
+		if e := s.check(c); e != nil {
+			c.device.poison(e)
+		}
+	}
+	return crashed
+}
+
+// callHost runs a function of the host.
+func (c *command) callHost() *cudart.Error {
+	if c.platform.options.Sanitize == simt.CheckNothing {
+		c.function()
+		return nil
+	}
+	s := c.spoilOutputs()
+	c.function()
+	return s.check(c)
 }
 
 func guardSpans(c *command, n *int64) (crashed *crash) {

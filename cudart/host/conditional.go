@@ -158,7 +158,10 @@ func (c *command) execute(w *worker) {
 	var crashed *crash
 	switch c.kind {
 	case cudart.RunHost:
-		c.function()
+		if e := c.callHost(); e != nil {
+			c.device.poison(e)
+			return
+		}
 	case cudart.Communicate:
 		if e := c.communicate(); e != nil {
 			c.device.poison(e)

@@ -81,6 +81,9 @@ func (c *command) interpret(w *worker) *crash {
 		}
 		launch.Args = append(launch.Args, a)
 	}
+	if options.Sanitize != simt.CheckNothing {
+		c.forgetOutputs()
+	}
 	run, err := c.kernel.interpreter.Start(launch)
 	if err != nil {
 		c.device.poison(c.fail(invalidValue, "%v", err))
@@ -91,6 +94,10 @@ func (c *command) interpret(w *worker) *crash {
 	}
 	if fault := run.Fault(); fault != nil {
 		c.device.poison(c.blame(faultError(c, fault)))
+	} else if options.Sanitize != simt.CheckNothing {
+		if e := c.checkOutputs(); e != nil {
+			c.device.poison(e)
+		}
 	}
 	return nil
 }

@@ -316,6 +316,13 @@ func (v *version) inGo(spans func(*arguments) int64, run func(a *arguments, lo, 
 	}
 }
 
+// readingAll is inGo for a version that reads every element of its inputs.
+func (v *version) readingAll(spans func(*arguments) int64, run func(a *arguments, lo, hi int64)) launch.Reference {
+	r := v.inGo(spans, run)
+	r.ReadsAll = true
+	return r
+}
+
 // arguments are those of a Go version by name.
 type arguments struct {
 	*version

@@ -43,7 +43,7 @@ func rowSpans(name string) func(*arguments) int64 {
 }
 
 func gemm[T numbers.Element](v *version) launch.Reference {
-	return v.inGo(rowSpans("c"), func(a *arguments, lo, hi int64) {
+	return v.readingAll(rowSpans("c"), func(a *arguments, lo, hi int64) {
 		c := gridOf[T](a, "c")
 		p := product[T]{a: gridOf[T](a, "a"), b: gridOf[T](a, "b"), ta: a.truth("ta"), tb: a.truth("tb")}
 		alpha, beta := launch.Scalar[T](a.of("alpha")), launch.Scalar[T](a.of("beta"))
@@ -111,7 +111,7 @@ func dot[T numbers.Element](x, y []T) T {
 }
 
 func syrk[T numbers.Element](v *version) launch.Reference {
-	return v.inGo(rowSpans("c"), func(a *arguments, lo, hi int64) {
+	return v.readingAll(rowSpans("c"), func(a *arguments, lo, hi int64) {
 		c, factor, ta := gridOf[T](a, "c"), gridOf[T](a, "a"), a.truth("ta")
 		p := product[T]{a: factor, b: factor, ta: ta, tb: !ta}
 		alpha, beta := launch.Scalar[T](a.of("alpha")), launch.Scalar[T](a.of("beta"))

@@ -228,7 +228,7 @@ func transforms[R float32 | float64](v *version, partsOfX, partsOfY int64, inver
 		}
 		return min(fourierSpans, rows)
 	}
-	return v.inGo(spans, func(a *arguments, lo, hi int64) {
+	return v.readingAll(spans, func(a *arguments, lo, hi int64) {
 		x, y := fieldOf[R](a, "x", partsOfX), fieldOf[R](a, "y", partsOfY)
 		columns := max(x.columns, y.columns)
 		if columns == 0 {

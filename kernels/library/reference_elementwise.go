@@ -43,7 +43,7 @@ func layoutOf(k *libraryKernel) layout {
 func elementwise[C numbers.Element](f chunk[C]) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		l := layoutOf(k)
-		return launch.Reference{Spans: launch.ElementwiseSpans, Run: func(c *launch.Call, lo, hi int64) {
+		return launch.Reference{Spans: launch.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
 			n := launch.Integer(c.Args[0])
 			from, to := lo*launch.ElementwiseSpan, min(hi*launch.ElementwiseSpan, n)
 			var in [3][]C
@@ -63,7 +63,7 @@ func elementwise[C numbers.Element](f chunk[C]) func(*libraryKernel) launch.Refe
 func widened(f chunk[float32], widen func(uint16) float32, narrow func(float32) uint16) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		l := layoutOf(k)
-		return launch.Reference{Spans: launch.ElementwiseSpans, Run: func(c *launch.Call, lo, hi int64) {
+		return launch.Reference{Spans: launch.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
 			n := launch.Integer(c.Args[0])
 			from, to := lo*launch.ElementwiseSpan, min(hi*launch.ElementwiseSpan, n)
 			var scalars [8]float32
@@ -114,7 +114,7 @@ func everything(f chunk[float32], d chunk[float64], i chunk[int32]) []version {
 
 // bits16 copies elements of 16 bits without converting them: a NaN keeps its bits.
 func bits16(k *libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.ElementwiseSpans, Run: func(c *launch.Call, lo, hi int64) {
+	return launch.Reference{Spans: launch.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
 		n := launch.Integer(c.Args[0])
 		from, to := lo*launch.ElementwiseSpan, min(hi*launch.ElementwiseSpan, n)
 		copy(launch.Slice[uint16](c.Args[2], n)[from:to], launch.Slice[uint16](c.Args[1], n)[from:to])

@@ -120,7 +120,7 @@ func (r *reduction[T, S]) all(x, y []T) S {
 // reference makes the reference of a kernel that takes n, one or two input buffers, and out.
 func (r reduction[T, S]) reference(inputs int, finish func(S) S) func(*libraryKernel) launch.Reference {
 	return func(*libraryKernel) launch.Reference {
-		return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		return launch.Reference{Spans: launch.OneSpan, ReadsAll: true, Run: func(c *launch.Call, _, _ int64) {
 			n := launch.Integer(c.Args[0])
 			x := launch.Slice[T](c.Args[1], n)
 			y := launch.Slice[T](c.Args[inputs], n)
@@ -208,7 +208,7 @@ func argmax[C numbers.Element](*libraryKernel) launch.Reference {
 		}
 		return join(a, place[C]{x, i})
 	}}
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+	return launch.Reference{Spans: launch.OneSpan, ReadsAll: true, Run: func(c *launch.Call, _, _ int64) {
 		x := launch.Slice[C](c.Args[1], launch.Integer(c.Args[0]))
 		launch.Slice[int64](c.Args[2], 1)[0] = r.all(x, x).index
 	}}

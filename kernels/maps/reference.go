@@ -34,7 +34,7 @@ func (v mapValues[C]) first(count int64) mapValues[C] {
 }
 
 func mapReference[C float32 | float64](p *mapProgram) launch.Reference {
-	return launch.Reference{Spans: launch.ElementwiseSpans, Run: func(c *launch.Call, lo, hi int64) {
+	return launch.Reference{Spans: launch.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
 		n := launch.Integer(c.Args[0])
 		values := make([]mapValues[C], len(p.code))
 		for i, instr := range p.code {

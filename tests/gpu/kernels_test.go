@@ -398,7 +398,7 @@ func (b *bench) place(t testing.TB, l *launch, k cudart.Kernel) (offsets []int64
 		offsets[i] = total
 		copy(hostBytes[total:], m.bytes)
 		value := cudart.Value{Pointer: true, Ptr: b.device + cudart.Ptr(total+m.at), Bytes: m.size}
-		access := cudart.Access{Ptr: value.Ptr, Bytes: m.size, Write: l.params[i].Mode&dag.Write != 0, Name: m.name}
+		access := cudart.Access{Ptr: value.Ptr, Bytes: m.size, Write: l.params[i].Mode&dag.Write != 0, Whole: l.params[i].Mode == dag.Write && !l.params[i].Scratch, Name: m.name}
 		if m.rows > 0 {
 			value.Row, value.Pitch = m.size-(m.rows-1)*m.pitch, m.pitch
 			access.Bytes, access.Rows, access.Pitch = m.rows*value.Row, m.rows, m.pitch

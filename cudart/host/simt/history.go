@@ -3,6 +3,7 @@
 package simt
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -52,6 +53,41 @@ func (w *Written) Mark(address uint64, bytes int64) {
 		at += uint64(n)
 		bytes -= n
 	}
+}
+
+// Forget notes that the contents of bytes are of no use any more, as if they had never been written.
+func (w *Written) Forget(address uint64, bytes int64) {
+	at := address - w.base
+	for bytes > 0 {
+		shift := at & 63
+		n := min(bytes, int64(64-shift))
+		w.bits[at>>6].And(^(^uint64(0) >> (64 - n) << shift))
+		at += uint64(n)
+		bytes -= n
+	}
+}
+
+// Gap returns the first bytes in a row, from lo up to hi, that were not written; hi is 0 if all were.
+func (w *Written) Gap(address uint64, bytes int64) (lo, hi uint64) {
+	at, end := address-w.base, address-w.base+uint64(bytes)
+	// next is the first place from at on that was written, or was not.
+	next := func(at uint64, written bool) uint64 {
+		for at < end {
+			word := w.bits[at>>6].Load()
+			if !written {
+				word = ^word
+			}
+			if word >>= at & 63; word != 0 {
+				return min(end, at+uint64(bits.TrailingZeros64(word)))
+			}
+			at = at&^63 + 64
+		}
+		return end
+	}
+	if at = next(at, false); at == end {
+		return 0, 0
+	}
+	return w.base + at, w.base + next(at, true)
 }
 
 // any says whether at least one of at most 16 bytes was written.

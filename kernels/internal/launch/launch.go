@@ -81,6 +81,8 @@ type Reference struct {
 	Spans func(c *Call) int64
 	// Run computes parts lo to hi-1.
 	Run func(c *Call, lo, hi int64)
+	// ReadsAll says that it reads every byte that the launch is declared to read, whatever the bytes hold.
+	ReadsAll bool
 }
 
 // Call is one launch as a reference sees it.
