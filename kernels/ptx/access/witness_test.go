@@ -53,3 +53,18 @@ func TestEscape(t *testing.T) {
 		assert.Equal(t, c.want, got, c.name)
 	}
 }
+
+// A thread that runs off the end of its code, or whose launch is empty, leaves no argument.
+func TestThreadsThatEndLeaveNothing(t *testing.T) {
+	m, err := ptx.Parse(head + ".entry k(.param .u64 p)\n{ .reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [p]; ld.global.u32 %r, [%a]; }")
+	require.NoError(t, err)
+	one := Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	_, escapes := Escape(m, m.Entries()[0], one, map[int]int64{0: 4})
+	require.False(t, escapes)
+	_, escapes = Escape(m, m.Entries()[0], one, map[int]int64{0: 3})
+	require.True(t, escapes)
+	for _, none := range []Launch{{Grid: one.Grid}, {Block: one.Block}} {
+		_, escapes = Escape(m, m.Entries()[0], none, map[int]int64{0: 0})
+		require.False(t, escapes)
+	}
+}
