@@ -174,3 +174,18 @@ func TestOnlyUsers(t *testing.T) {
 	})
 	require.Len(t, found, 3)
 }
+
+// A buffer that nodes touch no bytes of is as one that nobody uses: it has no lifetime, and lies anywhere.
+func TestEmptyAccessesUseNothing(t *testing.T) {
+	b := dag.New("empty")
+	x, y := b.Device("x", dag.U8, 256), b.Device("y", dag.U8, 256)
+	b.Task("first", b.Out(x), b.Slice(y, 8, 8).In())
+	b.Task("second", b.In(x))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, false}, usedBuffers(g))
+	peaks, err := Least(g, Kept(g))
+	require.NoError(t, err)
+	require.Equal(t, []LiveBuffer{{x, "x", 256, false}}, peaks[0].Buffers)
+	require.EqualValues(t, 256, peaks[0].Live)
+}
