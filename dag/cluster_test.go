@@ -42,6 +42,19 @@ func TestClusters(t *testing.T) {
 	require.NoError(t, err, "a launch of nothing has no clusters")
 }
 
+func TestCooperativeLaunchesByGoCalls(t *testing.T) {
+	plain, err := clusterGraph("mine.blur", Grid(4, 6))
+	require.NoError(t, err)
+	require.False(t, plain.Nodes[0].Launch.Cooperative)
+	g, err := clusterGraph("mine.blur", Grid(4, 6), Cooperative())
+	require.NoError(t, err)
+	require.True(t, g.Nodes[0].Launch.Cooperative)
+	var text bytes.Buffer
+	require.NoError(t, g.WriteYAML(&text))
+	require.Contains(t, text.String(), "grid: [4, 6], cooperative: true")
+	require.NotEqual(t, plain.WorkHash(), g.WorkHash())
+}
+
 func TestClustersThatAreWrong(t *testing.T) {
 	for _, c := range []struct {
 		kernel  string

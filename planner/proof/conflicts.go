@@ -121,8 +121,6 @@ type reader struct {
 	next   int32 // plus 1
 }
 
-var nobody = pair{-1, -1}
-
 // follow sets the walk up for a graph.
 func (w *accessWalk) follow(g *dag.Graph, s *schedule) {
 	n := len(g.Buffers)

@@ -12,6 +12,9 @@ import (
 // pair asks whether from has finished before to starts.
 type pair struct{ from, to int32 }
 
+// nobody stands for no pair.
+var nobody = pair{-1, -1}
+
 // rowBands says how the rows of a buffer are taken together: rows first[k] to first[k+1] are touched in the same columns by every access
 // that touches any of them, so that one line of bytes stands for them all.
 type rowBands struct {

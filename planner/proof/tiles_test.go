@@ -27,38 +27,40 @@ func bytesOfRange(r dag.Range) (list []int64) {
 func TestSharedIsAsSmallAsItCanBe(t *testing.T) {
 	shares, tiles, apart := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := someRange(t), someRange(t)
-		var both []int64
-		if a.Buffer == b.Buffer {
-			for _, at := range bytesOfRange(a) {
-				if slices.Contains(bytesOfRange(b), at) {
-					both = append(both, at)
+		for range 60 { // some kinds are rare
+			a, b := someRange(t), someRange(t)
+			var both []int64
+			if a.Buffer == b.Buffer {
+				for _, at := range bytesOfRange(a) {
+					if slices.Contains(bytesOfRange(b), at) {
+						both = append(both, at)
+					}
 				}
 			}
-		}
-		got, ok := shared(a, b)
-		require.Equal(t, len(both) > 0, ok)
-		again, _ := shared(b, a)
-		if !ok {
-			apart++
-			return
-		}
-		shares++
-		require.Equal(t, got, again, "whichever is named first")
-		want := dag.Range{Buffer: a.Buffer, Lo: both[0], Hi: both[len(both)-1] + 1}
-		if a.Pitch != 0 || b.Pitch != 0 {
-			top, bottom := both[0]/tablePitch, both[len(both)-1]/tablePitch
-			left, right := int64(tablePitch), int64(0)
-			for _, at := range both {
-				left, right = min(left, at%tablePitch), max(right, at%tablePitch+1)
+			got, ok := shared(a, b)
+			require.Equal(t, len(both) > 0, ok)
+			again, _ := shared(b, a)
+			if !ok {
+				apart++
+				continue
 			}
-			want.Lo, want.Hi = top*tablePitch+left, bottom*tablePitch+right
-			if bottom > top && right-left < tablePitch {
-				want.Pitch = tablePitch
-				tiles++
+			shares++
+			require.Equal(t, got, again, "whichever is named first")
+			want := dag.Range{Buffer: a.Buffer, Lo: both[0], Hi: both[len(both)-1] + 1}
+			if a.Pitch != 0 || b.Pitch != 0 {
+				top, bottom := both[0]/tablePitch, both[len(both)-1]/tablePitch
+				left, right := int64(tablePitch), int64(0)
+				for _, at := range both {
+					left, right = min(left, at%tablePitch), max(right, at%tablePitch+1)
+				}
+				want.Lo, want.Hi = top*tablePitch+left, bottom*tablePitch+right
+				if bottom > top && right-left < tablePitch {
+					want.Pitch = tablePitch
+					tiles++
+				}
 			}
+			require.Equal(t, want, got)
 		}
-		require.Equal(t, want, got)
 	})
 	require.Positive(t, shares)
 	require.Positive(t, tiles)
@@ -69,69 +71,71 @@ func TestSharedIsAsSmallAsItCanBe(t *testing.T) {
 func TestLinesKeepWhichAccessesMeet(t *testing.T) {
 	meet, apart := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		b := dag.New("tiles")
-		buffers := []dag.BufferID{b.Device("x", dag.U8, tableRows, tablePitch), b.Device("y", dag.U8, tableRows, tablePitch)}
-		var list []dag.Range
-		for _, r := range rapid.SliceOfN(rapid.Custom(someRange), 2, 8).Draw(t, "ranges") {
-			r.Buffer = buffers[r.Buffer]
-			list = append(list, r)
-			b.Task("n", dag.Access{Range: r, Mode: dag.Read})
-			b.At(dag.NodeID(len(list) - 1)).Name = string(rune('a' + len(list)))
-		}
-		g, err := b.Graph()
-		if err != nil {
-			t.Fatal(err)
-		}
-		bands := lines(g)
-		tiled := map[dag.BufferID]bool{}
-		for _, r := range list {
-			tiled[r.Buffer] = tiled[r.Buffer] || r.Pitch != 0
-		}
-		require.Equal(t, tiled[0] || tiled[1], bands != nil)
-		if bands == nil {
-			return
-		}
-		runs := func(r dag.Range) (parts [][2]int64) {
-			bad := bands[r.Buffer].runs(&dag.Access{Range: r}, func(lo, hi int64) pair {
-				require.Less(t, lo, hi)
-				if n := len(parts); n > 0 {
-					require.Less(t, parts[n-1][1], lo, "ascending, and as few as there can be")
-				}
-				parts = append(parts, [2]int64{lo, hi})
-				return nobody
-			})
-			require.Equal(t, nobody, bad)
-			for stop := range parts { // a bad pair ends it, even one with node 0
-				visited := 0
+		for range 10 { // some kinds are rare
+			b := dag.New("tiles")
+			buffers := []dag.BufferID{b.Device("x", dag.U8, tableRows, tablePitch), b.Device("y", dag.U8, tableRows, tablePitch)}
+			var list []dag.Range
+			for _, r := range rapid.SliceOfN(rapid.Custom(someRange), 2, 8).Draw(t, "ranges") {
+				r.Buffer = buffers[r.Buffer]
+				list = append(list, r)
+				b.Task("n", dag.Access{Range: r, Mode: dag.Read})
+				b.At(dag.NodeID(len(list) - 1)).Name = string(rune('a' + len(list)))
+			}
+			g, err := b.Graph()
+			if err != nil {
+				t.Fatal(err)
+			}
+			bands := lines(g)
+			tiled := map[dag.BufferID]bool{}
+			for _, r := range list {
+				tiled[r.Buffer] = tiled[r.Buffer] || r.Pitch != 0
+			}
+			require.Equal(t, tiled[0] || tiled[1], bands != nil)
+			if bands == nil {
+				continue
+			}
+			runs := func(r dag.Range) (parts [][2]int64) {
 				bad := bands[r.Buffer].runs(&dag.Access{Range: r}, func(lo, hi int64) pair {
-					visited++
-					if visited == stop+1 {
-						return pair{1, 0}
+					require.Less(t, lo, hi)
+					if n := len(parts); n > 0 {
+						require.Less(t, parts[n-1][1], lo, "ascending, and as few as there can be")
 					}
+					parts = append(parts, [2]int64{lo, hi})
 					return nobody
 				})
-				require.Equal(t, pair{1, 0}, bad)
-				require.Equal(t, stop+1, visited)
+				require.Equal(t, nobody, bad)
+				for stop := range parts { // a bad pair ends it, even one with node 0
+					visited := 0
+					bad := bands[r.Buffer].runs(&dag.Access{Range: r}, func(lo, hi int64) pair {
+						visited++
+						if visited == stop+1 {
+							return pair{1, 0}
+						}
+						return nobody
+					})
+					require.Equal(t, pair{1, 0}, bad)
+					require.Equal(t, stop+1, visited)
+				}
+				return parts
 			}
-			return parts
-		}
-		for _, one := range list {
-			for _, other := range list {
-				if one.Buffer != other.Buffer {
-					continue
-				}
-				want := slices.ContainsFunc(bytesOfRange(one), func(at int64) bool { return slices.Contains(bytesOfRange(other), at) })
-				got := false
-				for _, x := range runs(one) {
-					for _, y := range runs(other) {
-						got = got || x[0] < y[1] && y[0] < x[1]
+			for _, one := range list {
+				for _, other := range list {
+					if one.Buffer != other.Buffer {
+						continue
 					}
-				}
-				require.Equal(t, want, got, "%v and %v", one, other)
-				if got {
-					meet++
-				} else {
-					apart++
+					want := slices.ContainsFunc(bytesOfRange(one), func(at int64) bool { return slices.Contains(bytesOfRange(other), at) })
+					got := false
+					for _, x := range runs(one) {
+						for _, y := range runs(other) {
+							got = got || x[0] < y[1] && y[0] < x[1]
+						}
+					}
+					require.Equal(t, want, got, "%v and %v", one, other)
+					if got {
+						meet++
+					} else {
+						apart++
+					}
 				}
 			}
 		}

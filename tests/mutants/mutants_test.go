@@ -168,6 +168,16 @@ func TestMistakesOfUseAreTold(t *testing.T) {
 	require.ErrorContains(t, run(&bytes.Buffer{}, root, s, []string{"sum=other"}), "the tests of other fail without any mutant: exit status 1\n--- FAIL: TestWrong")
 }
 
+// Property tests leave a file with the case that failed, in the folder of their package, unless they are told not to.
+func TestPropertyTestsAreKnown(t *testing.T) {
+	b := &bench{root: "../.."}
+	for name, want := range map[string]bool{"planner/proof": true, "tests/mutants": false} {
+		properties, err := b.drawsProperties(name)
+		require.NoError(t, err)
+		require.Equal(t, want, properties, name)
+	}
+}
+
 // The names of the list are those of mutants that exist: code that changes takes its reasons with it.
 func TestNamedEquivalentMutantsExist(t *testing.T) {
 	reasons, err := readEquivalent("equivalent.txt")

@@ -89,9 +89,23 @@ func (b *bench) test(tests string, limit time.Duration, more ...string) ([]byte,
 	if some != "" {
 		arguments = append(arguments, "-run", some)
 	}
-	command := exec.Command("go", append(arguments, "./"+name)...)
+	arguments = append(arguments, "./"+name)
+	if properties, err := b.drawsProperties(name); err != nil {
+		return nil, err
+	} else if properties {
+		arguments = append(arguments, "-rapid.nofailfile") // or it would leave a file in the source for each mutant that it kills
+	}
+	command := exec.Command("go", arguments...)
 	command.Dir = b.root
 	return command.CombinedOutput()
+}
+
+// drawsProperties reports whether a package has property tests.
+func (b *bench) drawsProperties(name string) (bool, error) {
+	command := exec.Command("go", "list", "-f", `{{join .TestImports " "}} {{join .XTestImports " "}}`, "./"+name)
+	command.Dir = b.root
+	out, err := command.Output()
+	return strings.Contains(string(out), "pgregory.net/rapid"), err
 }
 
 // overlay writes a changed file, and the list that puts it in the place of the original.

@@ -53,6 +53,22 @@ func TestBlocksOfAClusterReachEachOther(t *testing.T) {
 	}
 }
 
+// A shared address says of which block of the cluster it is; one that nobody mapped is of the block itself.
+func TestAddressesKnowTheirBlock(t *testing.T) {
+	p := program(t, clustered(`
+		mov.u32 %r1, cells; mov.u32 %r3, %ctaid.x; and.b32 %r2, %me, 3; mapa.shared::cluster.u32 %r4, %r1, %r2; getctarank.shared::cluster.u32 %r5, %r4; getctarank.shared::cluster.u32 %r6, %r1;
+		cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd1, %rd1; mapa.u64 %rd2, %rd1, %r2; getctarank.u64 %r7, %rd2;
+		shl.b32 %r6, %r6, 4; shl.b32 %r7, %r7, 8; or.b32 %r5, %r5, %r6; or.b32 %r5, %r5, %r7; shl.b32 %r9, %r3, 6; add.u32 %me, %me, %r9;`+put("%r5")))
+	for _, check := range everyCheck {
+		out, fault := run(t, p, simt.Launch{Grid: [3]uint32{8, 1, 1}, Block: [3]uint32{64, 1, 1}, Check: check}, 8*64)
+		require.Nil(t, fault, "%v", fault)
+		for i, got := range out {
+			asked, own := uint32(i&3), uint32(i/64&3)
+			require.Equal(t, asked|own<<4|asked<<8, got, "element %d", i)
+		}
+	}
+}
+
 func TestPlacesInAGridOfClusters(t *testing.T) {
 	p := program(t, replaceOnce(entry(`
 		mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; mov.u32 %r3, %ctaid.x; mad.lo.u32 %r10, %r1, %r2, %r3;

@@ -139,6 +139,9 @@ func TestScalarsAreOfTheirType(t *testing.T) {
 		x := ranged(t, c[0]+store, launch)
 		require.GreaterOrEqual(t, len(x), 2, c[0])
 		require.Equal(t, c[1], x[1].Writes.text(), c[0])
+		extended := launch // what is above the parameter's size does not count
+		extended.Scalars = map[int]uint64{2: 1<<64 - 5, 3: 1<<64 - 7}
+		require.Equal(t, c[1], ranged(t, c[0]+store, extended)[1].Writes.text(), c[0])
 	}
 }
 

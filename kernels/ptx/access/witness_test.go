@@ -27,6 +27,11 @@ func TestEscape(t *testing.T) {
 		{"a predicated store", thread + "setp.lt.u32 c, %i, %n; add.s64 %a1, %p, %o; @c st.global.f32 [%a1+4], %f;", 4000, "writes 4000..4004 in [231 0 0] of [3 0 0]"},
 		{"an inverted predicate", thread + "setp.ge.u32 c, %i, %n; add.s64 %a1, %p, %o; @!c st.global.f32 [%a1], %f;", 4000, ""},
 		{"before the start", thread + "add.s64 %a1, %p, %o; ld.global.f32 %f, [%a1+-8];", 4096, "reads -8..-4 in [0 0 0] of [0 0 0]"},
+		{"backwards from the start", thread + "sub.s64 %a1, %p, %o; ld.global.f32 %f, [%a1];", 4096, "reads -1020..-1016 in [255 0 0] of [0 0 0]"},
+		{"backwards from the end", thread + "add.s64 %a1, %p, 4092; sub.s64 %a1, %a1, %o; ld.global.f32 %f, [%a1];", 4096, ""},
+		{"one of two pointers", "setp.eq.s32 c, %n, 1000; selp.b64 %a1, %p, %q, c; ld.global.f32 %f, [%a1+64];", 64, "reads 64..68 in [0 0 0] of [0 0 0]"},
+		{"the other of two pointers", "setp.ne.s32 c, %n, 1000; selp.b64 %a1, %p, %q, c; ld.global.f32 %f, [%a1+64];", 64, ""},
+		{"an address in 32 bits", "cvt.u32.u64 %r5, %p; add.s32 %r5, %r5, 64; cvt.u64.u32 %a1, %r5; ld.global.f32 %f, [%a1];", 4, ""},
 		{"an index from memory", thread + "ld.global.s32 %r5, [%q]; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
 		{"behind a test of memory", thread + "ld.global.s32 %r5, [%q]; setp.eq.s32 c, %r5, 7; @c bra E;" + read, 4, ""},
 		{"a loop", "mov.u32 %r5, 0; mov.u64 %a1, %p; L: ld.global.f32 %f, [%a1]; add.s64 %a1, %a1, 4; add.s32 %r5, %r5, 1; setp.lt.s32 c, %r5, 500; @c bra L;", 1996, "reads 1996..2000 in [0 0 0] of [0 0 0]"},
@@ -51,5 +56,20 @@ func TestEscape(t *testing.T) {
 			got = fmt.Sprintf("%s %d..%d in %v of %v", does, w.Lo, w.Hi, w.Thread, w.Block)
 		}
 		assert.Equal(t, c.want, got, c.name)
+	}
+}
+
+// A thread that runs off the end of its code, or whose launch is empty, leaves no argument.
+func TestThreadsThatEndLeaveNothing(t *testing.T) {
+	m, err := ptx.Parse(head + ".entry k(.param .u64 p)\n{ .reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [p]; ld.global.u32 %r, [%a]; }")
+	require.NoError(t, err)
+	one := Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	_, escapes := Escape(m, m.Entries()[0], one, map[int]int64{0: 4})
+	require.False(t, escapes)
+	_, escapes = Escape(m, m.Entries()[0], one, map[int]int64{0: 3})
+	require.True(t, escapes)
+	for _, none := range []Launch{{Grid: one.Grid}, {Block: one.Block}} {
+		_, escapes = Escape(m, m.Entries()[0], none, map[int]int64{0: 0})
+		require.False(t, escapes)
 	}
 }
