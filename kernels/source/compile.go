@@ -192,7 +192,10 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 	name := "clang " + program.Version()
 	source := clang.Source{Name: j.module.Name, Path: j.module.Path, Code: append(slices.Clone(escaped(j.main.text)), namesTable(j.module.Build.Names)...),
 		Capability: j.target.Capability, Confined: j.confined}
-	source.Options = append(j.definitions(), "-ferror-limit=200")
+	for _, d := range j.module.Build.Define {
+		source.Define = append(source.Define, d.Name+" "+d.Value)
+	}
+	source.Options = []string{"-ferror-limit=200"}
 	if j.libraries {
 		source.Options = append(source.Options, "-include", libraryTypes)
 	}

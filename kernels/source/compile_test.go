@@ -273,7 +273,7 @@ func TestBadInputEndsSoon(t *testing.T) {
 	deep := strings.Repeat("{", 1<<20) + "__global__ void f();"
 	_, err := Open("m", "a.cu", []byte(deep), Options{})
 	assert.Error(t, err)
-	withoutHostCode("a.cu", []byte(strings.Repeat("namespace a {", 1<<17)), &preprocessor{})
+	withoutHostCode("a.cu", []byte(strings.Repeat("namespace a {", 1<<17)), &preprocessor{undefined: map[string]*macro{}})
 }
 
 func TestNamesInCompiledCode(t *testing.T) {

@@ -20,8 +20,15 @@ func (m *Module) Confirm(ctx context.Context, kernels []dag.LaunchKernel) (note 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	note, _, err = m.confirm(ctx, kernels)
-	return note, err
+	if note, _, err = m.confirm(ctx, kernels); err != nil {
+		return note, err
+	}
+	for _, k := range kernels {
+		if own := k.(*userKernel); own.err != nil {
+			return note, fmt.Errorf("%s: %w", m.module.Name, own.err)
+		}
+	}
+	return note, nil
 }
 
 // confirm compiles kernels and takes over what their code shows. shown has those that were found, by their entries.
@@ -105,6 +112,9 @@ func (k *userKernel) confirm(e *sourceKernel) {
 		}
 	}
 	k.floatAtomics = e.floatAtomics
+	if e.err != nil {
+		k.err = fmt.Errorf("kernel %q %w", k.name, e.err)
+	}
 }
 
 // confirmStructures compares layouts with the parameters of compiled code.

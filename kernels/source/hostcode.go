@@ -5,6 +5,7 @@ package source
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,7 @@ type userFile struct {
 	path    string
 	text    []byte
 	spans   []span
+	members []span // functions of types that devices see
 	changed bool
 }
 
@@ -73,16 +75,21 @@ func (f *userFile) hide(s *span) {
 	}
 }
 
-// hideAt leaves out the declarations of host code at a line; false where there is none.
+// hideAt leaves out the declarations of host code at a line, or else functions for the host in types; false where there is none.
 func (f *userFile) hideAt(line int32) bool {
-	found := false
-	for i := range f.spans {
-		if s := &f.spans[i]; s.first <= line && line <= s.last && !s.hidden && !s.device {
-			f.hide(s)
-			found = true
+	for _, spans := range [][]span{f.spans, f.members} {
+		found := false
+		for i := range spans {
+			if s := &spans[i]; s.first <= line && line <= s.last && !s.hidden && !s.device {
+				f.hide(s)
+				found = true
+			}
+		}
+		if found {
+			return true
 		}
 	}
-	return found
+	return false
 }
 
 // withoutHostCode reads a file into declarations and leaves out what is certainly host code. Macros are those of the whole
@@ -90,7 +97,9 @@ func (f *userFile) hideAt(line int32) bool {
 func withoutHostCode(path string, text []byte, p *preprocessor) *userFile {
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	f := &userFile{path: path, text: slices.Clone(text)}
-	s := &splitter{in: tokens(string(text), 0), file: f, search: &p.search, macros: p.macros, marks: markers(p.macros)}
+	macros := maps.Clone(p.undefined)
+	maps.Copy(macros, p.macros)
+	s := &splitter{in: tokens(string(text), 0), file: f, search: &p.search, macros: macros, marks: markers(macros)}
 	s.scope(0)
 	for i := range f.spans {
 		if f.spans[i].hidden {
@@ -223,7 +232,7 @@ func (s *splitter) opens() bool {
 
 // declaration reads one, and decides whether it is host code.
 func (s *splitter) declaration() {
-	first := s.in[s.at]
+	start, first := s.at, s.in[s.at]
 	end := first
 	var head []token // without bodies
 	base, parens := s.depth, 0
@@ -284,6 +293,66 @@ loop:
 	device := inside || slices.ContainsFunc(head, func(t token) bool { return s.marks[t.text] })
 	f.spans = append(f.spans, span{from: first.at, to: end.at + int32(len(end.text)), first: first.line, last: end.line,
 		device: device, hidden: !device && s.host(head, bodies > 0, launches)})
+	if isType(head) {
+		s.members(s.in[start:s.at])
+	}
+}
+
+// members notes the functions of a type.
+func (s *splitter) members(in []token) {
+	at := 0
+	for at < len(in) && in[at].text != "{" {
+		at++
+	}
+	start, parens := at+1, 0
+	note := func(end int) {
+		if d := in[start:end]; len(d) > 0 && hasToken(d, "(") {
+			last := d[len(d)-1]
+			s.file.members = append(s.file.members, span{from: d[0].at, to: last.at + int32(len(last.text)), first: d[0].line, last: last.line,
+				device: slices.ContainsFunc(d, func(t token) bool { return s.marks[t.text] })})
+		}
+	}
+	for at++; at < len(in); at++ {
+		switch in[at].text {
+		case "#":
+			for at < len(in) && in[at].text != "\n" {
+				at++
+			}
+			start = at + 1
+		case "(", "[":
+			parens++
+		case ")", "]":
+			parens--
+		case ":":
+			if d := in[start:at]; len(d) == 1 && slices.Contains([]string{"public", "private", "protected"}, d[0].text) {
+				start = at + 1
+			}
+		case ";":
+			if parens <= 0 {
+				if d := in[start:at]; !initialises(d) {
+					note(at + 1)
+				}
+				start = at + 1
+			}
+		case "{":
+			end := closing(in, at)
+			if end < 0 {
+				return
+			}
+			d := in[start:at]
+			switch {
+			case parens > 0 || initialises(d):
+			case isType(d):
+				s.members(in[start : end+1])
+			case hasToken(d, "(") && (!hasToken(d, ":") || !in[at-1].word()): // not one of the members that a constructor begins with
+				note(end + 1)
+				start = end + 1
+			}
+			at = end
+		case "}":
+			return
+		}
+	}
 }
 
 // host reports whether a declaration without device marks is certainly host code.

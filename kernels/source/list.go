@@ -81,6 +81,9 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 	for i := range list {
 		if k := m.known[list[i].Name]; k != nil {
 			list[i].Params, list[i].FloatAtomics = k.params, k.floatAtomics
+			if k.err != nil {
+				list[i].Problem = k.err.Error()
+			}
 		}
 	}
 	return list, note, err

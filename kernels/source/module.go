@@ -97,6 +97,7 @@ type userKernel struct {
 	params       []dag.KernelParam
 	floatAtomics string
 	uses         []dag.SymbolUse // variables that its text names; nil: not looked up
+	err          error           // why it cannot be launched, as compiled code shows
 
 	code *ptx.Module // what its accesses are known from; nil: they are not
 	id   ptx.FunctionID
@@ -239,7 +240,7 @@ func (m *Module) find(name string) (*userKernel, error) {
 // take makes a launchable kernel of one that was found.
 func (m *Module) take(name string, k *sourceKernel, w written) (*userKernel, error) {
 	if k.err != nil {
-		return nil, fmt.Errorf("%s: %w", m.module.Path, k.err)
+		return nil, fmt.Errorf("%s: kernel %q %w", m.module.Path, k.name, k.err)
 	}
 	made := &userKernel{owner: m, name: name, entry: k.symbol, params: k.params, floatAtomics: k.floatAtomics, declared: k}
 	if k.compiled == nil {

@@ -24,20 +24,21 @@ type macro struct {
 
 // preprocessor holds the macros of one translation unit.
 type preprocessor struct {
-	macros  map[string]*macro
-	search  search
-	files   []string // the paths that were read; the source itself is the first
-	texts   map[string][]byte
-	found   []foundHeader
-	once    map[string]bool
-	open    []int16 // the files that are being read, inside of one another
-	out     []token
-	room    int // how many tokens macros may still add
-	words   int // how many tokens the files may still have
-	depth   int // of the brackets that are open
-	steps   int // how many words may still be looked at in the bodies and arguments of macros
-	missing []missingHeader
-	err     error
+	macros    map[string]*macro
+	undefined map[string]*macro // that were macros before an #undef
+	search    search
+	files     []string // the paths that were read; the source itself is the first
+	texts     map[string][]byte
+	found     []foundHeader
+	once      map[string]bool
+	open      []int16 // the files that are being read, inside of one another
+	out       []token
+	room      int // how many tokens macros may still add
+	words     int // how many tokens the files may still have
+	depth     int // of the brackets that are open
+	steps     int // how many words may still be looked at in the bodies and arguments of macros
+	missing   []missingHeader
+	err       error
 
 	libraries bool // headers of NVIDIA's libraries are included
 }
@@ -117,7 +118,7 @@ var versions = map[string]string{"__CUDACC_VER_MAJOR__": "11", "__CUDACC_VER_MIN
 
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
-	p := &preprocessor{macros: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens, steps: mostSteps, words: mostWords}
+	p := &preprocessor{macros: map[string]*macro{}, undefined: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens, steps: mostSteps, words: mostWords}
 	p.macros["__cplusplus"] = &macro{body: []token{{text: "201703L"}}}
 	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__NVCC__"} {
 		p.macros[name] = &macro{body: []token{{text: "1"}}}
@@ -280,6 +281,9 @@ func (p *preprocessor) file(in []token) {
 		case "undef":
 			if taken && len(rest) > 0 {
 				flush()
+				if m := p.macros[rest[0].text]; m != nil {
+					p.undefined[rest[0].text] = m
+				}
 				delete(p.macros, rest[0].text)
 			}
 		case "pragma":

@@ -31,7 +31,7 @@ func entriesOf(m *ptx.Module) (entries []sourceKernel, globals []string) {
 			k.floatAtomics = report.FloatAtomics[0].String()
 		}
 		if len(report.References) > 0 {
-			k.err = fmt.Errorf("kernel %q reads the texture reference %s, which nothing can bind; pass a texture object", f.Name, report.References[0])
+			k.err = fmt.Errorf("reads the texture reference %s, which nothing can bind; pass a texture object", report.References[0])
 		}
 		for i, p := range f.Params {
 			v := &m.Variables[p.Variable]
@@ -106,9 +106,9 @@ func usesInPTX(m *ptx.Module, report *access.Report) []dag.SymbolUse {
 	return uses
 }
 
-// sharedVariable reports whether launches share a variable. Texts of printf are constants of the compiler's.
+// sharedVariable reports whether launches share a variable. Texts of printf are constants of the compiler's, and texture references are none.
 func sharedVariable(v *ptx.Variable) bool {
-	return (v.Space == ptx.Global || v.Space == ptx.Const) && !strings.HasPrefix(v.Name, "$str")
+	return v.Type != ptx.TexRef && (v.Space == ptx.Global || v.Space == ptx.Const) && !strings.HasPrefix(v.Name, "$str")
 }
 
 func symbolOf(v *ptx.Variable) dag.Symbol {

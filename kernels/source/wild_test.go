@@ -153,3 +153,59 @@ __host__ __device__ void both(int x) { assert(x > 0); }
 `)
 	require.NoError(t, err)
 }
+
+func TestFunctionsForTheHostInTypesAreLeftOut(t *testing.T) {
+	text, err := listed(t, launch.Build{Define: []launch.Definition{{Name: "N", Value: "3"}, {Name: "T", Value: "float"}}}, "a.cu", `#include <iostream>
+#define TYPE(name) using name = vec<T, N>;
+template <class U, int n> struct vec { U v[n]; };
+TYPE(vec3f);
+#undef TYPE
+template <class U> class Matrix {
+ public:
+  Matrix(size_t n) : size_{n}, data_{nullptr} { check(cudaMalloc(&data_, n * sizeof(U))); }
+  ~Matrix() { cudaFree(data_); }
+  Matrix(const Matrix &) = default;
+#define ROW 16
+  __host__ __device__ U &at(size_t i) const { return data_[i * ROW]; }
+  struct Row { // nested
+    void print() { std::cout << row; }
+    int row;
+  };
+  std::string name() const;
+  friend std::ostream &operator<<(std::ostream &out, const Matrix &m) {
+    out << m.size_;
+    return out;
+  }
+ private:
+  size_t size_;
+  U *data_;
+};
+__global__ void k(Matrix<float> m, vec3f *p) { m.at(threadIdx.x) = p->v[N - 1] ; }
+`)
+	require.NoError(t, err)
+	assert.Contains(t, text, "k(Matrix<float> m, vec3f *p)")
+}
+
+// The macros of a program's command line have names that device headers use too.
+func TestDefinitionsDoNotReachTheDeviceHeaders(t *testing.T) {
+	_, err := listed(t, launch.Build{Define: []launch.Definition{{Name: "T", Value: "4"}, {Name: "n", Value: "5"}, {Name: "value", Value: "6"}, {Name: "at", Value: ""}}}, "a.cu",
+		"__global__ void k(int *p) { *p = T + n + value at; }\n")
+	require.NoError(t, err)
+}
+
+func TestOldTextures(t *testing.T) {
+	text, err := listed(t, launch.Build{}, "a.cu", `texture<float, 1, cudaReadModeElementType> line;
+texture<uchar4, cudaTextureType2D, cudaReadModeNormalizedFloat> image;
+texture<float2, cudaTextureType2DLayered> layers;
+__global__ void all(cudaTextureObject_t t, float *y) {
+  y[0] = tex1Dfetch<float>(t, 1) + tex1D<float>(t, 1) + tex2D<float>(t, 1, 2) + tex3D<float>(t, 1, 2, 3);
+  y[1] = tex1DLayered<float>(t, 1, 2) + tex2DLayered<float>(t, 1, 2, 3) + texCubemap<float>(t, 1, 2, 3) + texCubemapLayered<float>(t, 1, 2, 3, 4);
+  y[2] = tex1DLod<float>(t, 1, 0) + tex2DLod<float>(t, 1, 2, 0) + tex3DLod<float>(t, 1, 2, 3, 0) + tex2Dgather<float4>(t, 1, 2, 3).w;
+  tex2D(y + 3, t, 1, 2);
+}
+__global__ void old(float *y) { y[0] = tex1Dfetch(line, 3) + tex2D(image, 1, 2).w + tex2DLayered(layers, 1, 2, 3).y; }
+__global__ void none(float *y) { y[0] = 1; }
+`)
+	require.NoError(t, err)
+	assert.Equal(t, "all(cudaTextureObject_t t, float *y)\nold(float *y): kernel \"old\" reads the texture reference line, which nothing can bind; pass a texture object\nnone(float *y)\n", text)
+}

@@ -410,11 +410,23 @@ func (a *analysis) handle(fr *frame, in *ptx.Instruction, o ptx.Operand, reads, 
 	case id == ptx.NoVariable:
 	case a.m.Variables[id].Space == ptx.Param:
 		v = a.load(a.region(fr, id), true, 0, a.cellSize) // the parameter is the handle
-	case !slices.Contains(a.report.References, a.m.Variables[id].Name):
-		a.report.References = append(a.report.References, a.m.Variables[id].Name)
+	default:
+		a.refer(id)
+	}
+	for _, t := range v.terms { // a compiler may put the address of a reference into a register
+		if b := a.bases[t.base]; b.kind == symbolBase {
+			a.refer(a.report.Symbols[b.index].Variable)
+		}
 	}
 	a.fetched(fr, in, v, reads, writes)
 	a.touch(fr, in, v, ptx.Global, reads, writes)
+}
+
+// refer notes the use of a texture, sampler or surface reference.
+func (a *analysis) refer(id ptx.VariableID) {
+	if v := &a.m.Variables[id]; !slices.Contains(a.report.References, v.Name) && (v.Type == ptx.TexRef || v.Type == ptx.SamplerRef || v.Type == ptx.SurfRef) {
+		a.report.References = append(a.report.References, v.Name)
+	}
 }
 
 // fetched notes how an instruction reads through a handle.

@@ -141,11 +141,13 @@ type Source struct {
 	Name string // for messages if Path is empty
 	Path string // the file as the user named it; includes in quotes are relative to its folder
 	Code []byte
+	// Define are macros as #define says them, such as "N 3". They are defined after the device headers, which use names like N too.
+	Define []string
 	// Capability is that of the device. The zero value stands for the CPU device: the newest that the compiler knows, up to 9.0.
 	Capability [2]int
 	// DefaultDevice makes functions without __host__ or __device__ both, as NVRTC's --default-device does.
 	DefaultDevice bool
-	// Options are further options of clang, such as -DNAME=VALUE, -Ifolder and -std=c++17. Nothing is checked.
+	// Options are further options of clang, such as -Ifolder and -std=c++17. Nothing is checked.
 	Options []string
 	// Overlay replaces the text of files that the source includes.
 	Overlay []Overlaid
@@ -207,7 +209,7 @@ func (c *Compiler) options(source Source, t target) []string {
 	options := []string{"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++",
 		fmt.Sprintf("--cuda-gpu-arch=sm_%d", t.architecture), "-Xclang", "-target-feature", "-Xclang", fmt.Sprintf("+ptx%d", t.ptx),
 		"-S", "-O3", "-std=c++17", "-fno-exceptions", "-fno-rtti", "-gline-tables-only", "-fdebug-compilation-dir=.",
-		"-fno-color-diagnostics", "-fno-caret-diagnostics", "-Wno-unknown-cuda-version", "-Wno-unknown-pragmas", "-Wno-unused-command-line-argument"}
+		"-fno-color-diagnostics", "-fno-caret-diagnostics", "-Wno-unknown-cuda-version", "-Wno-unknown-pragmas", "-Wno-register", "-Wno-reserved-user-defined-literal", "-Wno-unused-command-line-argument"}
 	if source.Path != "" {
 		options = append(options, "-iquote", filepath.Dir(source.Path))
 	}
@@ -256,6 +258,12 @@ func (s *Source) text() []byte {
 	var text bytes.Buffer
 	if s.DefaultDevice {
 		text.WriteString("#pragma clang force_cuda_host_device begin\n")
+	}
+	for i, d := range s.Define {
+		if i == 0 {
+			text.WriteString("# 1 \"<definitions>\"\n")
+		}
+		fmt.Fprintf(&text, "#define %s\n", d)
 	}
 	fmt.Fprintf(&text, "# 1 %q\n", filepath.ToSlash(s.title()))
 	text.Write(s.Code)

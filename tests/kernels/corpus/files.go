@@ -22,9 +22,9 @@ type found struct {
 
 var (
 	mainFunction = regexp.MustCompile(`\bmain\s*\(`)
-	includeLine  = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"`)
-	// compiledEndings are those of files that are compiled by themselves, or may be.
-	compiledEndings = []string{".cu", ".cpp", ".cc", ".c"}
+	includeLine  = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]`)
+	// endings are those of files that may include others.
+	endings = []string{".cu", ".cpp", ".cc", ".c", ".cuh", ".h", ".hpp", ".inl"}
 )
 
 func find(roots []string) (*found, error) {
@@ -44,7 +44,7 @@ func find(roots []string) (*found, error) {
 		}
 		f.roots = append(f.roots, absolute)
 		err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.Type().IsRegular() || !slices.Contains(compiledEndings, filepath.Ext(path)) {
+			if err != nil || !entry.Type().IsRegular() || !slices.Contains(endings, filepath.Ext(path)) {
 				return err
 			}
 			text, err := os.ReadFile(path)

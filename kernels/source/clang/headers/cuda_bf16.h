@@ -106,4 +106,99 @@ __DAGRUN_DEVICE __nv_bfloat162 operator+(__nv_bfloat162 a, __nv_bfloat162 b) { r
 __DAGRUN_DEVICE __nv_bfloat162 operator-(__nv_bfloat162 a, __nv_bfloat162 b) { return __hsub2(a, b); }
 __DAGRUN_DEVICE __nv_bfloat162 operator*(__nv_bfloat162 a, __nv_bfloat162 b) { return __hmul2(a, b); }
 __DAGRUN_DEVICE __nv_bfloat162 operator/(__nv_bfloat162 a, __nv_bfloat162 b) { return __h2div(a, b); }
+
+#define __DAGRUN_COMPARED(stem, operation)                                                                         \
+  __DAGRUN_DEVICE __nv_bfloat162 __h##stem##2(__nv_bfloat162 a, __nv_bfloat162 b) {                                                              \
+    return {__nv_bfloat16((float)a.x operation(float) b.x ? 1.0f : 0.0f), __nv_bfloat16((float)a.y operation(float) b.y ? 1.0f : 0.0f)}; \
+  }                                                                                                                \
+  __DAGRUN_DEVICE bool __hb##stem##2(__nv_bfloat162 a, __nv_bfloat162 b) { return (float)a.x operation(float) b.x && (float)a.y operation(float) b.y; }
+__DAGRUN_COMPARED(eq, ==)
+__DAGRUN_COMPARED(ne, !=)
+__DAGRUN_COMPARED(lt, <)
+__DAGRUN_COMPARED(le, <=)
+__DAGRUN_COMPARED(gt, >)
+__DAGRUN_COMPARED(ge, >=)
+#undef __DAGRUN_COMPARED
+#define __DAGRUN_OF_BOTH(name, of_one) \
+  __DAGRUN_DEVICE __nv_bfloat162 name(__nv_bfloat162 v) { return {of_one(v.x), of_one(v.y)}; }
+__DAGRUN_OF_BOTH(__hneg2, __hneg)
+__DAGRUN_OF_BOTH(__habs2, __habs)
+__DAGRUN_OF_BOTH(h2sqrt, hsqrt)
+__DAGRUN_OF_BOTH(h2rsqrt, hrsqrt)
+__DAGRUN_OF_BOTH(h2rcp, hrcp)
+__DAGRUN_OF_BOTH(h2exp, hexp)
+__DAGRUN_OF_BOTH(h2exp2, hexp2)
+__DAGRUN_OF_BOTH(h2log, hlog)
+__DAGRUN_OF_BOTH(h2log2, hlog2)
+__DAGRUN_OF_BOTH(h2sin, hsin)
+__DAGRUN_OF_BOTH(h2cos, hcos)
+__DAGRUN_OF_BOTH(h2floor, hfloor)
+__DAGRUN_OF_BOTH(h2ceil, hceil)
+__DAGRUN_OF_BOTH(h2trunc, htrunc)
+__DAGRUN_OF_BOTH(h2rint, hrint)
+#undef __DAGRUN_OF_BOTH
+__DAGRUN_DEVICE __nv_bfloat16 hexp10(__nv_bfloat16 x) { return __nv_bfloat16(exp10f((float)x)); }
+__DAGRUN_DEVICE __nv_bfloat16 hlog10(__nv_bfloat16 x) { return __nv_bfloat16(log10f((float)x)); }
+__DAGRUN_DEVICE int __hisinf(__nv_bfloat16 x) { return isinf((float)x) ? ((float)x > 0 ? 1 : -1) : 0; }
+__DAGRUN_DEVICE __nv_bfloat16 __hadd_rn(__nv_bfloat16 a, __nv_bfloat16 b) { return __hadd(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 __hsub_rn(__nv_bfloat16 a, __nv_bfloat16 b) { return __hsub(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 __hmul_rn(__nv_bfloat16 a, __nv_bfloat16 b) { return __hmul(a, b); }
+__DAGRUN_DEVICE __nv_bfloat16 __hadd_sat(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(__saturatef((float)a + (float)b)); }
+__DAGRUN_DEVICE __nv_bfloat16 __hsub_sat(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(__saturatef((float)a - (float)b)); }
+__DAGRUN_DEVICE __nv_bfloat16 __hmul_sat(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(__saturatef(__fmul_rn((float)a, (float)b))); }
+__DAGRUN_DEVICE __nv_bfloat16 __hfma_sat(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) { return __nv_bfloat16(__saturatef((float)__hfma(a, b, c))); }
+__DAGRUN_DEVICE __nv_bfloat16 __hfma_relu(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) { return __hmax(__hfma(a, b, c), __nv_bfloat16(0.0f)); }
+__DAGRUN_DEVICE __nv_bfloat162 &operator+=(__nv_bfloat162 &a, __nv_bfloat162 b) { return a = __hadd2(a, b); }
+__DAGRUN_DEVICE __nv_bfloat162 &operator-=(__nv_bfloat162 &a, __nv_bfloat162 b) { return a = __hsub2(a, b); }
+__DAGRUN_DEVICE __nv_bfloat162 &operator*=(__nv_bfloat162 &a, __nv_bfloat162 b) { return a = __hmul2(a, b); }
+__DAGRUN_DEVICE __nv_bfloat162 &operator/=(__nv_bfloat162 &a, __nv_bfloat162 b) { return a = __h2div(a, b); }
+__DAGRUN_DEVICE __nv_bfloat162 operator-(__nv_bfloat162 v) { return __hneg2(v); }
+__DAGRUN_DEVICE __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
+__DAGRUN_DEVICE __nv_bfloat162 __low2bfloat162(__nv_bfloat162 v) { return {v.x, v.x}; }
+__DAGRUN_DEVICE __nv_bfloat162 __high2bfloat162(__nv_bfloat162 v) { return {v.y, v.y}; }
+__DAGRUN_DEVICE __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; }
+__DAGRUN_DEVICE __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }
+__DAGRUN_DEVICE __nv_bfloat162 __lowhigh2highlow(__nv_bfloat162 v) { return {v.y, v.x}; }
+__DAGRUN_DEVICE __nv_bfloat16 __double2bfloat16(double x) { return __nv_bfloat16(x); }
+__DAGRUN_DEVICE __nv_bfloat16 __uint2bfloat16_rn(unsigned x) { return __nv_bfloat16((float)x); }
+__DAGRUN_DEVICE __nv_bfloat16 __short2bfloat16_rn(short x) { return __nv_bfloat16((float)x); }
+__DAGRUN_DEVICE __nv_bfloat16 __ushort2bfloat16_rn(unsigned short x) { return __nv_bfloat16((float)x); }
+__DAGRUN_DEVICE int __bfloat162int_ru(__nv_bfloat16 x) { return __float2int_ru((float)x); }
+__DAGRUN_DEVICE int __bfloat162int_rd(__nv_bfloat16 x) { return __float2int_rd((float)x); }
+__DAGRUN_DEVICE unsigned __bfloat162uint_rn(__nv_bfloat16 x) { return __float2uint_rn((float)x); }
+__DAGRUN_DEVICE unsigned __bfloat162uint_rz(__nv_bfloat16 x) { return __float2uint_rz((float)x); }
+__DAGRUN_DEVICE short __bfloat162short_rn(__nv_bfloat16 x) { return (short)__float2int_rn((float)x); }
+__DAGRUN_DEVICE short __bfloat162short_rz(__nv_bfloat16 x) { return (short)__float2int_rz((float)x); }
+__DAGRUN_DEVICE short __bfloat16_as_short(__nv_bfloat16 x) { return (short)x.bits; }
+__DAGRUN_DEVICE __nv_bfloat16 __short_as_bfloat16(short bits) {
+  __nv_bfloat16 r;
+  r.bits = (unsigned short)bits;
+  return r;
+}
+__DAGRUN_DEVICE __nv_bfloat162 atomicAdd(__nv_bfloat162 *at, __nv_bfloat162 value) {
+  __nv_bfloat162 old;
+  unsigned word = __dagrun_update((unsigned *)at, [&](unsigned seen) {
+    __nv_bfloat162 v;
+    __builtin_memcpy(&v, &seen, 4);
+    v = __hadd2(v, value);
+    __builtin_memcpy(&seen, &v, 4);
+    return seen;
+  });
+  __builtin_memcpy(&old, &word, 4);
+  return old;
+}
+__DAGRUN_DEVICE __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
+  __nv_bfloat16 r;
+  r.bits = bits;
+  return r;
+}
+__DAGRUN_DEVICE unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) { return x.bits; }
+__DAGRUN_DEVICE __nv_bfloat16 __int2bfloat16_rn(int x) { return __nv_bfloat16((float)x); }
+__DAGRUN_DEVICE int __bfloat162int_rn(__nv_bfloat16 x) { return __float2int_rn((float)x); }
+__DAGRUN_DEVICE int __bfloat162int_rz(__nv_bfloat16 x) { return __float2int_rz((float)x); }
+#if __CUDA_ARCH__ >= 700
+__DAGRUN_DEVICE __nv_bfloat16 atomicAdd(__nv_bfloat16 *at, __nv_bfloat16 value) {
+  return __ushort_as_bfloat16(__dagrun_update((unsigned short *)at, [&](unsigned short seen) { return __hadd(__ushort_as_bfloat16(seen), value).bits; }));
+}
+#endif
 #undef __DAGRUN_MEMBER

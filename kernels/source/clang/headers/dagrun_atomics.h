@@ -59,6 +59,15 @@ __DAGRUN_SCOPED(_system, "sys.")
 #if __CUDA_ARCH__ >= 700
 __DAGRUN_EXCHANGE(atomicCAS, unsigned short, "h", "cas.b16")
 #endif
+// The word at a place becomes what a function makes of it.
+template <class Word, class Change> __DAGRUN_DEVICE Word __dagrun_update(Word *at, Change change) {
+  Word seen, old = atomicCAS(at, (Word)0, (Word)0);
+  do {
+    seen = old;
+    old = atomicCAS(at, seen, change(seen));
+  } while (old != seen);
+  return old;
+}
 #undef __DAGRUN_SCOPED
 #undef __DAGRUN_EXCHANGE
 #undef __DAGRUN_ATOMIC

@@ -50,35 +50,131 @@ __DAGRUN_DEVICE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   return c;
 }
 
-// Operations on the four bytes or two halves of a word: each result is where its operand was.
+// Operations on the four bytes or two halves of a word: each result is where its operands were.
 #define __DAGRUN_PARTS(name, bits, type, expression)                                                             \
   __DAGRUN_DEVICE unsigned name(unsigned x, unsigned y) {                                                        \
+    constexpr int low = (type)(1 << (bits - 1)) < 0 ? -(1 << (bits - 1)) : 0;                                    \
+    constexpr int high = low + (1 << bits) - 1;                                                                  \
     unsigned r = 0;                                                                                              \
     _Pragma("unroll") for (int i = 0; i < 32; i += bits) {                                                       \
       int a = (type)(x >> i), b = (type)(y >> i);                                                                \
       r |= ((unsigned)(expression) & (0xffffffffu >> (32 - bits))) << i;                                         \
     }                                                                                                            \
+    (void)low, (void)high;                                                                                       \
     return r;                                                                                                    \
   }
 #define __DAGRUN_BOTH_WIDTHS(stem, sign, expression)                                                             \
   __DAGRUN_PARTS(__v##stem##4, 8, sign char, expression)                                                         \
   __DAGRUN_PARTS(__v##stem##2, 16, sign short, expression)
+#define __DAGRUN_BOTH_SIGNS(stem, expression)                                                                    \
+  __DAGRUN_BOTH_WIDTHS(stem##u, unsigned, expression)                                                            \
+  __DAGRUN_BOTH_WIDTHS(stem##s, signed, expression)
+#define __DAGRUN_CLAMPED(x) ((x) < low ? low : (x) > high ? high : (x))
 __DAGRUN_BOTH_WIDTHS(add, unsigned, a + b)
 __DAGRUN_BOTH_WIDTHS(sub, unsigned, a - b)
-__DAGRUN_BOTH_WIDTHS(maxu, unsigned, a > b ? a : b)
-__DAGRUN_BOTH_WIDTHS(minu, unsigned, a < b ? a : b)
-__DAGRUN_BOTH_WIDTHS(maxs, signed, a > b ? a : b)
-__DAGRUN_BOTH_WIDTHS(mins, signed, a < b ? a : b)
+__DAGRUN_BOTH_WIDTHS(addss, signed, __DAGRUN_CLAMPED(a + b))
+__DAGRUN_BOTH_WIDTHS(addus, unsigned, __DAGRUN_CLAMPED(a + b))
+__DAGRUN_BOTH_WIDTHS(subss, signed, __DAGRUN_CLAMPED(a - b))
+__DAGRUN_BOTH_WIDTHS(subus, unsigned, __DAGRUN_CLAMPED(a - b))
+__DAGRUN_BOTH_SIGNS(max, a > b ? a : b)
+__DAGRUN_BOTH_SIGNS(min, a < b ? a : b)
+__DAGRUN_BOTH_SIGNS(absdiff, a > b ? a - b : b - a)
 __DAGRUN_BOTH_WIDTHS(avgu, unsigned, (a + b + 1) >> 1)
-__DAGRUN_BOTH_WIDTHS(absdiffu, unsigned, a > b ? a - b : b - a)
+__DAGRUN_BOTH_WIDTHS(avgs, signed, (a + b + (a + b >= 0)) >> 1)
+__DAGRUN_BOTH_WIDTHS(haddu, unsigned, (a + b) >> 1)
 __DAGRUN_BOTH_WIDTHS(cmpeq, unsigned, a == b ? -1 : 0)
 __DAGRUN_BOTH_WIDTHS(cmpne, unsigned, a != b ? -1 : 0)
-__DAGRUN_BOTH_WIDTHS(cmpgtu, unsigned, a > b ? -1 : 0)
-__DAGRUN_BOTH_WIDTHS(cmpgeu, unsigned, a >= b ? -1 : 0)
-__DAGRUN_BOTH_WIDTHS(cmpltu, unsigned, a < b ? -1 : 0)
-__DAGRUN_BOTH_WIDTHS(cmpleu, unsigned, a <= b ? -1 : 0)
-__DAGRUN_BOTH_WIDTHS(cmpgts, signed, a > b ? -1 : 0)
-__DAGRUN_BOTH_WIDTHS(cmplts, signed, a < b ? -1 : 0)
+__DAGRUN_BOTH_SIGNS(cmpgt, a > b ? -1 : 0)
+__DAGRUN_BOTH_SIGNS(cmpge, a >= b ? -1 : 0)
+__DAGRUN_BOTH_SIGNS(cmplt, a < b ? -1 : 0)
+__DAGRUN_BOTH_SIGNS(cmple, a <= b ? -1 : 0)
+__DAGRUN_BOTH_WIDTHS(seteq, unsigned, a == b)
+__DAGRUN_BOTH_WIDTHS(setne, unsigned, a != b)
+__DAGRUN_BOTH_SIGNS(setgt, a > b)
+__DAGRUN_BOTH_SIGNS(setge, a >= b)
+__DAGRUN_BOTH_SIGNS(setlt, a < b)
+__DAGRUN_BOTH_SIGNS(setle, a <= b)
+#define __DAGRUN_OF_ONE(stem, two, x, y)                                                                         \
+  __DAGRUN_DEVICE unsigned __v##stem##4(unsigned a) { return two##4(x, y); }                                     \
+  __DAGRUN_DEVICE unsigned __v##stem##2(unsigned a) { return two##2(x, y); }
+__DAGRUN_OF_ONE(neg, __vsub, 0, a)
+__DAGRUN_OF_ONE(negss, __vsubss, 0, a)
+__DAGRUN_OF_ONE(abs, __vabsdiffs, a, 0)
+__DAGRUN_DEVICE unsigned __vabsss4(unsigned a) { return __vmaxs4(a, __vnegss4(a)); }
+__DAGRUN_DEVICE unsigned __vabsss2(unsigned a) { return __vmaxs2(a, __vnegss2(a)); }
+__DAGRUN_DEVICE unsigned __vsadu2(unsigned a, unsigned b) {
+  unsigned d = __vabsdiffu2(a, b);
+  return (d & 0xffff) + (d >> 16);
+}
+__DAGRUN_DEVICE unsigned __vsads2(unsigned a, unsigned b) {
+  unsigned d = __vabsdiffs2(a, b);
+  return (d & 0xffff) + (d >> 16);
+}
+__DAGRUN_DEVICE unsigned __vsadu4(unsigned a, unsigned b) {
+  unsigned d = __vabsdiffu4(a, b);
+  return (d & 255) + (d >> 8 & 255) + (d >> 16 & 255) + (d >> 24);
+}
+__DAGRUN_DEVICE unsigned __vsads4(unsigned a, unsigned b) {
+  unsigned d = __vabsdiffs4(a, b);
+  return (d & 255) + (d >> 8 & 255) + (d >> 16 & 255) + (d >> 24);
+}
+
+// The larger and the smaller of two or three, at least zero with relu, of a sum (viadd), or with the answer whether the first was chosen (vib).
+#define __DAGRUN_OF_WORDS(stem, compare)                                                                         \
+  __DAGRUN_DEVICE int __vi##stem##_s32_relu(int a, int b) {                                                      \
+    int r = a compare b ? a : b;                                                                                 \
+    return r > 0 ? r : 0;                                                                                        \
+  }                                                                                                              \
+  __DAGRUN_DEVICE unsigned __vi##stem##_s16x2_relu(unsigned a, unsigned b) { return __vmaxs2(__v##stem##s2(a, b), 0); } \
+  __DAGRUN_DEVICE int __vi##stem##3_s32(int a, int b, int c) {                                                   \
+    int r = a compare b ? a : b;                                                                                 \
+    return r compare c ? r : c;                                                                                  \
+  }                                                                                                              \
+  __DAGRUN_DEVICE unsigned __vi##stem##3_u32(unsigned a, unsigned b, unsigned c) {                               \
+    unsigned r = a compare b ? a : b;                                                                            \
+    return r compare c ? r : c;                                                                                  \
+  }                                                                                                              \
+  __DAGRUN_DEVICE unsigned __vi##stem##3_s16x2(unsigned a, unsigned b, unsigned c) { return __v##stem##s2(__v##stem##s2(a, b), c); } \
+  __DAGRUN_DEVICE unsigned __vi##stem##3_u16x2(unsigned a, unsigned b, unsigned c) { return __v##stem##u2(__v##stem##u2(a, b), c); } \
+  __DAGRUN_DEVICE int __vi##stem##3_s32_relu(int a, int b, int c) {                                              \
+    int r = __vi##stem##3_s32(a, b, c);                                                                          \
+    return r > 0 ? r : 0;                                                                                        \
+  }                                                                                                              \
+  __DAGRUN_DEVICE unsigned __vi##stem##3_s16x2_relu(unsigned a, unsigned b, unsigned c) {                        \
+    return __vmaxs2(__vi##stem##3_s16x2(a, b, c), 0);                                                            \
+  }                                                                                                              \
+  __DAGRUN_DEVICE int __viadd##stem##_s32(int a, int b, int c) {                                                 \
+    int r = (int)((unsigned)a + b);                                                                              \
+    return r compare c ? r : c;                                                                                  \
+  }                                                                                                              \
+  __DAGRUN_DEVICE int __viadd##stem##_s32_relu(int a, int b, int c) {                                            \
+    int r = __viadd##stem##_s32(a, b, c);                                                                        \
+    return r > 0 ? r : 0;                                                                                        \
+  }                                                                                                              \
+  __DAGRUN_DEVICE unsigned __viadd##stem##_u32(unsigned a, unsigned b, unsigned c) { return a + b compare c ? a + b : c; } \
+  __DAGRUN_DEVICE unsigned __viadd##stem##_s16x2(unsigned a, unsigned b, unsigned c) { return __v##stem##s2(__vadd2(a, b), c); } \
+  __DAGRUN_DEVICE unsigned __viadd##stem##_u16x2(unsigned a, unsigned b, unsigned c) { return __v##stem##u2(__vadd2(a, b), c); } \
+  __DAGRUN_DEVICE unsigned __viadd##stem##_s16x2_relu(unsigned a, unsigned b, unsigned c) {                      \
+    return __vmaxs2(__viadd##stem##_s16x2(a, b, c), 0);                                                          \
+  }                                                                                                              \
+  __DAGRUN_DEVICE int __vib##stem##_s32(int a, int b, bool *first) { return (*first = a compare##= b) ? a : b; } \
+  __DAGRUN_DEVICE unsigned __vib##stem##_u32(unsigned a, unsigned b, bool *first) { return (*first = a compare##= b) ? a : b; } \
+  __DAGRUN_DEVICE unsigned __vib##stem##_s16x2(unsigned a, unsigned b, bool *high, bool *low) {                  \
+    *high = (short)(a >> 16) compare##= (short)(b >> 16);                                                        \
+    *low = (short)a compare##= (short)b;                                                                         \
+    return __v##stem##s2(a, b);                                                                                  \
+  }                                                                                                              \
+  __DAGRUN_DEVICE unsigned __vib##stem##_u16x2(unsigned a, unsigned b, bool *high, bool *low) {                  \
+    *high = a >> 16 compare##= b >> 16;                                                                          \
+    *low = (a & 0xffff) compare##= (b & 0xffff);                                                                 \
+    return __v##stem##u2(a, b);                                                                                  \
+  }
+__DAGRUN_OF_WORDS(max, >)
+__DAGRUN_OF_WORDS(min, <)
+#undef __DAGRUN_OF_WORDS
+#undef __DAGRUN_OF_ONE
+#undef __DAGRUN_CLAMPED
+#undef __DAGRUN_BOTH_SIGNS
 #undef __DAGRUN_BOTH_WIDTHS
 #undef __DAGRUN_PARTS
 
