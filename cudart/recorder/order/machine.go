@@ -143,7 +143,6 @@ type group struct {
 type machine struct {
 	process *recording.Process
 	index   *index
-	options Options
 	pass    pass
 	report  *Report
 	checker *happens.Checker
@@ -179,8 +178,8 @@ type pass struct {
 	programmatic bool // programmatic launches wait for their predecessors
 }
 
-func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {
-	m := &machine{process: p, index: x, options: options, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
+func emptyMachine(p *recording.Process, x *index, pass pass) *machine {
+	m := &machine{process: p, index: x, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
 		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
 		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
 		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{}, updates: map[uint64]uint64{}}

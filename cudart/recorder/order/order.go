@@ -12,8 +12,8 @@ import (
 // Check goes through what a process did.
 func Check(p *recording.Process, options Options) (*Report, error) {
 	x := newIndex(p)
-	first, err := run(p, x, options, pass{assume: !options.StrictThreads, programmatic: true})
-	if err != nil {
+	first := newMachine(p, x, pass{assume: !options.StrictThreads, programmatic: true})
+	if err := first.run(); err != nil {
 		return nil, err
 	}
 	report := first.report
@@ -25,15 +25,15 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 		}
 	}
 	if first.loosened {
-		second, err := run(p, x, options, pass{assume: !options.StrictThreads})
-		if err != nil {
+		second := newMachine(p, x, pass{assume: !options.StrictThreads})
+		if err := second.run(); err != nil {
 			return nil, err
 		}
 		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
 	}
 	if first.leaned && !options.StrictThreads {
-		third, err := run(p, x, options, pass{programmatic: true})
-		if err != nil {
+		third := newMachine(p, x, pass{programmatic: true})
+		if err := third.run(); err != nil {
 			return nil, err
 		}
 		report.Assumed = third.found(first, "assumed")
@@ -41,10 +41,15 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	return report, nil
 }
 
-// run goes through the calls and the events of allocators in the order in which they began.
-func run(p *recording.Process, x *index, options Options, pass pass) (*machine, error) {
-	m := newMachine(p, x, options, pass)
+func newMachine(p *recording.Process, x *index, pass pass) *machine {
+	m := emptyMachine(p, x, pass)
 	m.checker = happens.New(m.pair, nil)
+	return m
+}
+
+// run goes through the calls and the events of allocators in the order in which they began.
+func (m *machine) run() error {
+	p := m.process
 	m.report.Cut = p.Cut || p.Lost > 0
 	tensor := 0
 	for i := range p.Calls {
@@ -54,14 +59,14 @@ func run(p *recording.Process, x *index, options Options, pass pass) (*machine, 
 			tensor++
 		}
 		if err := m.call(i, call); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for ; tensor < len(p.Tensors); tensor++ {
 		m.tensorEvent(tensor)
 	}
 	m.idleGraphs()
-	return m, nil
+	return nil
 }
 
 // tensorEvent applies an event of a framework's allocator.
