@@ -15,19 +15,23 @@ type Shape struct {
 	place  []int32 // on its chain, from 1
 	chains int32
 	after  []int32 // by node and chain
+	edges  [][2]int32
+	into   [][]int32 // by node: indices of the edges that lead to it
+	needed []bool    // by edge
 }
 
 // NewShape returns the order that edges, pairs of from and to, make among nodes. It fails if they form a circle.
 func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 	followers, waiting := make([][]int32, nodes), make([]int32, nodes)
-	for _, edge := range edges {
+	s := &Shape{edges: edges, into: make([][]int32, nodes), needed: make([]bool, len(edges)), chain: make([]int32, nodes), place: make([]int32, nodes)}
+	for i, edge := range edges {
 		if edge[0] < 0 || int(edge[0]) >= nodes || edge[1] < 0 || int(edge[1]) >= nodes {
 			return nil, fmt.Errorf("an edge leads from node %d to node %d, and there are %d nodes", edge[0], edge[1], nodes)
 		}
 		followers[edge[0]] = append(followers[edge[0]], edge[1])
 		waiting[edge[1]]++
+		s.into[edge[1]] = append(s.into[edge[1]], int32(i))
 	}
-	s := &Shape{chain: make([]int32, nodes), place: make([]int32, nodes)}
 	var ready smallest
 	for node := range nodes {
 		if waiting[node] == 0 {
@@ -77,6 +81,32 @@ func (s *Shape) row(node int32) []int32 {
 // Before says whether a node comes before another.
 func (s *Shape) Before(a, b int32) bool {
 	return s.row(b)[s.chain[a]] >= s.place[a]
+}
+
+// need notes the edges of a way from a node to a later one, those that are needed already if there is a choice.
+func (s *Shape) need(from, to int32) {
+	for to != from {
+		best := int32(-1)
+		for _, edge := range s.into[to] {
+			before := s.edges[edge][0]
+			if (before == from || s.Before(from, before)) && (best < 0 || s.needed[edge] && !s.needed[best]) {
+				best = edge
+			}
+		}
+		s.needed[best] = true
+		to = s.edges[best][0]
+	}
+}
+
+// Needless returns the indices of the edges that no conflict needed in all units that were told. Without all of them, the same conflicts would have an order.
+func (s *Shape) Needless() []int {
+	var out []int
+	for i, needed := range s.needed {
+		if !needed {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // Nodes returns the number of nodes.
