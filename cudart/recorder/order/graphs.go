@@ -80,6 +80,7 @@ func (m *machine) flatten(g *graph, info *recording.GraphInfo, depth int) error 
 				end := int32(len(g.nodes))
 				for inner := first; inner < int(end); inner++ {
 					g.edges = append(g.edges, [2]int32{begins[i], int32(inner)}, [2]int32{int32(inner), end})
+					g.origin = append(g.origin, -1, -1)
 				}
 				g.nodes = append(g.nodes, graphNode{})
 			} else {
@@ -88,7 +89,7 @@ func (m *machine) flatten(g *graph, info *recording.GraphInfo, depth int) error 
 		}
 		ends[i] = int32(len(g.nodes) - 1)
 	}
-	for _, edge := range info.Edges {
+	for i, edge := range info.Edges {
 		if int(edge.From) >= len(begins) || int(edge.To) >= len(begins) {
 			return fmt.Errorf("an edge of a graph that has no such nodes")
 		}
@@ -99,6 +100,10 @@ func (m *machine) flatten(g *graph, info *recording.GraphInfo, depth int) error 
 			}
 		}
 		g.edges = append(g.edges, [2]int32{ends[edge.From], begins[edge.To]})
+		if depth > 0 {
+			i = -1
+		}
+		g.origin = append(g.origin, i)
 	}
 	return nil
 }
@@ -193,6 +198,7 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 	for i := range g.nodes {
 		g.accesses[i] = m.nodeAccesses(g.accesses[i][:0], &g.nodes[i], numbers, c.Begin)
 	}
+	g.launched = true
 	if g.external {
 		m.launchNodes(at, s, g)
 	} else {
@@ -200,6 +206,9 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 		m.checker.Unit(on, g.shape, g.accesses)
 	}
 	m.executed[execution] = m.checker.Now(on)
+	for _, accesses := range g.accesses {
+		m.showsHost(on, accesses)
+	}
 }
 
 // launchNodes tells the nodes of a graph one by one, on lanes of their own, because some of them wait for events of others, or others for theirs.

@@ -93,6 +93,8 @@ type graph struct {
 	shape     *happens.Shape
 	accesses  [][]happens.Access
 	external  bool // it records events or waits for them
+	launched  bool
+	origin    []int // by edge: the index of the graph's own edge, or -1
 	uncovered []string
 	failed    string
 }
@@ -168,8 +170,19 @@ type machine struct {
 	executed    map[uint64]happens.Clock
 	updates     map[uint64]uint64 // when an executable graph was last updated
 	buffer      []happens.Access
-	leaned      bool // something was ordered by time alone
-	loosened    bool // a programmatic launch was left without an order
+	strict      *watched // nil without Options.Strict
+	leaned      bool     // something was ordered by time alone
+	loosened    bool     // a programmatic launch was left without an order
+}
+
+// watched is what Options.Strict looks at.
+type watched struct {
+	needed    map[int32]bool // calls
+	skipped   map[int32]bool // calls that were captured
+	pinned    map[int32]bool // synchronous copies of pinned memory
+	unwritten map[where]*Unwritten
+	reads     []*Unwritten
+	shown     []happens.Clock // writes to memory of the host that no thread has waited for
 }
 
 // pass says which orders count.

@@ -13,10 +13,16 @@ import (
 func Check(p *recording.Process, options Options) (*Report, error) {
 	x := newIndex(p)
 	first := newMachine(p, x, pass{assume: !options.StrictThreads, programmatic: true})
+	if options.Strict {
+		first.watch()
+	}
 	if err := first.run(); err != nil {
 		return nil, err
 	}
 	report := first.report
+	if options.Strict {
+		report.Strict = first.strictReport()
+	}
 	for _, r := range first.found(nil, "") {
 		if r.Because != "" {
 			report.Possible = append(report.Possible, r)
@@ -87,6 +93,7 @@ func (m *machine) tensorEvent(index int) {
 		}
 		m.tensors.put(event.Address, event.Address+event.Bytes, &memory{Memory: Memory{What: "tensor", Address: event.Address, Bytes: event.Bytes, Place: event.Place},
 			stream: m.stream(context, event.Thread, event.Stream)})
+		m.checker.Unwritten(event.Address, event.Address+event.Bytes)
 	case recording.TensorFreeCompleted:
 		if is := m.tensors.at(event.Address); is != nil && is.Address == event.Address && !is.dead {
 			m.tensorFreed(at, is)
@@ -129,13 +136,11 @@ func (m *machine) call(index int, c *recording.Call) error {
 		}
 		if s.capture == nil && c.Args[1] == 0 {
 			m.waitEvent(at, s, e)
+		} else if m.strict != nil {
+			m.strict.skipped[at.index] = true
 		}
-	case recording.EventSync, recording.EventQuery:
-		m.learn(at.thread, m.clockOf(at, m.event(c.Args[0])))
-	case recording.StreamSync, recording.StreamQuery:
-		m.learnStream(at, m.stream(in, c.Thread, c.Args[0]))
-	case recording.ContextSync:
-		m.learnContext(at, in)
+	case recording.EventSync, recording.EventQuery, recording.StreamSync, recording.StreamQuery, recording.ContextSync:
+		m.synchronize(at, c, in)
 	case recording.EventCreate, recording.EventDestroy:
 		delete(m.events, c.Args[0])
 	case recording.StreamCreate:
@@ -184,6 +189,21 @@ func (m *machine) call(index int, c *recording.Call) error {
 	return nil
 }
 
+func (m *machine) synchronize(at moment, c *recording.Call, in *context) {
+	before := m.checker.Now(at.thread.lane)
+	m.checker.Tag(at.index)
+	switch c.Kind {
+	case recording.EventSync, recording.EventQuery:
+		m.learn(at.thread, m.clockOf(at, m.event(c.Args[0])))
+	case recording.ContextSync:
+		m.learnContext(at, in)
+	default:
+		m.learnStream(at, m.stream(in, c.Thread, c.Args[0]))
+	}
+	m.checker.Tag(-1)
+	m.synchronized(at, before)
+}
+
 // join is rule "capture": a stream becomes part of a capture.
 func (m *machine) join(s *stream, c *capture) {
 	s.capture = c
@@ -202,6 +222,7 @@ func (m *machine) launch(at moment, c *recording.Call, in *context) {
 		return m.argumentAccesses(into, f, c.Tail)
 	})
 	m.step(at, on, s, m.buffer)
+	m.showsHost(on, m.buffer)
 }
 
 func (m *machine) copy(at moment, c *recording.Call, in *context) {
@@ -218,6 +239,10 @@ func (m *machine) copy(at moment, c *recording.Call, in *context) {
 	}
 	m.buffer = m.copyAccesses(m.buffer[:0], c.Args[3:])
 	m.step(at, on, s, m.buffer)
+	m.showsHost(on, m.buffer)
+	if m.strict != nil && c.Args[2] != 0 && after && (from == pinned || to == pinned) {
+		m.strict.pinned[at.index] = true
+	}
 	if after {
 		m.learn(at.thread, m.checker.Now(on))
 	}
@@ -291,6 +316,7 @@ func (m *machine) alloc(at moment, c *recording.Call, in *context) {
 		m.reuse(on, low, high)
 		m.allocations.put(low, high, is)
 		m.step(at, on, s, whole(is))
+		m.checker.Unwritten(low, high)
 		return
 	}
 	m.reuse(at.thread.lane, low, high)

@@ -7,6 +7,7 @@ import "github.com/dagrun/dagrun/internal/recording"
 // Options change what counts.
 type Options struct {
 	StrictThreads bool // calls of two threads are in order only where something intercepted orders them, not because one was over before the other
+	Strict        bool // also look for what is not needed, and for bytes that are read before they are written
 }
 
 // Report is what Check found.
@@ -25,6 +26,44 @@ type Report struct {
 
 	Uncovered map[string]int // calls whose effect is not known, by name
 	Cut       bool           // the recording lacks something: the process ended early, or records were lost
+
+	Strict *Strict // nil without Options.Strict
+}
+
+// Strict is what is no race, but worth a look.
+type Strict struct {
+	// Calls and edges without which every conflict would still be ordered, all of them left out at once. Of the calls at a place, all are of this kind.
+	Waits            []Needless
+	Synchronizations []Needless // nor did they wait for writes to memory of the host
+	Edges            []NeedlessEdge
+
+	Copies    []Needless  // copies of pinned memory that the host waits for
+	Unwritten []Unwritten // bytes of the device that were read before anything wrote them
+}
+
+// Needless is the calls at one place.
+type Needless struct {
+	Call  *recording.Call // the first
+	What  string
+	Count int
+}
+
+// NeedlessEdge is an edge of a graph, as Process.Graphs has it.
+type NeedlessEdge struct {
+	Graph int // index
+	Edge  int // index
+	From  uint32
+	To    uint32
+}
+
+// Unwritten is reads at one place.
+type Unwritten struct {
+	Reader Side
+	Memory Memory
+	Low    uint64 // the first stretch of bytes
+	High   uint64
+	Bytes  uint64 // of all
+	Count  int    // stretches
 }
 
 // Proved says whether every conflict of the recorded accesses is ordered, with nothing assumed and nothing left out.

@@ -42,8 +42,29 @@ func (r *Report) Text(p *recording.Process) string {
 	if r.Cut {
 		out.WriteString("the recording is not whole\n")
 	}
+	if r.Strict != nil {
+		r.Strict.text(&out, p)
+	}
 	fmt.Fprintln(&out, r.verdict())
 	return out.String()
+}
+
+func (s *Strict) text(out *strings.Builder, p *recording.Process) {
+	list := func(calls []Needless, why string) {
+		for _, n := range calls {
+			fmt.Fprintf(out, "%s, %s: %s (%d %s)\n", n.What, placeText(p.Places[n.Call.Place]), why, n.Count, plural(n.Count, "call", "calls"))
+		}
+	}
+	list(s.Waits, "no conflict needs it")
+	list(s.Synchronizations, "no conflict needs it, and it waits for nothing that the host could read")
+	list(s.Copies, "the memory is pinned, so the copy could be asynchronous")
+	for _, e := range s.Edges {
+		fmt.Fprintf(out, "edge of a graph, from node %d to node %d: no conflict needs it\n", e.From, e.To)
+	}
+	for _, u := range s.Unwritten {
+		fmt.Fprintf(out, "%d %s read before anything wrote them: %s, in %s of %d bytes, bytes %d to %d\n", u.Bytes, plural(int(min(u.Bytes, 2)), "byte", "bytes"),
+			u.Reader.text(p), u.Memory.What, u.Memory.Bytes, u.Low-u.Memory.Address, u.High-u.Memory.Address)
+	}
 }
 
 func (r *Report) verdict() string {
