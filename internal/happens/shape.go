@@ -14,7 +14,8 @@ type Shape struct {
 	chain  []int32 // by node
 	place  []int32 // on its chain, from 1
 	chains int32
-	after  []int32 // by node and chain
+	after  []int32  // by node and chain
+	bits   []uint64 // instead, where there are many chains: by node, what it comes after
 	edges  [][2]int32
 	into   [][]int32 // by node: indices of the edges that lead to it
 	needed []bool    // by edge
@@ -60,18 +61,43 @@ func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 	if len(s.order) < nodes {
 		return nil, fmt.Errorf("the edges of %d nodes form a circle", nodes-len(s.order))
 	}
-	s.after = make([]int32, nodes*int(s.chains))
+	if int(s.chains) > max(nodes/wide, narrow) {
+		s.bits = make([]uint64, nodes*s.words())
+	} else {
+		s.after = make([]int32, nodes*int(s.chains))
+	}
 	for _, node := range s.order {
-		own := s.row(node)
 		for _, follower := range followers[node] {
-			row := s.row(follower)
-			for chain, place := range own {
-				row[chain] = max(row[chain], place)
-			}
-			row[s.chain[node]] = max(row[s.chain[node]], s.place[node])
+			s.follow(node, follower)
 		}
 	}
 	return s, nil
+}
+
+// A chain takes 32 times the memory of a bit for each node. Few chains are faster than bits.
+const (
+	wide   = 32
+	narrow = 64
+)
+
+func (s *Shape) words() int { return (len(s.chain) + 63) / 64 }
+
+// follow makes a node come after another, and after all that the other comes after.
+func (s *Shape) follow(node, follower int32) {
+	if s.bits != nil {
+		words := s.words()
+		own, row := s.bits[int(node)*words:][:words], s.bits[int(follower)*words:][:words]
+		for i, word := range own {
+			row[i] |= word
+		}
+		row[node/64] |= 1 << (node % 64)
+		return
+	}
+	row := s.row(follower)
+	for chain, place := range s.row(node) {
+		row[chain] = max(row[chain], place)
+	}
+	row[s.chain[node]] = max(row[s.chain[node]], s.place[node])
 }
 
 func (s *Shape) row(node int32) []int32 {
@@ -80,6 +106,9 @@ func (s *Shape) row(node int32) []int32 {
 
 // Before says whether a node comes before another.
 func (s *Shape) Before(a, b int32) bool {
+	if s.bits != nil {
+		return s.bits[int(b)*s.words()+int(a/64)]>>(a%64)&1 != 0
+	}
 	return s.row(b)[s.chain[a]] >= s.place[a]
 }
 

@@ -152,27 +152,28 @@ type machine struct {
 	groups  map[site]*group
 	sorted  []*group
 
-	contexts    map[uint64]*context
-	last        *context // of the last call
-	streams     map[uint64]*stream
-	created     int
-	threads     map[uint32]*thread
-	order       []*thread
-	learned     int // how often a thread learned something
-	events      map[uint64]*event
-	allocations spans[*memory]
-	tensors     spans[*memory]
-	writes      map[uint64][]valueWrite // by address
-	maps        map[[mapBytes]byte]happens.Access
-	functions   map[uint64][]*function
-	nodes       map[uint64]captured
-	graphs      map[int]*graph // by state, an index of Process.Graphs
-	executed    map[uint64]happens.Clock
-	updates     map[uint64]uint64 // when an executable graph was last updated
-	buffer      []happens.Access
-	strict      *watched // nil without Options.Strict
-	leaned      bool     // something was ordered by time alone
-	loosened    bool     // a programmatic launch was left without an order
+	contexts     map[uint64]*context
+	last         *context // of the last call
+	streams      map[uint64]*stream
+	created      int
+	threads      map[uint32]*thread
+	order        []*thread
+	learned      int // how often a thread learned something
+	events       map[uint64]*event
+	allocations  spans[*memory]
+	tensors      spans[*memory]
+	writes       map[uint64][]valueWrite // by address
+	maps         map[[mapBytes]byte]happens.Access
+	functions    map[uint64][]*function
+	nodes        map[uint64]captured
+	graphs       map[int]*graph // by state, an index of Process.Graphs
+	executed     map[uint64]happens.Clock
+	updates      map[uint64]uint64 // when an executable graph was last updated
+	buffer       []happens.Access
+	hostAccesses bool     // Options.HostAccesses
+	strict       *watched // nil without Options.Strict
+	leaned       bool     // something was ordered by time alone
+	loosened     bool     // a programmatic launch was left without an order
 }
 
 // watched is what Options.Strict looks at.

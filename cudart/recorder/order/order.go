@@ -12,7 +12,7 @@ import (
 // Check goes through what a process did.
 func Check(p *recording.Process, options Options) (*Report, error) {
 	x := newIndex(p)
-	first := newMachine(p, x, pass{assume: !options.StrictThreads, programmatic: true})
+	first := newMachine(p, x, options, pass{assume: !options.StrictThreads, programmatic: true})
 	if options.Strict {
 		first.watch()
 	}
@@ -31,14 +31,14 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 		}
 	}
 	if first.loosened {
-		second := newMachine(p, x, pass{assume: !options.StrictThreads})
+		second := newMachine(p, x, options, pass{assume: !options.StrictThreads})
 		if err := second.run(); err != nil {
 			return nil, err
 		}
 		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
 	}
 	if first.leaned && !options.StrictThreads {
-		third := newMachine(p, x, pass{programmatic: true})
+		third := newMachine(p, x, options, pass{programmatic: true})
 		if err := third.run(); err != nil {
 			return nil, err
 		}
@@ -47,8 +47,9 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	return report, nil
 }
 
-func newMachine(p *recording.Process, x *index, pass pass) *machine {
+func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {
 	m := emptyMachine(p, x, pass)
+	m.hostAccesses = options.HostAccesses
 	m.checker = happens.New(m.pair, nil)
 	return m
 }
@@ -237,6 +238,8 @@ func (m *machine) copy(at moment, c *recording.Call, in *context) {
 	if before {
 		m.learn(at.thread, m.checker.Now(on))
 	}
+	m.hostAccess(at, c.Args[3:], from == pageable, happens.Read)
+	m.threadOrder(on, at.thread)
 	m.buffer = m.copyAccesses(m.buffer[:0], c.Args[3:])
 	m.step(at, on, s, m.buffer)
 	m.showsHost(on, m.buffer)
@@ -246,6 +249,21 @@ func (m *machine) copy(at moment, c *recording.Call, in *context) {
 	if after {
 		m.learn(at.thread, m.checker.Now(on))
 	}
+	m.hostAccess(at, c.Args[3:], to == pageable, happens.Write)
+}
+
+// hostAccess tells of a side of a copy that is in pageable memory, which the thread itself accesses.
+func (m *machine) hostAccess(at moment, words []uint64, pageable bool, mode happens.Mode) {
+	if !m.hostAccesses || !pageable {
+		return
+	}
+	address, pitch, slice := words[copyFrom], words[copyFromPitch], words[copyFromSlice]
+	if mode == happens.Write {
+		address, pitch, slice = words[copyTo], words[copyToPitch], words[copyToSlice]
+	}
+	m.buffer = stretches(m.buffer[:0], mode, address, words[copyBytes], words[copyRows], words[copySlices], pitch, slice)
+	m.step(at, at.thread.lane, nil, m.buffer)
+	m.learned++
 }
 
 func (m *machine) value(at moment, c *recording.Call, in *context) {

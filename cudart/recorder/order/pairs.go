@@ -174,9 +174,12 @@ func fixOf(r Race) Fix {
 	case r.First.Call != nil && r.First.Call == r.Second.Call:
 		f.Kind, f.Before = EdgeOfGraph, r.Second.Place
 		f.Text = "add an edge to the graph, from node " + strconv.Itoa(r.First.Node) + " to node " + strconv.Itoa(r.Second.Node)
+	case r.First.Stream == "the host" && r.Second.Stream == "the host":
+		f.Kind = ThreadsInOrder
+		f.Text = "let one thread wait for the other"
 	case r.First.Stream == r.Second.Stream:
 		f.Kind = ThreadsInOrder
-		f.Text = "let one thread at a time submit to " + f.For
+		f.Text = "let only one thread at a time submit to " + f.For
 	case r.Second.Stream == "the host":
 		f.Kind = HostWaits
 		f.Text = "make the thread wait for " + f.For
