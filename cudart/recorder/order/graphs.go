@@ -187,7 +187,6 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 	g, failed := m.graphAt(execution, c.Begin)
 	if failed != "" {
 		m.report.Uncovered[failed]++
-		m.step(at, on, s, nil)
 		return
 	}
 	m.checker.After(on, m.executed[execution])

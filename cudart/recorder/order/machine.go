@@ -138,7 +138,7 @@ type site struct {
 type group struct {
 	site  site
 	race  Race
-	last  happens.Pair
+	last  [4]int32 // the steps and nodes of the last pair
 	kinds [3]bool
 }
 
@@ -193,7 +193,7 @@ type pass struct {
 }
 
 func emptyMachine(p *recording.Process, x *index, pass pass) *machine {
-	m := &machine{process: p, index: x, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
+	m := &machine{process: p, index: x, pass: pass, acts: make([]act, 0, len(p.Calls)), report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
 		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
 		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
 		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{}, updates: map[uint64]uint64{}}

@@ -154,13 +154,13 @@ func (m *machine) call(index int, c *recording.Call) error {
 		m.free(at, c, in)
 	case recording.HostFunction:
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
-			m.step(at, m.enqueue(at, s), s, nil)
+			m.enqueue(at, s)
 		}
 	case recording.MemoryWrite, recording.MemoryWait:
 		m.value(at, c, in)
 	case recording.Prefetch:
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
-			m.step(at, m.enqueue(at, s), s, nil) // moving managed memory changes no byte
+			m.enqueue(at, s) // moving managed memory changes no byte
 		}
 	case recording.TensorMap:
 		m.tensorMap(c)
@@ -273,15 +273,13 @@ func (m *machine) value(at moment, c *recording.Call, in *context) {
 		return
 	}
 	on := m.enqueue(at, s)
-	address, value := c.Args[2], c.Args[3]
+	address, value := c.Args[2], c.Args[3] // these bytes are no race: they are for ordering others
 	if c.Kind == recording.MemoryWait {
 		if !m.waitValue(at, on, address, value, c.Args[5]) {
 			m.report.Uncovered["a wait for a value that no call before it writes"]++
 		}
-		m.step(at, on, s, nil)
 		return
 	}
-	m.step(at, on, s, nil) // the value orders others, so it is no race
 	m.writes[address] = append(m.writes[address], valueWrite{at.end, value, m.checker.Now(on)})
 }
 

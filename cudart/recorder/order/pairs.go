@@ -24,9 +24,9 @@ func (m *machine) pair(p happens.Pair) {
 		m.groups[key] = g
 		m.sorted = append(m.sorted, g)
 	}
-	if g.last.First != p.First || g.last.Second != p.Second || g.last.FirstNode != p.FirstNode || g.last.SecondNode != p.SecondNode || g.race.Count == 0 {
+	if steps := [4]int32{p.First, p.FirstNode, p.Second, p.SecondNode}; g.race.Count == 0 || steps != g.last {
 		g.race.Count++
-		g.last = p
+		g.last = steps
 	}
 	g.race.Bytes += p.High - p.Low
 	g.kinds[kindOf(p)] = true
@@ -138,8 +138,7 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 	return s
 }
 
-var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free",
-	recording.Prefetch: "prefetch", recording.MemoryWrite: "write of a value", recording.MemoryWait: "wait for a value"}
+var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free"}
 
 var nodeNames = map[uint32]string{nodeCopy: "copy", nodeSet: "memset", nodeAlloc: "allocation", nodeFree: "free"}
 

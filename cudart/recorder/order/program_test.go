@@ -214,9 +214,13 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 	case "stream":
 		blocking := !w.cut("nonblocking")
 		name := w.take()
-		p.next += 0x1000
-		p.streams[name] = p.next
-		set(recording.StreamCreate, p.next, bit(!blocking), 0)
+		handle := p.streams[w.after("with-handle-of")]
+		if handle == 0 {
+			p.next += 0x1000
+			handle = p.next
+		}
+		p.streams[name] = handle
+		set(recording.StreamCreate, handle, bit(!blocking), 0)
 	case "destroy":
 		if w.cut("event") {
 			set(recording.EventDestroy, p.named(p.events, w.take()))

@@ -62,8 +62,12 @@ func (s *Strict) text(out *strings.Builder, p *recording.Process) {
 		fmt.Fprintf(out, "edge of a graph, from node %d to node %d: no conflict needs it\n", e.From, e.To)
 	}
 	for _, u := range s.Unwritten {
-		fmt.Fprintf(out, "%d %s read before anything wrote them: %s, in %s of %d bytes, bytes %d to %d\n", u.Bytes, plural(int(min(u.Bytes, 2)), "byte", "bytes"),
-			u.Reader.text(p), u.Memory.What, u.Memory.Bytes, u.Low-u.Memory.Address, u.High-u.Memory.Address)
+		more := ""
+		if u.Count > 1 {
+			more = fmt.Sprintf(" and %d more %s", u.Count-1, plural(u.Count-1, "stretch", "stretches"))
+		}
+		fmt.Fprintf(out, "%d %s read before anything wrote them: %s, in %s of %d bytes, bytes %d to %d%s\n", u.Bytes, plural(int(min(u.Bytes, 2)), "byte", "bytes"),
+			u.Reader.text(p), u.Memory.What, u.Memory.Bytes, u.Low-u.Memory.Address, u.High-u.Memory.Address, more)
 	}
 }
 
