@@ -103,6 +103,8 @@ type graphNode struct {
 	node  *recording.GraphNode // nil where a child graph ends
 	words []uint64
 	place int32 // the call that made the node, or -1
+	top   int   // index among the nodes of the graph that is launched: its own, or that of the child graph that it is in
+	child int   // index among the nodes of this child graph, or -1
 }
 
 // act is what a step of the checker was.

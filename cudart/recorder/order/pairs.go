@@ -102,7 +102,7 @@ func (m *machine) race(p happens.Pair) Race {
 
 func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Conflict) Side {
 	act := m.acts[step]
-	s := Side{Stream: "the host", Node: -1}
+	s := Side{Stream: "the host", Node: -1, Child: -1}
 	if act.stream != nil {
 		s.Stream = act.stream.name
 	}
@@ -121,7 +121,7 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 			node = act.node
 		}
 		n := &act.graph.nodes[node]
-		s.Node, s.Name = int(node), nodeNames[n.node.Type]
+		s.Node, s.Child, s.Name = n.top, n.child, nodeNames[n.node.Type]
 		if n.node.Type == nodeKernel {
 			s.Name = m.function(n.words[0], s.Call.Begin).name
 		}
@@ -172,6 +172,10 @@ func fixOf(r Race) Fix {
 		f.Text = "make " + f.Waiting + " wait for " + f.For + ", or record the tensor on " + f.For
 	case r.First.Call != nil && r.First.Call == r.Second.Call:
 		f.Kind, f.Before = EdgeOfGraph, r.Second.Place
+		if r.First.Node == r.Second.Node {
+			f.Text = "add an edge to the child graph, from node " + strconv.Itoa(r.First.Child) + " to node " + strconv.Itoa(r.Second.Child)
+			break
+		}
 		f.Text = "add an edge to the graph, from node " + strconv.Itoa(r.First.Node) + " to node " + strconv.Itoa(r.Second.Node)
 	case r.First.Stream == "the host" && r.Second.Stream == "the host":
 		f.Kind = ThreadsInOrder

@@ -490,6 +490,16 @@ func (p *program) graphNode(c *recording.Call, w *fields) bool {
 		node.Type = nodeEmpty
 	case "conditional":
 		node.Type = 13
+	case "function":
+		node.Type, node.Body = nodeHost, body(1, 2)
+	case "alloc":
+		low, high := p.region(w.take())
+		node.Type, node.Body = nodeAlloc, body(low, high-low)
+	case "free":
+		low, _ := p.region(w.take())
+		node.Type, node.Body = nodeFree, body(low)
+	case "unreadable":
+		node.Type, node.Body = nodeCopy, body(1, 2)
 	default:
 		p.fail("what is node %q?", verb)
 	}
@@ -520,13 +530,26 @@ func (p *program) runGraph(c *recording.Call, w *fields) {
 	stream := p.stream(w)
 	name := w.take()
 	c.Kind, c.Args = recording.GraphLaunch, []uint64{stream, p.node, p.named(p.kernels, name), 0}
-	for i, access := range p.graph(name).accesses {
+	p.measure(c, p.graph(name))
+}
+
+// measure tells what the kernels of a graph and of its children accessed in a launch.
+func (p *program) measure(c *recording.Call, g *recordedGraph) {
+	for i, access := range g.accesses {
+		node := g.info.Nodes[i]
+		if node.Type == nodeChild {
+			for _, child := range p.graphs {
+				if child.handle == binary.LittleEndian.Uint64(node.Body) {
+					p.measure(c, child)
+				}
+			}
+		}
 		if access == nil {
 			continue
 		}
 		p.launches++
 		p.process.Accesses[p.launches] = access
 		p.process.Calls = append(p.process.Calls, recording.Call{Record: recording.Record{Kind: recording.NodeAccess, Thread: c.Thread}, Begin: c.Begin + 1<<40, End: c.Begin + 1<<40,
-			Args: []uint64{c.Args[2], c.Begin, p.graph(name).info.Nodes[i].Node, p.launches}})
+			Args: []uint64{c.Args[2], c.Begin, node.Node, p.launches}})
 	}
 }

@@ -101,7 +101,8 @@ type Side struct {
 	Tensor *recording.TensorEvent // nil for a call
 	Name   string                 // mangled name of the kernel, or what else it is: "copy", "memset", "free", "tensor freed"
 	Stream string                 // "the default stream", "stream 2", "the host"; streams are numbered in the order of their creation
-	Node   int                    // index of the graph's node; -1 if it is none
+	Node   int                    // index of the launched graph's node; -1 if it is none
+	Child  int                    // index of the node within the child graph that Node is; -1 if it is none
 	Mode   string                 // "reads", "writes", "reads and writes", "updates atomically"; "" for allocations and frees
 	Place  uint64                 // of Process.Places
 	Thread uint32

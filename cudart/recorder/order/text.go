@@ -124,7 +124,11 @@ func (s *Side) text(p *recording.Process) string {
 		at = ", " + placeText(p.Places[s.Place])
 	}
 	if s.Node >= 0 {
-		at = fmt.Sprintf(" (node %d of a graph)%s", s.Node, at)
+		node := fmt.Sprintf("node %d of a graph", s.Node)
+		if s.Child >= 0 {
+			node = fmt.Sprintf("node %d of the child graph that is node %d", s.Child, s.Node)
+		}
+		at = " (" + node + ")" + at
 		if s.Call.Place != s.Place {
 			verb := "launched"
 			if s.Call.Kind != recording.GraphLaunch {
