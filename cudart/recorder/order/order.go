@@ -218,6 +218,9 @@ func (m *machine) launch(at moment, c *recording.Call, in *context) {
 		m.nodes[c.Args[launchNode]] = captured{at.index, m.argumentAccesses(nil, f, c.Tail)}
 		return
 	}
+	if c.Args[launchFlags]&flagEvent != 0 {
+		m.report.Uncovered["a launch that records an event"]++
+	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
 	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
 		return m.argumentAccesses(into, f, c.Tail)

@@ -408,6 +408,9 @@ func (p *program) launch(c *recording.Call, w *fields) {
 	if w.cut("programmatic") {
 		flags |= flagProgrammatic
 	}
+	if w.cut("recording") {
+		flags |= flagEvent
+	}
 	lost := w.cut("lost")
 	info, measured, function := p.accesses(c, w)
 	number := uint64(0)
