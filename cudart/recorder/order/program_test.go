@@ -304,6 +304,13 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		set(recording.CaptureBegin, p.stream(w), 0)
 	case "captured":
 		set(recording.CaptureEnd, p.stream(w), 0)
+		if name := w.after("keeping"); name != "" {
+			g := p.graph(name)
+			info := g.info
+			info.Sequence, info.Graph = c.Begin, g.handle
+			p.process.Graphs = append(p.process.Graphs, info)
+			c.Args[1] = g.handle
+		}
 	case "unmeasured":
 		p.process.Measured = false
 		return false
