@@ -12,7 +12,7 @@ import (
 
 // recordingFlags are what check takes for recordings only.
 type recordingFlags struct {
-	possible, strictThreads bool
+	possible, strictThreads, strict, hostAccesses bool
 }
 
 // checkedRecording is the JSON document of check for a recording.
@@ -46,7 +46,7 @@ func (a *app) checkRecording(name string, own *recordingFlags) error {
 		if err != nil {
 			return withStatus(statusWrong, err)
 		}
-		report, err := order.Check(process, order.Options{StrictThreads: own.strictThreads})
+		report, err := order.Check(process, order.Options{StrictThreads: own.strictThreads, Strict: own.strict, HostAccesses: own.hostAccesses})
 		if err != nil {
 			return withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), process.ID, err))
 		}

@@ -259,6 +259,13 @@ func compareProgram(seed uint64) (got, want, gotReads, wantReads []string) {
 		case 11:
 			low := r.Uint64N(bytesOfMemory)
 			high := low + r.Uint64N(bytesOfMemory-low+1)
+			if r.IntN(2) == 0 {
+				c.Unwritten(low, high)
+				for at := low; at < high; at++ {
+					b.unwrit[at] = true
+				}
+				break
+			}
 			c.Fresh(low, high)
 			b.makeFresh(low, high)
 		}

@@ -8,6 +8,7 @@ package happens
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // Pair is two steps that touch the same bytes, at least one of them writing, without an order between them. First was told before Second.
@@ -38,6 +39,8 @@ type Checker struct {
 	sorter    normalizer
 	found     []Pair
 	fresh     []Access
+	needed    func(tag int32) // nil unless Explain was called
+	tag       int32
 
 	// The node that is being told.
 	at    epoch
@@ -65,7 +68,72 @@ func (c *Checker) Now(of Lane) Clock {
 }
 
 // After makes everything that is told of a lane from now on come after what a clock holds. It returns false if that was so already.
-func (c *Checker) After(of Lane, clock Clock) bool { return c.lanes[of].join(of, clock) }
+func (c *Checker) After(of Lane, clock Clock) bool {
+	l := &c.lanes[of]
+	if !l.join(of, clock) {
+		return false
+	}
+	if c.needed != nil {
+		l.reasons = append(l.reasons, reason{knows: l.knows, clock: clock, tag: c.tag})
+		l.shared = true
+	}
+	return true
+}
+
+// Explain makes the checker find out what is needed: it calls needed with tags, those of the calls of After without which conflicting accesses
+// would have no order. Without all other calls of After that had a tag, every conflict would still have its order, unless a pair without one hides it.
+func (c *Checker) Explain(needed func(tag int32)) { c.needed, c.tag = needed, -1 }
+
+// Tag names the calls of After from now on; -1 is no tag.
+func (c *Checker) Tag(tag int32) { c.tag = tag }
+
+// explainMark finds out why the current node comes after a mark. If they do not conflict, a later one may conflict with the mark, and then needs to
+// know why it comes after that, but will find this node instead.
+func (c *Checker) explainMark(of *interval, m mark, mode Mode) {
+	if conflictOf(m.mode, mode) >= Possible {
+		c.explainEpoch(m.epoch)
+	} else if mode.covers(m.mode) {
+		of.passed = slices.DeleteFunc(of.passed, func(other mark) bool {
+			return other.lane == m.lane && other.step != m.step && m.mode.covers(other.mode)
+		})
+		of.passed = append(of.passed, m)
+	}
+}
+
+// explainEpoch finds out why the current node comes after an earlier one.
+func (c *Checker) explainEpoch(e epoch) {
+	if e.step == c.at.step {
+		c.shape.need(e.node, c.at.node)
+		return
+	}
+	c.explain(c.at.lane, e.lane, e.position)
+}
+
+// explain follows back how a lane came to know a position of another.
+func (c *Checker) explain(at, of Lane, position uint32) {
+	for at != of {
+		reasons := c.lanes[at].reasons
+		r := &reasons[sort.Search(len(reasons), func(i int) bool { return int(of) < len(reasons[i].knows) && reasons[i].knows[of] >= position })]
+		if r.tag >= 0 {
+			c.needed(r.tag)
+		}
+		if either := r.clock.either; either != nil {
+			c.explainClock(either[0], of, position)
+			c.explainClock(either[1], of, position)
+			return
+		}
+		at = r.clock.lane - 1
+	}
+}
+
+func (c *Checker) explainClock(clock Clock, of Lane, position uint32) {
+	if clock.either != nil {
+		c.explainClock(clock.either[0], of, position)
+		c.explainClock(clock.either[1], of, position)
+		return
+	}
+	c.explain(clock.lane-1, of, position)
+}
 
 // Includes says whether what a lane is told from now on comes after what a clock holds without another word.
 func (c *Checker) Includes(of Lane, clock Clock) bool { return c.lanes[of].includes(of, clock) }
@@ -109,6 +177,17 @@ func (c *Checker) node(node int32, accesses []Access) {
 	c.say()
 }
 
+// Unwritten says that nothing wrote bytes yet that matters to whoever reads them.
+func (c *Checker) Unwritten(low, high uint64) {
+	if low < high {
+		c.memory.visit(low, high, freshener{}, 0)
+	}
+}
+
+type freshener struct{}
+
+func (freshener) touch(of *interval, _ Mode) { of.fresh = true }
+
 // Fresh forgets every access to bytes: whatever touches them from now on comes after all that touched them before, and nothing wrote them.
 func (c *Checker) Fresh(low, high uint64) {
 	if low < high {
@@ -118,9 +197,21 @@ func (c *Checker) Fresh(low, high uint64) {
 
 // touch updates what is remembered of an interval with an access of the current node.
 func (c *Checker) touch(of *interval, mode Mode) {
+	if len(of.passed) > 0 {
+		of.passed = slices.DeleteFunc(of.passed, func(m mark) bool {
+			if !c.before(m.epoch) || conflictOf(m.mode, mode) < Possible {
+				return false
+			}
+			c.explainEpoch(m.epoch)
+			return mode.covers(m.mode)
+		})
+	}
 	kept, own := of.marks[:0], len(c.found)
 	for _, mark := range of.marks {
 		if c.before(mark.epoch) {
+			if c.needed != nil {
+				c.explainMark(of, mark, mode)
+			}
 			if len(c.found) > own {
 				rest := slices.DeleteFunc(c.found[own:], func(p Pair) bool { return conflictOf(p.FirstMode, mark.mode) >= p.Conflict })
 				c.found = c.found[:own+len(rest)]

@@ -10,6 +10,7 @@ type Clock struct {
 	knows    []uint32 // by lane: what happened up to this position
 	lane     Lane     // a lane and one, whose position is not in knows; 0 is none
 	position uint32
+	either   *[2]Clock // of what two clocks have in common
 }
 
 // lane is what is known of a lane. The position grows with every step and whenever the lane learns something, so whoever knows a position of
@@ -18,6 +19,14 @@ type lane struct {
 	position uint32
 	knows    []uint32
 	shared   bool // knows is used by a clock or by another lane, and is copied before it is changed
+	reasons  []reason
+}
+
+// reason is why a lane knows something: what it knew from then on, and the clock that it was joined with.
+type reason struct {
+	knows []uint32
+	clock Clock
+	tag   int32
 }
 
 func (l *lane) known(of Lane) uint32 {
@@ -90,5 +99,5 @@ func Common(a, b Clock) Clock {
 	for of := range knows {
 		knows[of] = min(a.reaches(Lane(of)), b.reaches(Lane(of)))
 	}
-	return Clock{knows: knows}
+	return Clock{knows: knows, either: &[2]Clock{a, b}}
 }

@@ -22,7 +22,13 @@ type mark struct {
 type interval struct {
 	low, high uint64
 	marks     []mark
-	fresh     bool // nothing wrote it since it was cleared
+	fresh     bool   // nothing wrote it since it was said to be unwritten
+	passed    []mark // only with Explain: marks that were covered by one that does not conflict with them
+}
+
+// part returns a part of an interval.
+func (i *interval) part(low, high uint64) interval {
+	return interval{low: low, high: high, marks: slices.Clone(i.marks), fresh: i.fresh, passed: slices.Clone(i.passed)}
 }
 
 // shadow holds intervals by address, in pages so that inserting moves little.
@@ -53,21 +59,21 @@ func (s *shadow) visit(low, high uint64, v visitor, mode Mode) {
 	s.take(at, first, high)
 	s.made = s.made[:0]
 	place := low
-	for i := range s.old {
-		one := &s.old[i]
+	for _, one := range s.old {
 		if one.low < low {
-			s.made = append(s.made, interval{low: one.low, high: low, marks: one.marks, fresh: one.fresh})
-			one.low, one.marks = low, slices.Clone(one.marks)
+			s.made = append(s.made, one.part(one.low, low))
+			one.low = low
 		}
 		if place < one.low {
 			s.touched(interval{low: place, high: one.low}, v, mode)
 		}
-		place = min(one.high, high)
 		var rest interval
 		if one.high > high {
-			rest = interval{low: high, high: one.high, marks: slices.Clone(one.marks), fresh: one.fresh}
+			rest = one.part(high, one.high)
+			one.high = high
 		}
-		s.touched(interval{low: one.low, high: place, marks: one.marks, fresh: one.fresh}, v, mode)
+		place = one.high
+		s.touched(one, v, mode)
 		if rest.low < rest.high {
 			s.made = append(s.made, rest)
 		}
@@ -83,7 +89,7 @@ func (s *shadow) touched(one interval, v visitor, mode Mode) {
 	v.touch(&one, mode)
 	if last := len(s.made) - 1; last >= 0 {
 		before := &s.made[last]
-		if before.high == one.low && before.fresh == one.fresh && slices.Equal(before.marks, one.marks) {
+		if before.high == one.low && before.fresh == one.fresh && slices.Equal(before.marks, one.marks) && slices.Equal(before.passed, one.passed) {
 			before.high = one.high
 			return
 		}
@@ -100,14 +106,13 @@ func (s *shadow) clear(low, high uint64) {
 	done := false
 	for _, one := range s.old {
 		if one.low < low {
-			s.made = append(s.made, interval{low: one.low, high: low, marks: one.marks, fresh: one.fresh})
-			one.marks = slices.Clone(one.marks)
+			s.made = append(s.made, one.part(one.low, low))
 		}
 		if !done {
 			s.made, done = append(s.made, fresh), true
 		}
 		if one.high > high {
-			s.made = append(s.made, interval{low: high, high: one.high, marks: one.marks, fresh: one.fresh})
+			s.made = append(s.made, one.part(high, one.high))
 		}
 	}
 	if !done {

@@ -48,3 +48,28 @@ func TestShapeRefuses(t *testing.T) {
 		require.ErrorContains(t, err, "and there are 2 nodes")
 	}
 }
+
+// Many nodes beside each other are kept in another way than few.
+func TestWideShapes(t *testing.T) {
+	const across, nodes = narrow + 10, 3*(narrow+10) + 1
+	var edges [][2]int32
+	for i := range int32(across) {
+		edges = append(edges, [2]int32{i, across + i}, [2]int32{across + i, 2*across + (i+1)%across}, [2]int32{2*across + i, 3 * across})
+	}
+	s, err := NewShape(nodes, edges)
+	require.NoError(t, err)
+	require.NotNil(t, s.bits)
+	for a := range int32(nodes) {
+		for b := range int32(nodes) {
+			want := a/across == 0 && b == a+across || a/across == 1 && b/across == 2 && b%across == (a%across+1)%across ||
+				a/across == 0 && b/across == 2 && b%across == (a%across+1)%across || b == 3*across && a < b
+			require.Equal(t, want, s.Before(a, b), "%d and %d", a, b)
+		}
+	}
+	narrower, err := NewShape(2*narrow, edges[:0])
+	require.NoError(t, err)
+	require.NotNil(t, narrower.bits)
+	few, err := NewShape(narrow, nil)
+	require.NoError(t, err)
+	require.Nil(t, few.bits)
+}

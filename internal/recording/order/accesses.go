@@ -57,7 +57,7 @@ func (m *machine) place(kind, address uint64) place {
 	return device
 }
 
-// copyAccesses appends what a copy touches. Pageable memory is left out: the host touches it, and what else the host does is not recorded.
+// copyAccesses appends what a copy touches. Pageable memory is left out, see hostAccess.
 func (m *machine) copyAccesses(into []happens.Access, words []uint64) []happens.Access {
 	from, to := m.sides(words)
 	side := func(mode happens.Mode, kind, address, pitch, slice uint64, where place) {

@@ -21,6 +21,7 @@ const (
 	launchWords = 12
 
 	flagProgrammatic = 2
+	flagEvent        = 4
 )
 
 // Words of a copy, from its destination on. They are the same in a call and in a node of a graph.

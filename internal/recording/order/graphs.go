@@ -61,34 +61,28 @@ func latest(p *recording.Process, states []int, moment uint64) int {
 const mostNodes = 1 << 20
 
 // flatten appends the nodes of a state of a graph, and those of its children in their place, between two empty nodes.
-func (m *machine) flatten(g *graph, info *recording.GraphInfo, depth int) error {
+func (m *machine) flatten(g *graph, info *recording.GraphInfo, depth, top int) error {
 	const mostDepth = 32
 	if depth > mostDepth || len(g.nodes)+len(info.Nodes) > mostNodes {
-		return fmt.Errorf("a graph of more than %d nodes", mostNodes)
+		return fmt.Errorf("a graph within itself, or of more than %d nodes", mostNodes)
 	}
 	begins, ends := make([]int32, len(info.Nodes)), make([]int32, len(info.Nodes))
 	for i := range info.Nodes {
 		node := &info.Nodes[i]
 		begins[i] = int32(len(g.nodes))
-		g.nodes = append(g.nodes, graphNode{node: node})
-		if node.Type == nodeChild && len(node.Body) >= 8 {
-			if child := latest(m.process, m.index.graphs[binary.LittleEndian.Uint64(node.Body)], info.Sequence); child >= 0 {
-				first := len(g.nodes)
-				if err := m.flatten(g, &m.process.Graphs[child], depth+1); err != nil {
-					return err
-				}
-				end := int32(len(g.nodes))
-				for inner := first; inner < int(end); inner++ {
-					g.edges = append(g.edges, [2]int32{begins[i], int32(inner)}, [2]int32{int32(inner), end})
-				}
-				g.nodes = append(g.nodes, graphNode{})
-			} else {
-				g.uncovered = append(g.uncovered, "a child graph that is not in the recording")
+		at := graphNode{node: node, top: i, child: -1}
+		if depth > 0 {
+			at.top, at.child = top, i
+		}
+		g.nodes = append(g.nodes, at)
+		if node.Type == nodeChild {
+			if err := m.flattenChild(g, info, node, depth, at.top); err != nil {
+				return err
 			}
 		}
 		ends[i] = int32(len(g.nodes) - 1)
 	}
-	for _, edge := range info.Edges {
+	for i, edge := range info.Edges {
 		if int(edge.From) >= len(begins) || int(edge.To) >= len(begins) {
 			return fmt.Errorf("an edge of a graph that has no such nodes")
 		}
@@ -99,7 +93,34 @@ func (m *machine) flatten(g *graph, info *recording.GraphInfo, depth int) error 
 			}
 		}
 		g.edges = append(g.edges, [2]int32{ends[edge.From], begins[edge.To]})
+		if depth > 0 {
+			i = -1
+		}
+		g.origin = append(g.origin, i)
 	}
+	return nil
+}
+
+// flattenChild appends the nodes of a child graph behind its node, and an empty node that they all come before.
+func (m *machine) flattenChild(g *graph, info *recording.GraphInfo, node *recording.GraphNode, depth, top int) error {
+	child := -1
+	if len(node.Body) >= 8 {
+		child = latest(m.process, m.index.graphs[binary.LittleEndian.Uint64(node.Body)], info.Sequence)
+	}
+	if child < 0 {
+		g.uncovered = append(g.uncovered, "a child graph that is not in the recording")
+		return nil
+	}
+	first := len(g.nodes)
+	if err := m.flatten(g, &m.process.Graphs[child], depth+1, top); err != nil {
+		return err
+	}
+	end := int32(len(g.nodes))
+	for inner := first; inner < int(end); inner++ {
+		g.edges = append(g.edges, [2]int32{int32(first - 1), int32(inner)}, [2]int32{int32(inner), end})
+		g.origin = append(g.origin, -1, -1)
+	}
+	g.nodes = append(g.nodes, graphNode{})
 	return nil
 }
 
@@ -122,7 +143,7 @@ func (m *machine) graphOf(state int) *graph {
 	if g == nil {
 		g = &graph{}
 		m.graphs[state] = g
-		err := m.flatten(g, &m.process.Graphs[state], 0)
+		err := m.flatten(g, &m.process.Graphs[state], 0, 0)
 		if err == nil {
 			g.shape, err = happens.NewShape(len(g.nodes), g.edges)
 		}
@@ -182,7 +203,6 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 	g, failed := m.graphAt(execution, c.Begin)
 	if failed != "" {
 		m.report.Uncovered[failed]++
-		m.step(at, on, s, nil)
 		return
 	}
 	m.checker.After(on, m.executed[execution])
@@ -193,6 +213,7 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 	for i := range g.nodes {
 		g.accesses[i] = m.nodeAccesses(g.accesses[i][:0], &g.nodes[i], numbers, c.Begin)
 	}
+	g.launched = true
 	if g.external {
 		m.launchNodes(at, s, g)
 	} else {
@@ -200,6 +221,9 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 		m.checker.Unit(on, g.shape, g.accesses)
 	}
 	m.executed[execution] = m.checker.Now(on)
+	for _, accesses := range g.accesses {
+		m.showsHost(on, accesses)
+	}
 }
 
 // launchNodes tells the nodes of a graph one by one, on lanes of their own, because some of them wait for events of others, or others for theirs.

@@ -94,6 +94,8 @@ type graph struct {
 	shape     *happens.Shape
 	accesses  [][]happens.Access
 	external  bool // it records events or waits for them
+	launched  bool
+	origin    []int // by edge: the index of the graph's own edge, or -1
 	uncovered []string
 	failed    string
 }
@@ -102,6 +104,8 @@ type graphNode struct {
 	node  *recording.GraphNode // nil where a child graph ends
 	words []uint64
 	place int32 // the call that made the node, or -1
+	top   int   // index among the nodes of the graph that is launched: its own, or that of the child graph that it is in
+	child int   // index among the nodes of this child graph, or -1
 }
 
 // act is what a step of the checker was.
@@ -137,7 +141,7 @@ type site struct {
 type group struct {
 	site  site
 	race  Race
-	last  happens.Pair
+	last  [4]int32 // the steps and nodes of the last pair
 	kinds [3]bool
 }
 
@@ -145,7 +149,6 @@ type machine struct {
 	steps   []Step // where they are asked for; never nil then
 	process *recording.Process
 	index   *index
-	options Options
 	pass    pass
 	report  *Report
 	checker *happens.Checker
@@ -153,37 +156,48 @@ type machine struct {
 	groups  map[site]*group
 	sorted  []*group
 
-	contexts    map[uint64]*context
-	last        *context // of the last call
-	streams     map[uint64]*stream
-	created     int
-	threads     map[uint32]*thread
-	order       []*thread
-	learned     int // how often a thread learned something
-	events      map[uint64]*event
-	allocations spans[*memory]
-	tensors     spans[*memory]
-	writes      map[uint64][]valueWrite // by address
-	maps        map[[mapBytes]byte]happens.Access
-	functions   map[uint64][]*function
-	nodes       map[uint64]captured
-	graphs      map[int]*graph // by state, an index of Process.Graphs
-	executed    map[uint64]happens.Clock
-	updates     map[uint64]uint64 // when an executable graph was last updated
-	buffer      []happens.Access
-	leaned      bool // something was ordered by time alone
-	loosened    bool // a programmatic launch was left without an order
+	contexts     map[uint64]*context
+	last         *context // of the last call
+	streams      map[uint64]*stream
+	created      int
+	threads      map[uint32]*thread
+	order        []*thread
+	learned      int // how often a thread learned something
+	events       map[uint64]*event
+	allocations  spans[*memory]
+	tensors      spans[*memory]
+	writes       map[uint64][]valueWrite // by address
+	maps         map[[mapBytes]byte]happens.Access
+	functions    map[uint64][]*function
+	nodes        map[uint64]captured
+	graphs       map[int]*graph // by state, an index of Process.Graphs
+	executed     map[uint64]happens.Clock
+	updates      map[uint64]uint64 // when an executable graph was last updated
+	buffer       []happens.Access
+	hostAccesses bool     // Options.HostAccesses
+	strict       *watched // nil without Options.Strict
+	leaned       bool     // something was ordered by time alone
+	loosened     bool     // a programmatic launch was left without an order
+}
+
+// watched is what Options.Strict looks at.
+type watched struct {
+	needed    map[int32]bool // calls
+	skipped   map[int32]bool // calls that were captured
+	pinned    map[int32]bool // synchronous copies of pinned memory
+	unwritten map[where]*Unwritten
+	reads     []*Unwritten
+	shown     []happens.Clock // writes to memory of the host that no thread has waited for
 }
 
 // pass says which orders count.
 type pass struct {
 	assume       bool // calls of two threads that did not overlap, values that are waited for
 	programmatic bool // programmatic launches wait for their predecessors
-	steps        bool // list them
 }
 
-func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {
-	m := &machine{process: p, index: x, options: options, pass: pass, report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
+func emptyMachine(p *recording.Process, x *index, pass pass) *machine {
+	m := &machine{process: p, index: x, pass: pass, acts: make([]act, 0, len(p.Calls)), report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
 		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
 		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
 		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{}, updates: map[uint64]uint64{}}

@@ -12,11 +12,18 @@ import (
 // Check goes through what a process did.
 func Check(p *recording.Process, options Options) (*Report, error) {
 	x := newIndex(p)
-	first, err := run(p, x, options, pass{assume: !options.StrictThreads, programmatic: true})
-	if err != nil {
+	first := newMachine(p, x, options, pass{assume: !options.StrictThreads, programmatic: true})
+	if options.Strict {
+		first.watch()
+	}
+	if err := first.run(); err != nil {
 		return nil, err
 	}
 	report := first.report
+	if options.Strict {
+		report.Strict = first.strictReport()
+		report.Strict.locate(p)
+	}
 	for _, r := range first.found(nil, "") {
 		if r.Because != "" {
 			report.Possible = append(report.Possible, r)
@@ -25,15 +32,15 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 		}
 	}
 	if first.loosened {
-		second, err := run(p, x, options, pass{assume: !options.StrictThreads})
-		if err != nil {
+		second := newMachine(p, x, options, pass{assume: !options.StrictThreads})
+		if err := second.run(); err != nil {
 			return nil, err
 		}
 		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
 	}
 	if first.leaned && !options.StrictThreads {
-		third, err := run(p, x, options, pass{programmatic: true})
-		if err != nil {
+		third := newMachine(p, x, options, pass{programmatic: true})
+		if err := third.run(); err != nil {
 			return nil, err
 		}
 		report.Assumed = third.found(first, "assumed")
@@ -41,13 +48,16 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	return report, nil
 }
 
-// run goes through the calls and the events of allocators in the order in which they began.
-func run(p *recording.Process, x *index, options Options, pass pass) (*machine, error) {
-	m := newMachine(p, x, options, pass)
-	if pass.steps {
-		m.steps = make([]Step, 0, len(p.Calls))
-	}
+func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {
+	m := emptyMachine(p, x, pass)
+	m.hostAccesses = options.HostAccesses
 	m.checker = happens.New(m.pair, nil)
+	return m
+}
+
+// run goes through the calls and the events of allocators in the order in which they began.
+func (m *machine) run() error {
+	p := m.process
 	m.report.Cut = p.Cut || p.Lost > 0
 	tensor := 0
 	for i := range p.Calls {
@@ -57,14 +67,14 @@ func run(p *recording.Process, x *index, options Options, pass pass) (*machine, 
 			tensor++
 		}
 		if err := m.call(i, call); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for ; tensor < len(p.Tensors); tensor++ {
 		m.tensorEvent(tensor)
 	}
 	m.idleGraphs()
-	return m, nil
+	return nil
 }
 
 // tensorEvent applies an event of a framework's allocator.
@@ -85,6 +95,7 @@ func (m *machine) tensorEvent(index int) {
 		}
 		m.tensors.put(event.Address, event.Address+event.Bytes, &memory{Memory: Memory{What: "tensor", Address: event.Address, Bytes: event.Bytes, Place: event.Place},
 			stream: m.stream(context, event.Thread, event.Stream)})
+		m.checker.Unwritten(event.Address, event.Address+event.Bytes)
 	case recording.TensorFreeCompleted:
 		if is := m.tensors.at(event.Address); is != nil && is.Address == event.Address && !is.dead {
 			m.tensorFreed(at, is)
@@ -127,14 +138,11 @@ func (m *machine) call(index int, c *recording.Call) error {
 		}
 		if s.capture == nil && c.Args[1] == 0 {
 			m.waitEvent(at, s, e)
+		} else if m.strict != nil {
+			m.strict.skipped[at.index] = true
 		}
-	case recording.EventSync, recording.EventQuery:
-		m.note(at, "the host")
-		m.learn(at.thread, m.clockOf(at, m.event(c.Args[0])))
-	case recording.StreamSync, recording.StreamQuery:
-		m.learnStream(at, m.stream(in, c.Thread, c.Args[0]))
-	case recording.ContextSync:
-		m.learnContext(at, in)
+	case recording.EventSync, recording.EventQuery, recording.StreamSync, recording.StreamQuery, recording.ContextSync:
+		m.synchronize(at, c, in)
 	case recording.EventCreate, recording.EventDestroy:
 		delete(m.events, c.Args[0])
 	case recording.StreamCreate:
@@ -147,13 +155,13 @@ func (m *machine) call(index int, c *recording.Call) error {
 		m.free(at, c, in)
 	case recording.HostFunction:
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
-			m.step(at, m.enqueue(at, s), s, nil)
+			m.enqueue(at, s)
 		}
 	case recording.MemoryWrite, recording.MemoryWait:
 		m.value(at, c, in)
 	case recording.Prefetch:
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
-			m.step(at, m.enqueue(at, s), s, nil) // moving managed memory changes no byte
+			m.enqueue(at, s) // moving managed memory changes no byte
 		}
 	case recording.TensorMap:
 		m.tensorMap(c)
@@ -183,6 +191,22 @@ func (m *machine) call(index int, c *recording.Call) error {
 	return nil
 }
 
+func (m *machine) synchronize(at moment, c *recording.Call, in *context) {
+	m.note(at, "the host")
+	before := m.checker.Now(at.thread.lane)
+	m.checker.Tag(at.index)
+	switch c.Kind {
+	case recording.EventSync, recording.EventQuery:
+		m.learn(at.thread, m.clockOf(at, m.event(c.Args[0])))
+	case recording.ContextSync:
+		m.learnContext(at, in)
+	default:
+		m.learnStream(at, m.stream(in, c.Thread, c.Args[0]))
+	}
+	m.checker.Tag(-1)
+	m.synchronized(at, before)
+}
+
 // join is rule "capture": a stream becomes part of a capture.
 func (m *machine) join(s *stream, c *capture) {
 	s.capture = c
@@ -196,11 +220,15 @@ func (m *machine) launch(at moment, c *recording.Call, in *context) {
 		m.nodes[c.Args[launchNode]] = captured{at.index, m.argumentAccesses(nil, f, c.Tail)}
 		return
 	}
+	if c.Args[launchFlags]&flagEvent != 0 {
+		m.report.Uncovered["a launch that records an event"]++
+	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
 	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
 		return m.argumentAccesses(into, f, c.Tail)
 	})
 	m.step(at, on, s, m.buffer)
+	m.showsHost(on, m.buffer)
 }
 
 func (m *machine) copy(at moment, c *recording.Call, in *context) {
@@ -215,11 +243,32 @@ func (m *machine) copy(at moment, c *recording.Call, in *context) {
 	if before {
 		m.learn(at.thread, m.checker.Now(on))
 	}
+	m.hostAccess(at, c.Args[3:], from == pageable, happens.Read)
+	m.threadOrder(on, at.thread)
 	m.buffer = m.copyAccesses(m.buffer[:0], c.Args[3:])
 	m.step(at, on, s, m.buffer)
+	m.showsHost(on, m.buffer)
+	if m.strict != nil && c.Args[2] != 0 && after && (from == pinned || to == pinned) {
+		m.strict.pinned[at.index] = true
+	}
 	if after {
 		m.learn(at.thread, m.checker.Now(on))
 	}
+	m.hostAccess(at, c.Args[3:], to == pageable, happens.Write)
+}
+
+// hostAccess tells of a side of a copy that is in pageable memory, which the thread itself accesses.
+func (m *machine) hostAccess(at moment, words []uint64, pageable bool, mode happens.Mode) {
+	if !m.hostAccesses || !pageable {
+		return
+	}
+	address, pitch, slice := words[copyFrom], words[copyFromPitch], words[copyFromSlice]
+	if mode == happens.Write {
+		address, pitch, slice = words[copyTo], words[copyToPitch], words[copyToSlice]
+	}
+	m.buffer = stretches(m.buffer[:0], mode, address, words[copyBytes], words[copyRows], words[copySlices], pitch, slice)
+	m.step(at, at.thread.lane, nil, m.buffer)
+	m.learned++
 }
 
 func (m *machine) value(at moment, c *recording.Call, in *context) {
@@ -229,15 +278,13 @@ func (m *machine) value(at moment, c *recording.Call, in *context) {
 		return
 	}
 	on := m.enqueue(at, s)
-	address, value := c.Args[2], c.Args[3]
+	address, value := c.Args[2], c.Args[3] // these bytes are no race: they are for ordering others
 	if c.Kind == recording.MemoryWait {
 		if !m.waitValue(at, on, address, value, c.Args[5]) {
 			m.report.Uncovered["a wait for a value that no call before it writes"]++
 		}
-		m.step(at, on, s, nil)
 		return
 	}
-	m.step(at, on, s, nil) // the value orders others, so it is no race
 	m.writes[address] = append(m.writes[address], valueWrite{at.end, value, m.checker.Now(on)})
 }
 
@@ -290,6 +337,7 @@ func (m *machine) alloc(at moment, c *recording.Call, in *context) {
 		m.reuse(on, low, high)
 		m.allocations.put(low, high, is)
 		m.step(at, on, s, whole(is))
+		m.checker.Unwritten(low, high)
 		return
 	}
 	m.reuse(at.thread.lane, low, high)

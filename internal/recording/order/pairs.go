@@ -24,9 +24,9 @@ func (m *machine) pair(p happens.Pair) {
 		m.groups[key] = g
 		m.sorted = append(m.sorted, g)
 	}
-	if g.last.First != p.First || g.last.Second != p.Second || g.last.FirstNode != p.FirstNode || g.last.SecondNode != p.SecondNode || g.race.Count == 0 {
+	if steps := [4]int32{p.First, p.FirstNode, p.Second, p.SecondNode}; g.race.Count == 0 || steps != g.last {
 		g.race.Count++
-		g.last = p
+		g.last = steps
 	}
 	g.race.Bytes += p.High - p.Low
 	g.kinds[kindOf(p)] = true
@@ -102,7 +102,7 @@ func (m *machine) race(p happens.Pair) Race {
 
 func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Conflict) Side {
 	act := m.acts[step]
-	s := Side{Stream: "the host", Node: -1}
+	s := Side{Stream: "the host", Node: -1, Child: -1}
 	if act.stream != nil {
 		s.Stream = act.stream.name
 	}
@@ -121,7 +121,7 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 			node = act.node
 		}
 		n := &act.graph.nodes[node]
-		s.Node, s.Name = int(node), nodeNames[n.node.Type]
+		s.Node, s.Child, s.Name = n.top, n.child, nodeNames[n.node.Type]
 		if n.node.Type == nodeKernel {
 			s.Name = m.function(n.words[0], s.Call.Begin).name
 		}
@@ -138,8 +138,7 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 	return s
 }
 
-var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free",
-	recording.Prefetch: "prefetch", recording.MemoryWrite: "write of a value", recording.MemoryWait: "wait for a value"}
+var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free"}
 
 var nodeNames = map[uint32]string{nodeCopy: "copy", nodeSet: "memset", nodeAlloc: "allocation", nodeFree: "free"}
 
@@ -173,10 +172,17 @@ func fixOf(r Race) Fix {
 		f.Text = "make " + f.Waiting + " wait for " + f.For + ", or record the tensor on " + f.For
 	case r.First.Call != nil && r.First.Call == r.Second.Call:
 		f.Kind, f.Before = EdgeOfGraph, r.Second.Place
+		if r.First.Node == r.Second.Node {
+			f.Text = "add an edge to the child graph, from node " + strconv.Itoa(r.First.Child) + " to node " + strconv.Itoa(r.Second.Child)
+			break
+		}
 		f.Text = "add an edge to the graph, from node " + strconv.Itoa(r.First.Node) + " to node " + strconv.Itoa(r.Second.Node)
+	case r.First.Stream == "the host" && r.Second.Stream == "the host":
+		f.Kind = ThreadsInOrder
+		f.Text = "let one thread wait for the other"
 	case r.First.Stream == r.Second.Stream:
 		f.Kind = ThreadsInOrder
-		f.Text = "let one thread at a time submit to " + f.For
+		f.Text = "let only one thread at a time submit to " + f.For
 	case r.Second.Stream == "the host":
 		f.Kind = HostWaits
 		f.Text = "make the thread wait for " + f.For

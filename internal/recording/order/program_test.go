@@ -214,9 +214,13 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 	case "stream":
 		blocking := !w.cut("nonblocking")
 		name := w.take()
-		p.next += 0x1000
-		p.streams[name] = p.next
-		set(recording.StreamCreate, p.next, bit(!blocking), 0)
+		handle := p.streams[w.after("with-handle-of")]
+		if handle == 0 {
+			p.next += 0x1000
+			handle = p.next
+		}
+		p.streams[name] = handle
+		set(recording.StreamCreate, handle, bit(!blocking), 0)
 	case "destroy":
 		if w.cut("event") {
 			set(recording.EventDestroy, p.named(p.events, w.take()))
@@ -300,6 +304,13 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		set(recording.CaptureBegin, p.stream(w), 0)
 	case "captured":
 		set(recording.CaptureEnd, p.stream(w), 0)
+		if name := w.after("keeping"); name != "" {
+			g := p.graph(name)
+			info := g.info
+			info.Sequence, info.Graph = c.Begin, g.handle
+			p.process.Graphs = append(p.process.Graphs, info)
+			c.Args[1] = g.handle
+		}
 	case "unmeasured":
 		p.process.Measured = false
 		return false
@@ -404,6 +415,9 @@ func (p *program) launch(c *recording.Call, w *fields) {
 	if w.cut("programmatic") {
 		flags |= flagProgrammatic
 	}
+	if w.cut("recording") {
+		flags |= flagEvent
+	}
 	lost := w.cut("lost")
 	info, measured, function := p.accesses(c, w)
 	number := uint64(0)
@@ -486,6 +500,16 @@ func (p *program) graphNode(c *recording.Call, w *fields) bool {
 		node.Type = nodeEmpty
 	case "conditional":
 		node.Type = 13
+	case "function":
+		node.Type, node.Body = nodeHost, body(1, 2)
+	case "alloc":
+		low, high := p.region(w.take())
+		node.Type, node.Body = nodeAlloc, body(low, high-low)
+	case "free":
+		low, _ := p.region(w.take())
+		node.Type, node.Body = nodeFree, body(low)
+	case "unreadable":
+		node.Type, node.Body = nodeCopy, body(1, 2)
 	default:
 		p.fail("what is node %q?", verb)
 	}
@@ -516,13 +540,26 @@ func (p *program) runGraph(c *recording.Call, w *fields) {
 	stream := p.stream(w)
 	name := w.take()
 	c.Kind, c.Args = recording.GraphLaunch, []uint64{stream, p.node, p.named(p.kernels, name), 0}
-	for i, access := range p.graph(name).accesses {
+	p.measure(c, p.graph(name))
+}
+
+// measure tells what the kernels of a graph and of its children accessed in a launch.
+func (p *program) measure(c *recording.Call, g *recordedGraph) {
+	for i, access := range g.accesses {
+		node := g.info.Nodes[i]
+		if node.Type == nodeChild {
+			for _, child := range p.graphs {
+				if child.handle == binary.LittleEndian.Uint64(node.Body) {
+					p.measure(c, child)
+				}
+			}
+		}
 		if access == nil {
 			continue
 		}
 		p.launches++
 		p.process.Accesses[p.launches] = access
 		p.process.Calls = append(p.process.Calls, recording.Call{Record: recording.Record{Kind: recording.NodeAccess, Thread: c.Thread}, Begin: c.Begin + 1<<40, End: c.Begin + 1<<40,
-			Args: []uint64{c.Args[2], c.Begin, p.graph(name).info.Nodes[i].Node, p.launches}})
+			Args: []uint64{c.Args[2], c.Begin, node.Node, p.launches}})
 	}
 }

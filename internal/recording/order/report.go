@@ -7,6 +7,8 @@ import "github.com/dagrun/dagrun/internal/recording"
 // Options change what counts.
 type Options struct {
 	StrictThreads bool // calls of two threads are in order only where something intercepted orders them, not because one was over before the other
+	HostAccesses  bool // copies access pageable memory of the host too, for the thread that makes them
+	Strict        bool // also look for what is not needed, and for bytes that are read before they are written
 }
 
 // Report is what Check found.
@@ -25,6 +27,45 @@ type Report struct {
 
 	Uncovered map[string]int `json:"uncovered"` // calls whose effect is not known, by name
 	Cut       bool           `json:"cut"`       // the recording lacks something: the process ended early, or records were lost
+
+	Strict *Strict `json:"strict,omitempty"` // nil without Options.Strict
+}
+
+// Strict is what is no race, but worth a look.
+type Strict struct {
+	// Calls and edges without which every conflict would still be ordered, all of them left out at once. Of the calls at a place, all are of this kind.
+	Waits            []Needless     `json:"waits"`
+	Synchronizations []Needless     `json:"synchronizations"` // nor did they wait for writes to memory of the host
+	Edges            []NeedlessEdge `json:"edges"`
+
+	Copies    []Needless  `json:"copies"`    // copies of pinned memory that the host waits for
+	Unwritten []Unwritten `json:"unwritten"` // bytes of the device that were read before anything wrote them
+}
+
+// Needless is the calls at one place.
+type Needless struct {
+	Call  *recording.Call `json:"-"` // the first
+	What  string          `json:"what"`
+	Where string          `json:"where,omitempty"`
+	Count int             `json:"count"`
+}
+
+// NeedlessEdge is an edge of a graph, as Process.Graphs has it.
+type NeedlessEdge struct {
+	Graph int    `json:"graph"` // index
+	Edge  int    `json:"edge"`  // index
+	From  uint32 `json:"from"`
+	To    uint32 `json:"to"`
+}
+
+// Unwritten is reads at one place.
+type Unwritten struct {
+	Reader Side   `json:"reader"`
+	Memory Memory `json:"memory"`
+	Low    uint64 `json:"low"` // the first stretch of bytes
+	High   uint64 `json:"high"`
+	Bytes  uint64 `json:"bytes"` // of all
+	Count  int    `json:"count"` // stretches
 }
 
 // Proved says whether every conflict of the recorded accesses is ordered, with nothing assumed and nothing left out.
@@ -63,6 +104,7 @@ type Side struct {
 	Name   string                 `json:"name"`            // mangled name of the kernel, or what else it is: "copy", "memset", "free", "tensor freed"
 	Stream string                 `json:"stream"`          // "the default stream", "stream 2", "the host"; streams are numbered in the order of their creation
 	Node   int                    `json:"node"`            // index of the graph's node; -1 if it is none
+	Child  int                    `json:"child"`           // index of the node within the child graph that Node is; -1 if it is none
 	Mode   string                 `json:"access"`          // "reads", "writes", "reads and writes", "updates atomically"; "" for allocations and frees
 	Place  uint64                 `json:"-"`               // of Process.Places
 	Where  string                 `json:"where,omitempty"` // the same in words

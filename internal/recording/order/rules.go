@@ -18,11 +18,14 @@
 //	capture           captured calls are not work: an event recorded by a capture makes the streams that wait for it part of the capture
 //	graph             a graph launch is work of its stream; within it, edges order nodes
 //	execution         launches of one executable graph come one after the other
-//	programmatic      a programmatic launch may begin before the launch before it has ended, so it comes after what that one came after
+//	programmatic      a programmatic launch may begin before the launch before it has ended, so it comes after what that one came after;
+//	                  what follows in the stream waits for both
 
 package order
 
 import (
+	"slices"
+
 	"github.com/dagrun/dagrun/internal/happens"
 )
 
@@ -144,12 +147,22 @@ func (m *machine) enqueueLaunch(at moment, s *stream, programmatic bool) happens
 	return s.last.lane
 }
 
-// trackWithin returns a track of a stream whose work is all held by a clock.
+// mostOverlapping is how many programmatic launches in a row count as running at once. A row of more would need a lane for each.
+const mostOverlapping = 64
+
+// trackWithin returns a track of a stream whose work is all held by a clock; among too many tracks, the one whose last call is the oldest.
 func (m *machine) trackWithin(clock happens.Clock, s *stream, at moment) *track {
+	oldest := s.tracks[0]
 	for _, t := range s.tracks {
 		if t.end < at.begin && clock.Includes(m.checker.Now(t.lane)) {
 			return t
 		}
+		if t.end < oldest.end {
+			oldest = t
+		}
+	}
+	if len(s.tracks) >= mostOverlapping {
+		return oldest
 	}
 	t := &track{lane: m.checker.Lane()}
 	s.tracks = append(s.tracks, t)
@@ -163,42 +176,38 @@ func (m *machine) recordEvent(at moment, s *stream, e *event) {
 }
 
 func (m *machine) recordClock(at moment, e *event, clock happens.Clock) {
-	kept := e.records[:0]
-	for _, r := range e.records {
-		if !replaced(r, e.records, at.begin) {
-			kept = append(kept, r)
-		}
-	}
-	e.records = append(kept, record{at.index, at.begin, at.end, clock})
+	newest := newestBefore(e.records, at.begin)
+	e.records = slices.DeleteFunc(e.records, func(r record) bool { return r.end < newest })
+	e.records = append(e.records, record{at.index, at.begin, at.end, clock})
 }
 
-// replaced says whether, at some moment, a record was surely replaced by a later one.
-func replaced(r record, by []record, moment uint64) bool {
-	for _, later := range by {
-		if r.end < later.begin && later.end < moment {
-			return true
+// newestBefore returns when the last record began of those that were over before a moment. Records that were over before that are surely replaced.
+func newestBefore(records []record, moment uint64) uint64 {
+	newest := uint64(0)
+	for _, r := range records {
+		if r.end < moment {
+			newest = max(newest, r.begin)
 		}
 	}
-	return false
+	return newest
 }
 
 // clockOf is rule "event", for whoever waits for the event: what is surely complete when it is.
 func (m *machine) clockOf(at moment, e *event) happens.Clock {
+	newest := newestBefore(e.records, at.begin)
+	if newest == 0 {
+		return happens.Clock{} // it may not have been recorded yet
+	}
 	var clock happens.Clock
-	found, settled := false, false
+	found := false
 	for _, r := range e.records {
-		if replaced(r, e.records, at.begin) {
-			continue
-		}
-		settled = settled || r.end < at.begin
-		if found {
+		switch {
+		case r.end < newest:
+		case found:
 			clock = happens.Common(clock, r.clock)
-		} else {
+		default:
 			clock, found = r.clock, true
 		}
-	}
-	if !settled {
-		return happens.Clock{} // it may not have been recorded yet
 	}
 	return clock
 }
@@ -206,18 +215,22 @@ func (m *machine) clockOf(at moment, e *event) happens.Clock {
 // waitEvent is rule "event", for a stream that waits.
 func (m *machine) waitEvent(at moment, s *stream, e *event) {
 	lane := m.enqueue(at, s)
+	m.checker.Tag(at.index)
 	m.checker.After(lane, m.clockOf(at, e))
-	for _, r := range e.records {
-		if m.steps != nil && !replaced(r, e.records, at.begin) {
-			last := &m.steps[len(m.steps)-1]
-			last.For = append(last.For, r.call)
+	m.checker.Tag(-1)
+	if m.steps != nil {
+		newest := newestBefore(e.records, at.begin)
+		for _, r := range e.records {
+			if r.end >= newest {
+				last := &m.steps[len(m.steps)-1]
+				last.For = append(last.For, r.call)
+			}
 		}
 	}
 }
 
 // learnStream is rule "synchronize", for a stream. The legacy default stream is complete when the blocking streams are.
 func (m *machine) learnStream(at moment, s *stream) {
-	m.note(at, "the host")
 	before := m.checker.Now(at.thread.lane)
 	m.streamOrder(at.thread.lane, s, at)
 	m.defaultOrder(at.thread.lane, s, at)

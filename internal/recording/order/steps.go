@@ -13,8 +13,9 @@ type Step struct {
 
 // Steps lists the steps of a process in the order of its calls.
 func Steps(p *recording.Process) ([]Step, error) {
-	m, err := run(p, newIndex(p), Options{}, pass{assume: true, programmatic: true, steps: true})
-	if err != nil {
+	m := newMachine(p, newIndex(p), Options{}, pass{assume: true, programmatic: true})
+	m.steps = make([]Step, 0, len(p.Calls))
+	if err := m.run(); err != nil {
 		return nil, err
 	}
 	return m.steps, nil

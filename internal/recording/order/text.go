@@ -42,8 +42,33 @@ func (r *Report) Text(p *recording.Process) string {
 	if r.Cut {
 		out.WriteString("the recording is not whole\n")
 	}
+	if r.Strict != nil {
+		r.Strict.text(&out, p)
+	}
 	fmt.Fprintln(&out, r.Verdict())
 	return out.String()
+}
+
+func (s *Strict) text(out *strings.Builder, p *recording.Process) {
+	list := func(calls []Needless, why string) {
+		for _, n := range calls {
+			fmt.Fprintf(out, "%s, %s: %s (%d %s)\n", n.What, n.Where, why, n.Count, plural(n.Count, "call", "calls"))
+		}
+	}
+	list(s.Waits, "no conflict needs it")
+	list(s.Synchronizations, "no conflict needs it, and it waits for nothing that the host could read")
+	list(s.Copies, "the memory is pinned, so the copy could be asynchronous")
+	for _, e := range s.Edges {
+		fmt.Fprintf(out, "edge of a graph, from node %d to node %d: no conflict needs it\n", e.From, e.To)
+	}
+	for _, u := range s.Unwritten {
+		more := ""
+		if u.Count > 1 {
+			more = fmt.Sprintf(" and %d more %s", u.Count-1, plural(u.Count-1, "stretch", "stretches"))
+		}
+		fmt.Fprintf(out, "%d %s read before anything wrote them: %s, in %s of %d bytes, bytes %d to %d%s\n", u.Bytes, plural(int(min(u.Bytes, 2)), "byte", "bytes"),
+			u.Reader.text(p), u.Memory.What, u.Memory.Bytes, u.Low-u.Memory.Address, u.High-u.Memory.Address, more)
+	}
 }
 
 // Verdict is the last line of Text.
@@ -98,6 +123,19 @@ func (r *Race) text(p *recording.Process, what, why string) string {
 }
 
 // locate puts places in words.
+func (s *Strict) locate(p *recording.Process) {
+	for _, list := range [][]Needless{s.Waits, s.Synchronizations, s.Copies} {
+		for k := range list {
+			list[k].Where = placeText(p, list[k].Call.Place)
+		}
+	}
+	for k := range s.Unwritten {
+		if u := &s.Unwritten[k]; u.Reader.Place != 0 {
+			u.Reader.Where = placeText(p, u.Reader.Place)
+		}
+	}
+}
+
 func (r *Race) locate(p *recording.Process) {
 	for place, where := range map[*uint64]*string{&r.Memory.Place: &r.Memory.Where, &r.First.Place: &r.First.Where, &r.Second.Place: &r.Second.Where, &r.Fix.Before: &r.Fix.Where} {
 		if *place != 0 {
@@ -112,7 +150,11 @@ func (s *Side) text(p *recording.Process) string {
 		at = ", " + s.Where
 	}
 	if s.Node >= 0 {
-		at = fmt.Sprintf(" (node %d of a graph)%s", s.Node, at)
+		node := fmt.Sprintf("node %d of a graph", s.Node)
+		if s.Child >= 0 {
+			node = fmt.Sprintf("node %d of the child graph that is node %d", s.Child, s.Node)
+		}
+		at = " (" + node + ")" + at
 		if s.Call.Place != s.Place {
 			verb := "launched"
 			if s.Call.Kind != recording.GraphLaunch {

@@ -29,7 +29,7 @@ func TestTranscripts(t *testing.T) {
 			for _, program := range strings.Split(programs, "\n== ") {
 				title, body, _ := strings.Cut(program, "\n")
 				body, _, _ = strings.Cut(body, "\n--\n")
-				options := Options{StrictThreads: strings.Contains(title, "--strict-threads")}
+				options := Options{StrictThreads: strings.Contains(title, "--strict-threads"), HostAccesses: strings.HasSuffix(title, "--host-accesses"), Strict: strings.HasSuffix(title, "--strict")}
 				p := read(body)
 				report, err := Check(p, options)
 				require.NoError(t, err, title)

@@ -1,0 +1,54 @@
+// Tests of what a mangled name tells.
+
+package order
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestConstParameters(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		parameters int
+		want       []bool
+	}{
+		{"add", 2, nil},
+		{"_Z3addPKfPf", 2, []bool{true, false}},
+		{"_Z3addPKfPfi", 3, []bool{true, false, false}},
+		{"_Z3addPKfPf", 1, []bool{true}},
+		{"_Z3addiPKd", 2, []bool{false, true}},
+		{"_Z3addPVKf", 1, []bool{true}},
+		{"_Z3addPKU10__restrictf", 1, []bool{true}},
+		{"_Z3addPK6float4PKf", 2, nil}, // a type of its own: from there on, nothing is known
+		{"_Z3addPKfPK6float4PKf", 3, []bool{true}},
+		{"_ZN1a3addEPKf", 1, nil},
+		{"_Z3addPKfS0_", 2, []bool{true}},
+		{"_Z99add", 1, nil},
+		{"_Z3addPK", 1, []bool{}},
+		{"_Z3addKf", 1, []bool{false}},
+	} {
+		got := constParameters(c.name, c.parameters)
+		if len(c.want) == 0 {
+			require.Empty(t, got, c.name)
+			continue
+		}
+		require.Equal(t, c.want, got, c.name)
+	}
+}
+
+func TestPlainName(t *testing.T) {
+	for mangled, want := range map[string]string{
+		"add":                                 "add",
+		"_Z3addPKfPf":                         "add",
+		"_ZN2at6native6reduceIfEEvPf":         "reduce",
+		"_ZN2at6native12_GLOBAL__N_16reduceE": "reduce",
+		"_ZNK2at3addEv":                       "add",
+		"_Z":                                  "_Z",
+		"_Z9999999999999add":                  "_Z9999999999999add",
+		"copy":                                "copy",
+	} {
+		require.Equal(t, want, PlainName(mangled), mangled)
+	}
+}

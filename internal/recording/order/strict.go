@@ -1,0 +1,134 @@
+// Strict: what nothing needs, and what is read before it is written.
+
+package order
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dagrun/dagrun/internal/happens"
+	"github.com/dagrun/dagrun/internal/recording"
+)
+
+// watch makes a machine look for what Strict reports.
+func (m *machine) watch() {
+	m.strict = &watched{needed: map[int32]bool{}, skipped: map[int32]bool{}, pinned: map[int32]bool{}, unwritten: map[where]*Unwritten{}}
+	m.checker = happens.New(m.pair, m.unwritten)
+	m.checker.Explain(func(call int32) { m.strict.needed[call] = true })
+}
+
+// unwritten is called by the checker.
+func (m *machine) unwritten(step, node int32, low, high uint64) {
+	is := m.allocations.at(low)
+	if is == nil || is.kind == allocPinned || is.kind == allocManaged || is.kind == allocRegistered || is.kind == allocImported {
+		return // the host or others may have written it
+	}
+	at := m.where(step, node)
+	u := m.strict.unwritten[at]
+	if u == nil {
+		u = &Unwritten{Reader: m.side(step, node, happens.Read, happens.Race), Memory: m.memoryAt(low), Low: low, High: high}
+		m.strict.unwritten[at] = u
+		m.strict.reads = append(m.strict.reads, u)
+	}
+	u.Count++
+	u.Bytes += high - low
+}
+
+// showsHost notes work that writes memory that the host can read.
+func (m *machine) showsHost(on happens.Lane, accesses []happens.Access) {
+	if m.strict == nil {
+		return
+	}
+	for _, access := range accesses {
+		is := m.allocations.at(access.Low)
+		if access.Mode.All()&(happens.Write|happens.Atomic) != 0 && is != nil && (is.kind == allocPinned || is.kind == allocManaged || is.kind == allocRegistered) {
+			m.strict.shown = append(m.strict.shown, m.checker.Now(on))
+			return
+		}
+	}
+}
+
+// synchronized notes whether a thread that waited came to know of writes that the host can read.
+func (m *machine) synchronized(at moment, before happens.Clock) {
+	if m.strict == nil {
+		return
+	}
+	after := m.checker.Now(at.thread.lane)
+	m.strict.shown = slices.DeleteFunc(m.strict.shown, func(write happens.Clock) bool {
+		if before.Includes(write) || !after.Includes(write) {
+			return before.Includes(write)
+		}
+		m.strict.needed[at.index] = true
+		return true
+	})
+}
+
+// strictReport returns what was found.
+func (m *machine) strictReport() *Strict {
+	s := &Strict{}
+	waits, synchronizations, copies := m.needless()
+	s.Waits, s.Synchronizations, s.Copies = waits, synchronizations, copies
+	for _, u := range m.strict.reads {
+		s.Unwritten = append(s.Unwritten, *u)
+	}
+	for _, state := range slices.Sorted(maps.Keys(m.graphs)) {
+		g := m.graphs[state]
+		if g.failed != "" || g.external || !g.launched {
+			continue
+		}
+		info := &m.process.Graphs[state]
+		for _, edge := range g.shape.Needless() {
+			if at := g.origin[edge]; at >= 0 {
+				from, to := info.Edges[at].From, info.Edges[at].To
+				if knownNode(&info.Nodes[from]) && knownNode(&info.Nodes[to]) {
+					s.Edges = append(s.Edges, NeedlessEdge{Graph: state, Edge: at, From: from, To: to})
+				}
+			}
+		}
+	}
+	return s
+}
+
+// knownNode says whether all that a node does is known.
+func knownNode(n *recording.GraphNode) bool {
+	return n.Type == nodeKernel || n.Type == nodeCopy || n.Type == nodeSet || n.Type == nodeEmpty
+}
+
+// needless returns the calls of which nothing at their place was needed.
+func (m *machine) needless() (waits, synchronizations, copies []Needless) {
+	type place struct {
+		kind recording.Kind
+		at   uint64
+	}
+	found, needed := map[place]*Needless{}, map[place]bool{}
+	var places []place
+	for i := range m.process.Calls {
+		c := &m.process.Calls[i]
+		what := strictNames[c.Kind]
+		if what == "" || c.Result != 0 || m.strict.skipped[int32(i)] || c.Kind == recording.Copy && !m.strict.pinned[int32(i)] {
+			continue
+		}
+		at := place{c.Kind, c.Place}
+		if found[at] == nil {
+			found[at] = &Needless{Call: c, What: what}
+			places = append(places, at)
+		}
+		found[at].Count++
+		needed[at] = needed[at] || m.strict.needed[int32(i)]
+	}
+	for _, at := range places {
+		switch {
+		case at.kind == recording.Copy:
+			copies = append(copies, *found[at])
+		case needed[at]:
+		case at.kind == recording.StreamWait:
+			waits = append(waits, *found[at])
+		default:
+			synchronizations = append(synchronizations, *found[at])
+		}
+	}
+	return waits, synchronizations, copies
+}
+
+var strictNames = map[recording.Kind]string{recording.StreamWait: "wait for an event", recording.EventSync: "synchronization with an event",
+	recording.StreamSync: "synchronization with a stream", recording.ContextSync: "synchronization with a context", recording.Copy: "copy that the host waits for"}
