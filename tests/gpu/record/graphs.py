@@ -119,6 +119,7 @@ def main():
     net, x, how = {"googlenet": googlenet, "inception": inception, "transformer": transformer}[sys.argv[1]]()
     net, x = net.cuda().eval(), x.cuda()
     main_stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
     with torch.no_grad(), torch.cuda.stream(main_stream):
         wanted = net(x)
         how[0] = beside
