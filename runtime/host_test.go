@@ -161,8 +161,11 @@ func TestFailedHostFunctionsGiveTurnsBack(t *testing.T) {
 			}
 		}
 		require.EqualError(t, refused, `node "note": host function "note" panicked in replay 1: no; no results are saved`)
+		submitted := program.Replays()
 		require.Equal(t, refused, program.ReplayThen(t.Context(), nil, then))
 		require.Equal(t, refused, program.Synchronize(t.Context()))
+		require.Equal(t, submitted, program.Replays(), "a refused replay does not count")
+		require.Equal(t, submitted, program.Counters().Replays)
 		mu.Lock()
 		require.Equal(t, []string{"0 <nil>", `1 replay 1: node "note": host function "note" panicked in replay 1: no; no results are saved`}, outcomes[:2])
 		require.LessOrEqual(t, len(outcomes), 4)

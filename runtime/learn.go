@@ -186,24 +186,51 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	if l.o.Thorough {
 		n = min(l.left, cache.MostSamples+1)
 	}
-	options := l.o.Plan
-	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
-	oneByOne := false
-	if serial, err := planner.New(ctx, p.graph, options); err == nil {
-		due := float64(l.o.Replays) * p.plan.Stats.MakespanUS
-		if float64(n)*(serial.Stats.MakespanUS-p.plan.Stats.MakespanUS) <= max(1e5, due/5) {
-			if err := p.adopt(ctx, way{serial, Streams, 1, p.overlap}); err != nil {
-				return err
-			}
-			oneByOne = true
-		}
-	} else if ctx.Err() != nil {
-		return context.Cause(ctx)
+	oneByOne, err := l.adoptSerial(ctx, n)
+	if err != nil {
+		return err
 	}
 	replays, err := l.traceAwake(ctx, n, first, unknown)
 	if err != nil {
 		return err
 	}
+	l.takeSamples(replays, unknown, first, oneByOne)
+	prints := Fingerprints(p.graph)
+	takeFromAlone(l.learned.Samples, unknown, prints, besideOthers(replays[len(replays)-1].Spans))
+	takeFromSame(l.learned.Samples, unknown, prints)
+	switch {
+	case p.platform.Name() == "cpu" && oneByOne:
+		return l.scaleNodes(ctx, unknown)
+	case p.platform.Name() != "cpu" && !l.recorded:
+		l.keepFormulas(unknown)
+	}
+	return nil
+}
+
+// adoptSerial makes the program replay a plan for one stream, if n replays of it take no more time than learning may, and reports whether it does.
+func (l *learner) adoptSerial(ctx context.Context, n int) (adopted bool, err error) {
+	options := l.o.Plan
+	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
+	serial, err := planner.New(ctx, l.p.graph, options)
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		return false, nil // as the plan of the program is
+	}
+	due := float64(l.o.Replays) * l.p.plan.Stats.MakespanUS
+	if float64(n)*(serial.Stats.MakespanUS-l.p.plan.Stats.MakespanUS) > max(1e5, due/5) {
+		return false, nil
+	}
+	if err := l.p.adopt(ctx, way{serial, Streams, 1, l.p.overlap}); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// takeSamples takes the durations of nodes from replays, less what measuring added to them. Of a program's first replay they are kept apart.
+func (l *learner) takeSamples(replays []*TracedReplay, nodes []dag.NodeID, first, oneByOne bool) {
+	p := l.p
 	gaps := make([]float64, p.graph.Len())
 	for i := range gaps {
 		gaps[i] = stampUS
@@ -211,11 +238,10 @@ func (l *learner) measureNodes(ctx context.Context) error {
 	if p.platform.Name() != "cpu" {
 		gaps = gapsBefore(p.graph, p.plan, l.o.Plan.Machine)
 	}
-	beside := besideOthers(replays[len(replays)-1].Spans)
 	if first {
 		l.learned.First = make([]float64, p.graph.Len())
 	}
-	for _, i := range unknown {
+	for _, i := range nodes {
 		for k, replay := range replays {
 			gap := gaps[i]
 			if replay.recorded {
@@ -232,34 +258,31 @@ func (l *learner) measureNodes(ctx context.Context) error {
 			}
 		}
 	}
-	// A node that ran beside others took longer than it does alone. If another node with the same work ran alone, its duration is used.
-	prints := Fingerprints(p.graph)
+}
+
+// takeFromAlone gives nodes that ran beside others, which took longer than they do alone, the samples of a node with the same work that ran alone.
+func takeFromAlone(samples [][]float64, nodes []dag.NodeID, prints []string, beside []bool) {
 	alone := map[string][]float64{}
-	for _, i := range unknown {
-		if samples := l.learned.Samples[i]; !beside[i] && alone[prints[i]] == nil && len(samples) > 0 {
-			alone[prints[i]] = samples
+	for _, i := range nodes {
+		if some := samples[i]; !beside[i] && alone[prints[i]] == nil && len(some) > 0 {
+			alone[prints[i]] = some
 		}
 	}
-	for _, i := range unknown {
-		if samples := alone[prints[i]]; beside[i] && samples != nil {
-			l.learned.Samples[i] = slices.Clone(samples)
+	for _, i := range nodes {
+		if some := alone[prints[i]]; beside[i] && some != nil {
+			samples[i] = slices.Clone(some)
 		}
 	}
-	// Nodes that do the same are known to take the same from now on, as the cache keeps them, so that later runs predict what this one does.
-	for print, medians := range sameWork(prints, l.learned.Samples) {
-		for _, i := range unknown {
-			if prints[i] == print {
-				l.learned.Samples[i] = slices.Clone(medians)
-			}
+}
+
+// takeFromSame gives nodes with the same work the same samples, as the cache keeps them, so that later runs predict what this one does.
+func takeFromSame(samples [][]float64, nodes []dag.NodeID, prints []string) {
+	same := sameWork(prints, samples)
+	for _, i := range nodes {
+		if medians, ok := same[prints[i]]; ok {
+			samples[i] = slices.Clone(medians)
 		}
 	}
-	switch {
-	case p.platform.Name() == "cpu" && oneByOne:
-		return l.scaleNodes(ctx, unknown)
-	case p.platform.Name() != "cpu" && !l.recorded:
-		l.keepFormulas(unknown)
-	}
-	return nil
 }
 
 // watchFirst replays once with events around nodes, where nothing else tells which node hangs.

@@ -29,7 +29,9 @@ func (l *learner) measureBodies(ctx context.Context) error {
 	eachInner(l.p.graph, func(n *dag.Node, _ string) {
 		known := l.knows(n)
 		before = before || known
-		inner[n.Name] = !known && !n.HasCost
+		if !known && !n.HasCost {
+			inner[n.Name] = true
+		}
 	})
 	eachInPasses(l.p.graph, func(n *dag.Node) { lacking = lacking || inner[n.Name] })
 	l.learned.Profile = l.profile()

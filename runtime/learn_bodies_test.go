@@ -102,6 +102,23 @@ func TestNodesOfLoopsAreMeasuredWhereSomeAreKnown(t *testing.T) {
 	require.Empty(t, learned.Inner, "all are known")
 }
 
+func TestNodesOfLoopsWithDeclaredCostsAreNotMeasured(t *testing.T) {
+	g := spinning(t)
+	g.EachGraph(func(g *dag.Graph, _ []string) {
+		for i := range g.Nodes {
+			if n := &g.Nodes[i]; n.Control == nil {
+				n.CostUS, n.HasCost = 5, true
+			}
+		}
+	})
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	learned, err := runtime.Learn(context.Background(), g, platform, runtime.LearnOptions{Replays: 30})
+	require.NoError(t, err)
+	require.Zero(t, learned.Replays)
+}
+
 func TestFewReplaysOfLoopsAreNotSlowedDown(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)

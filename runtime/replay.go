@@ -38,8 +38,12 @@ func (p *Program) replay(ctx context.Context, in *instance) error {
 	}
 	p.dirty = true
 	p.latest.Store(in)
-	p.replays.Add(1)
-	return p.submit(ctx, in)
+	p.replays.Add(1) // before it is submitted, because Communicating counts the one that is
+	if err := p.submit(ctx, in); err != nil {
+		p.replays.Add(^uint64(0))
+		return err
+	}
+	return nil
 }
 
 func (p *Program) submit(ctx context.Context, in *instance) error {

@@ -796,3 +796,15 @@ func TestMisuse(t *testing.T) {
 	require.NoError(t, p.Close())
 	d.clean(t)
 }
+
+// A kind that check knows and encoding does not must not vanish from the list.
+func TestEncodingRefusesKindsThatItDoesNotKnow(t *testing.T) {
+	p := newFakeDriver(t).open(t)
+	defer func() { require.NoError(t, p.Close()) }()
+	e := &encoded{p: p, places: make([]place, 1)}
+	for _, kind := range []cudart.CommandKind{cudart.RunBodies, 99} {
+		c := &checked{Command: cudart.Command{Kind: kind, Label: "odd"}}
+		require.EqualError(t, e.command(&submitter{}, 0, 0, c), fmt.Sprintf(`node "odd": a list cannot hold a command of kind %d`, kind))
+	}
+	require.NoError(t, e.command(&submitter{}, 0, 0, &checked{Command: cudart.Command{Kind: cudart.Empty}}))
+}

@@ -225,8 +225,10 @@ func (e *encoded) command(l *submitter, number int32, i int, c *checked) error {
 			return nil
 		}
 		l.builtin(rowIgnore, owner, p.ranges.pop)
-	default:
+	case cudart.Empty:
 		at.row = -1
+	default:
+		return c.wrong(i, "a list cannot hold a command of kind %d", c.Kind)
 	}
 	return nil
 }
@@ -285,7 +287,7 @@ func (e *encoded) settle() error {
 		copy(epilogue[joins:], l.epilogue)
 		for i := joins; i < len(epilogue); i++ {
 			r := &epilogue[i]
-			r.arg[rowGuard] = uintptr(unsafe.Pointer(&rows[r.arg[rowGuard]]))
+			r.arg[rowGuard] = uintptr(unsafe.Pointer(&rows[l.guards[i-joins]]))
 			if l.ends[i-joins] == cuCtxPopCurrent {
 				r.arg[0] = uintptr(unsafe.Pointer(&popped[0]))
 			}

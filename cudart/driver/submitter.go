@@ -10,6 +10,7 @@ type submitter struct {
 	calls    []function // by row; functionCount for rows that do not call the driver; above it, those of ncclCall
 	owner    []int32    // by row: the command, -1 for rows that belong to none
 	ends     []function // by epilogue row
+	guards   []int      // by epilogue row that finally added: the row that must have been passed
 	device   *device    // the device whose context is current after the rows so far
 }
 
@@ -37,11 +38,11 @@ func (l *submitter) builtin(code uintptr, owner int32, args ...uintptr) {
 	l.owner = append(l.owner, owner)
 }
 
-// finally adds an epilogue row that runs if the row at guard was passed.
+// finally adds an epilogue row that runs if the row at guard was passed. settle writes the address of that row, once the rows stay where they are.
 func (l *submitter) finally(p *Platform, f function, guard int, args ...uintptr) {
 	r := row{fn: p.lib.address[f]}
 	copy(r.arg[:rowGuard], args)
-	r.arg[rowGuard] = uintptr(guard)
 	l.epilogue = append(l.epilogue, r)
+	l.guards = append(l.guards, guard)
 	l.ends = append(l.ends, f)
 }
