@@ -55,6 +55,9 @@ func (a arrays) read(ctx context.Context, name string, t dag.DType, shape []int6
 	defer file.Close()
 	r := bufio.NewReaderSize(file, 1<<20)
 	if err := checkHeader(r, path, t, shape); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if a.outside(path) {
 			return fmt.Errorf("%s is no .npy file of elements of type %s and shape %s; more is not shown, because it is outside of the pipeline's folder", path, t, shapeText(shape))
 		}

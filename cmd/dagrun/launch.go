@@ -112,6 +112,7 @@ func (l *launchFlags) check(by world.Flags) error {
 // launched is one rank's process.
 type launched struct {
 	rank   int
+	child  *exec.Cmd
 	err    error
 	output bytes.Buffer // what is printed when all have ended
 }
@@ -145,6 +146,7 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 	defer runtime.UnlockOSThread()
 	here := own.ranks / own.nodes
 	ended := make(chan *launched, here)
+	var started []*launched
 	var lines sync.Mutex
 	for local := range here {
 		l := &launched{rank: own.node*here + local}
@@ -172,6 +174,8 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 			}
 			return fmt.Errorf("rank %d does not start: %w", l.rank, err)
 		}
+		l.child = child
+		started = append(started, l)
 		go func() {
 			l.err = child.Wait()
 			out.end()
@@ -179,20 +183,25 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 			ended <- l
 		}()
 	}
-	return a.launchEnded(c.Context(), cancel, ended, here, own.ranks)
+	return a.launchEnded(c.Context(), cancel, started, ended, own.ranks)
 }
 
 // launchEnded waits for all ranks, ends those that outlive a failure for too long, and says which failed first.
-func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, ended <-chan *launched, here, ranks int) error {
-	all := make([]*launched, 0, here)
+func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, started []*launched, ended <-chan *launched, ranks int) error {
+	all := make([]*launched, 0, len(started))
 	var first *launched
 	var patience <-chan time.Time
-	for len(all) < here {
+	for len(all) < len(started) {
 		select {
 		case l := <-ended:
 			all = append(all, l)
 			if status := exitStatus(l.err); status != statusOK && status != statusExpectation && patience == nil {
 				first, patience = l, time.After(launchEnd)
+				for _, other := range started {
+					if !slices.Contains(all, other) && isStopped(other.child.Process.Pid) {
+						_ = other.child.Process.Kill() // it has ended already where this fails
+					}
+				}
 			}
 		case <-patience:
 			cancel()

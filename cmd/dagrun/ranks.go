@@ -103,6 +103,9 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	if !onCPU {
 		gpu = platform.Devices()[0].UUID
 	}
+	if a.place.Rank == 0 && os.Getenv("DAGRUN_SECRET") == "" {
+		a.warn("without DAGRUN_SECRET, every user of this machine can join the ranks; set it to the same text on all of them")
+	}
 	a.progress.report("wait for the other ranks", 0, 0)
 	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.flags.arrive, Mesh: onCPU, Device: gpu,
 		Timeout: a.flags.timeout, Text: a.progress.where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,

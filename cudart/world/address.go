@@ -4,6 +4,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -91,53 +92,69 @@ type meeting struct {
 	// shared says that ranks of other machines may come, who know the host by another address than this machine, if that has a loopback
 	// address for its own name.
 	shared bool
+	// addresses are those of the host, if they are not loopback addresses.
+	addresses []string
 }
 
 // meetingAt looks the host of the rendezvous up.
 func meetingAt(ctx context.Context, rendezvous, secret string) meeting {
 	m := meeting{host: hostOf(rendezvous)}
-	m.loopback = loopbackOf(ctx, m.host)
+	m.loopback, m.addresses = addressesOf(ctx, m.host)
 	itself := m.host == "localhost" || net.ParseIP(m.host) != nil
 	m.shared = secret != "" && (m.loopback == "" || !itself)
 	return m
 }
 
-// loopbackOf returns the loopback address that a host means, IPv4 if it has both, or "" if it means anything else.
-func loopbackOf(ctx context.Context, host string) string {
+// addressesOf returns the loopback address that a host means, IPv4 if it has both, or else its addresses.
+func addressesOf(ctx context.Context, host string) (loopback string, all []string) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	if err != nil {
-		return ""
+		return "", nil
 	}
-	found := ""
 	for _, a := range addresses {
 		if !a.IP.IsLoopback() {
-			return ""
-		}
-		if found == "" || a.IP.To4() != nil && strings.Contains(found, ":") {
-			found = a.IP.String()
+			all = append(all, a.String())
+		} else if loopback == "" || a.IP.To4() != nil && strings.Contains(loopback, ":") {
+			loopback = a.IP.String()
 		}
 	}
-	return found
+	if len(all) > 0 {
+		return "", all
+	}
+	return loopback, nil
 }
 
-// listen opens the store's port, the first that is free: on all addresses of this machine if others may come, or else on the loopback
-// address. It returns where rank 0 itself reaches it.
+// listen opens the store's port, the first that is free, at the address of the rendezvous. Only if this machine does not have that address
+// itself (it has a loopback address for its own name, or another machine passes connections on) it listens on all of its addresses. It returns where
+// rank 0 itself reaches the store.
 func (m meeting) listen(ports []string) (l net.Listener, own string, err error) {
-	on, from := m.loopback, m.loopback
+	type place struct{ on, from string }
+	places := []place{{m.loopback, m.loopback}}
 	if m.shared {
-		on, from = "", "127.0.0.1"
+		places = nil
+		for _, a := range m.addresses {
+			places = append(places, place{a, a})
+		}
+		places = append(places, place{"", "127.0.0.1"})
 	}
 	var first error
-	for _, candidate := range ports {
-		l, err := net.Listen("tcp", net.JoinHostPort(on, candidate))
-		if err == nil {
-			_, port, _ := net.SplitHostPort(l.Addr().String())
-			return l, net.JoinHostPort(from, port), nil
+	for _, at := range places {
+		missing := false
+		for _, candidate := range ports {
+			l, err := net.Listen("tcp", net.JoinHostPort(at.on, candidate))
+			if err == nil {
+				_, port, _ := net.SplitHostPort(l.Addr().String())
+				return l, net.JoinHostPort(at.from, port), nil
+			}
+			missing = missing || errors.Is(err, noSuchAddress)
+			if first == nil && !missing {
+				first = err
+			}
 		}
-		if first == nil {
-			first = err
+		if !missing { // its ports are taken, and others would be no meeting place
+			break
 		}
 	}
 	return nil, "", first

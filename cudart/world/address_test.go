@@ -72,7 +72,7 @@ func TestAMachineWhoseNameIsALoopbackAddress(t *testing.T) {
 	require.True(t, mesh.Addr().(*net.TCPAddr).IP.IsUnspecified(), "%s", mesh.Addr())
 	require.Equal(t, fmt.Sprintf("gpu-01:%d", mesh.Addr().(*net.TCPAddr).Port), told)
 	require.Equal(t, meeting{host: "127.0.0.1", loopback: "127.0.0.1"}, meetingAt(t.Context(), "127.0.0.1:7", "secret"))
-	require.Equal(t, meeting{host: "192.0.2.1", shared: true}, meetingAt(t.Context(), "192.0.2.1:7", "secret"))
+	require.Equal(t, meeting{host: "192.0.2.1", shared: true, addresses: []string{"192.0.2.1"}}, meetingAt(t.Context(), "192.0.2.1:7", "secret"))
 }
 
 // Two jobs of torchrun, with agents that own neighbouring ports, run at the same time. Each has its own ranks only.

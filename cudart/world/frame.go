@@ -14,6 +14,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,8 +23,8 @@ const (
 	firstBytes    = 4 << 10   // of a frame before that
 	firstTime     = 5 * time.Second
 	silence       = time.Minute // without a word from the other side, it counts as lost
-	beat          = 4 * time.Second
-	protocol      = "dagrun ranks 2"
+	beat          = time.Second
+	protocol      = "dagrun ranks 3"
 	defaultArrive = 60 * time.Second
 )
 
@@ -53,7 +54,13 @@ type frame struct {
 type link struct {
 	conn  net.Conn
 	write sync.Mutex
+	heard atomic.Int64 // when a frame came last, in nanoseconds of the system's clock
 }
+
+// stopped is how long the other side must have said nothing, although it beats, to count as a process that is stopped.
+var stopped = 5 * time.Second
+
+func (l *link) isStopped() bool { return time.Since(time.Unix(0, l.heard.Load())) >= stopped }
 
 func (l *link) send(f frame) error {
 	data, err := json.Marshal(f)
@@ -95,6 +102,7 @@ func (l *link) receive(most int, within time.Duration) (frame, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return f, errGarbage
 	}
+	l.heard.Store(time.Now().UnixNano())
 	return f, nil
 }
 
@@ -120,13 +128,26 @@ func proved(got, secret string, parts ...string) bool {
 
 var errSecret = errors.New("it has another DAGRUN_SECRET")
 
-// challenge is the serving side's part of a handshake: each side proves that it knows the secret. It returns the rank that came.
-func (l *link) challenge(secret, what string) (rank int, err error) {
+// challenge is the serving side's part of a handshake: each side proves that it knows the secret. It returns the rank that came. Ranks knock with
+// their first bytes, so that a connection that floods the port is told from one that does not without waiting for an answer; knocked is called then.
+func (l *link) challenge(secret, what string, knocked func()) (rank int, err error) {
 	own := nonce()
 	if err := l.send(frame{Kind: protocol, Nonce: own}); err != nil {
 		return -1, err
 	}
 	f, err := l.receive(firstBytes, firstTime)
+	if err != nil {
+		return -1, err
+	}
+	if f.Kind != protocol {
+		return -1, errGarbage
+	}
+	if !proved(f.Proof, secret, "knock", what, f.Nonce, fmt.Sprint(f.Rank)) {
+		_ = l.send(frame{Kind: "refused", Text: "secret"})
+		return f.Rank, errSecret
+	}
+	knocked()
+	f, err = l.receive(firstBytes, firstTime)
 	if err != nil {
 		return -1, err
 	}
@@ -142,6 +163,10 @@ func (l *link) challenge(secret, what string) (rank int, err error) {
 
 // answer is the other side's part.
 func (l *link) answer(secret, what string, rank int) error {
+	knock := nonce()
+	if err := l.send(frame{Kind: protocol, Rank: rank, Nonce: knock, Proof: prove(secret, "knock", what, knock, fmt.Sprint(rank))}); err != nil {
+		return err
+	}
 	f, err := l.receive(firstBytes, firstTime)
 	if err != nil {
 		return err

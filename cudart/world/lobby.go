@@ -1,5 +1,5 @@
-// The lobby: connections of processes that have not proved yet that they know the secret. Whoever floods a port with connections costs a
-// bounded number of them, and the ranks still get through.
+// The lobby: connections of processes that have not knocked yet with the secret. Whoever floods a port with connections costs a bounded number
+// of them, and the ranks still get through.
 
 package world
 
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// mostPending is how many connections may be proving the secret at once. A flood then pushes out the oldest, which has had its time.
+// mostPending is how many connections may be in the lobby at once. A flood then pushes out the oldest, which has had its time.
 const mostPending = 256
 
 // acceptPause is how long a port rests that could not accept a connection, because the process has too many open files, for example.
@@ -19,9 +19,10 @@ const acceptPause = 10 * time.Millisecond
 
 // lobby holds connections, the oldest first.
 type lobby struct {
-	mu     sync.Mutex
-	conns  []net.Conn
-	closed bool
+	mu      sync.Mutex
+	conns   []net.Conn
+	entered int // connections so far
+	closed  bool
 }
 
 // serve accepts connections until the listener is closed, and calls meet for each on a goroutine of its own. meet calls leave.
@@ -53,9 +54,10 @@ func (b *lobby) enter(conn net.Conn) {
 		b.conns = b.conns[1:]
 	}
 	b.conns = append(b.conns, conn)
+	b.entered++
 }
 
-// leave takes a connection off the list: it has proved the secret, or failed to.
+// leave takes a connection off the list: it has knocked, or failed to.
 func (b *lobby) leave(conn net.Conn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -77,7 +77,7 @@ func (w *World) connect(listener net.Listener, key string, within time.Duration)
 	defer unknown.close()
 	defer close(stop)
 	go unknown.serve(listener, func(l *link) {
-		rank, err := l.challenge(key, "mesh")
+		rank, err := l.challenge(key, "mesh", func() { unknown.leave(l.conn) })
 		unknown.leave(l.conn)
 		if err != nil || rank <= w.place.Rank || rank >= w.place.Ranks {
 			l.conn.Close()

@@ -12,7 +12,7 @@ import (
 )
 
 func (s *store) serve(l *link) {
-	rank, err := l.challenge(s.secret, "store")
+	rank, err := l.challenge(s.secret, "store", func() { s.unknown.leave(l.conn) })
 	s.unknown.leave(l.conn)
 	if errors.Is(err, errSecret) {
 		s.mu.Lock()

@@ -64,14 +64,26 @@ func (w *World) TimedOut() {
 		return
 	}
 	if w.store.send(frame{Kind: "stuck", Text: w.timeout.String()}) == nil {
-		select {
-		case <-w.failed:
-		case <-after(answerTime(w.timeout) + moreForStore):
-		}
+		w.hearCause(answerTime(w.timeout) + moreForStore)
 	}
 	e := w.blames(0, "does not answer rank %d, which has timed out after %s", w.place.Rank, w.timeout)
 	e.TimedOut = true
 	w.Fail(e)
+}
+
+// hearCause waits until the store says why all end, unless the store's process is stopped.
+func (w *World) hearCause(most time.Duration) {
+	late, look := after(most), time.NewTicker(lookTime)
+	defer look.Stop()
+	for !w.store.isStopped() {
+		select {
+		case <-w.failed:
+			return
+		case <-late:
+			return
+		case <-look.C:
+		}
+	}
 }
 
 // begins notes that a node communicates with ranks, each of which has a number of messages to complete.
@@ -93,15 +105,17 @@ func (w *World) waitsAt(barrier string) {
 	w.now.Barrier = barrier
 }
 
-// ask returns what each rank waits for, nil for those that do not answer in time.
+// ask returns what each rank waits for, nil for those that do not answer in time, or are stopped.
 func (s *store) ask(within time.Duration) []*State {
 	states := make([]*State, s.place.Ranks)
 	s.all(frame{Kind: "state?"})
-	late := time.After(within)
-	for range states {
+	late, look := time.After(within), time.NewTicker(lookTime)
+	defer look.Stop()
+	for s.awaits(states) {
 		select {
 		case said := <-s.states:
 			states[said.rank] = said.state
+		case <-look.C:
 		case <-s.over:
 			return states
 		case <-late:
@@ -109,6 +123,26 @@ func (s *store) ask(within time.Duration) []*State {
 		}
 	}
 	return states
+}
+
+// lookTime is how often waiting for a process looks whether that is stopped.
+const lookTime = 50 * time.Millisecond
+
+// awaits reports whether a rank may still say what it waits for. Those that are stopped will not hear the store's last word either.
+func (s *store) awaits(states []*State) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	more := false
+	for rank, state := range states {
+		switch l := s.links[rank]; {
+		case state != nil || l == nil:
+		case l.isStopped():
+			s.heard[rank] = true
+		default:
+			more = true
+		}
+	}
+	return more
 }
 
 // awaited follows who waits for whom, from the lowest rank that waits to one that does not.

@@ -55,15 +55,7 @@ func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.R
 	return reader
 }
 
-// ReadAtMost reads a whole file, which must not be larger than most bytes.
-func ReadAtMost(ctx context.Context, name string, most int64) ([]byte, error) {
-	file, err := Open(ctx, name)
-	if err != nil {
-		return nil, CannotRead(name, err)
-	}
-	return readAtMost(file, name, most)
-}
-
+// readAtMost reads and closes a file, which must not be larger than most bytes.
 func readAtMost(file io.ReadCloser, name string, most int64) ([]byte, error) {
 	defer file.Close()
 	contents, err := io.ReadAll(io.LimitReader(file, most+1))
@@ -107,5 +99,9 @@ func Regular(ctx context.Context, name string, most int64) ([]byte, error) {
 	case info.Size() > most:
 		return nil, fmt.Errorf("%s has %d bytes; at most %d are allowed", name, info.Size(), most)
 	}
-	return ReadAtMost(ctx, name, most)
+	file, err := Open(ctx, name)
+	if err != nil {
+		return nil, CannotRead(name, err)
+	}
+	return readAtMost(file, name, most)
 }

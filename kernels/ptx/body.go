@@ -76,6 +76,7 @@ func (p *parser) parseFunction(linkage Linkage, entry bool) {
 // parameters reads a list in parentheses: .param and .reg declarations.
 func (p *parser) parameters() (list []Parameter) {
 	p.next()
+	total := int64(0)
 	for p.err == nil && !p.isMark(')') {
 		t := p.token
 		if t.kind != dotToken || p.text[t.start:t.end] != ".param" && p.text[t.start:t.end] != ".reg" {
@@ -101,7 +102,11 @@ func (p *parser) parameters() (list []Parameter) {
 			}
 			list = append(list, Parameter{NoVariable, p.named(symbol{registerSymbol, int32(at)})})
 		} else {
-			list = append(list, Parameter{p.add(p.newVariable(pos, name, Param, Internal, s)), NoRegister})
+			v := p.newVariable(pos, name, Param, Internal, s)
+			if total += v.Size; p.err == nil && p.function.Entry && total > maxKernelParameters {
+				p.fail(pos, "the parameters of a kernel have %d bytes at most, and these have %d up to %s", maxKernelParameters, total, short(name))
+			}
+			list = append(list, Parameter{p.add(v), NoRegister})
 		}
 		if !p.isMark(',') {
 			break

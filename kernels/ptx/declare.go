@@ -174,6 +174,10 @@ func (p *parser) newVariable(pos Position, name string, space Space, linkage Lin
 		v.Align = int(element)
 	}
 	v.Size = element
+	most := int64(maxSize)
+	if space == Param {
+		most = maxParameter
+	}
 	for i := 0; p.err == nil && p.isMark('['); i++ {
 		p.next()
 		v.Array = true
@@ -187,8 +191,8 @@ func (p *parser) newVariable(pos Position, name string, space Space, linkage Lin
 		}
 		at, n := p.integerAt()
 		p.expectMark(']', "after a dimension")
-		if p.err == nil && (n < 0 || n > maxSize || n > 0 && v.Size > maxSize/n) {
-			p.fail(at, "%s is too large: %d bytes at most", short(name), int64(maxSize))
+		if p.err == nil && (n < 0 || n > most || n > 0 && v.Size > most/n) {
+			p.fail(at, "%s is too large: %d bytes at most", short(name), most)
 		}
 		v.Size *= n
 	}

@@ -12,6 +12,9 @@ const (
 	maxOperands   = 1 << 10  // operands and elements of one instruction
 	maxDimensions = 16
 	maxSize       = 1 << 40 // bytes of a variable
+	maxParameter  = 1 << 20 // bytes of a parameter
+	// maxKernelParameters is how many bytes the parameters of a kernel may have, on GPUs since Volta.
+	maxKernelParameters = 32764
 )
 
 // group is a declaration such as %r<100>.

@@ -122,3 +122,19 @@ func TestNestedSourcesEndSoon(t *testing.T) {
 		assert.EqualError(t, err, `module "m": `+want, code[:min(len(code), 40)])
 	}
 }
+
+// A source that includes itself by its name would be read for ever.
+func TestSourcesThatIncludeThemselves(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.cu")
+	for _, code := range []string{"#include __FILE__\n", "#define SELF __FILE__\n#include SELF\n"} {
+		code += "__global__ void f(float *x) { x[0] = 1; }\n"
+		require.NoError(t, os.WriteFile(path, []byte(code), 0o600))
+		_, err := Open("m", path, []byte(code), Options{ReadFile: os.ReadFile})
+		line := strings.Count(code, "\n") - 1
+		assert.EqualError(t, err, fmt.Sprintf(`module "m": %s:%d: "a.cu" is included 201 deep; is an include guard missing?`, path, line))
+	}
+	guarded := "#ifndef A\n#define A\n#include __FILE__\n__global__ void f(float *x) { x[0] = 1; }\n#endif\n"
+	require.NoError(t, os.WriteFile(path, []byte(guarded), 0o600))
+	_, err := Open("m", path, []byte(guarded), Options{ReadFile: os.ReadFile})
+	assert.NoError(t, err)
+}

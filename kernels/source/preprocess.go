@@ -165,6 +165,8 @@ func (p *preprocessor) include(at token, d []token) {
 	}
 	quoted := strings.HasPrefix(d[0].text, `"`)
 	switch {
+	case d[0].text == "__FILE__":
+		name, quoted = filepath.Base(p.files[p.open[len(p.open)-1]]), true
 	case quoted:
 		name = strings.Trim(d[0].text, `"`)
 	case d[0].text == "<":

@@ -73,8 +73,5 @@ func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (da
 
 // ReadModule reads a file of a module, only from the folder if it is not nil.
 func ReadModule(ctx context.Context, folder *files.Folder, path string) ([]byte, error) {
-	if folder != nil {
-		return folder.Regular(ctx, path, kernels.MostBytes(path))
-	}
-	return files.ReadAtMost(ctx, path, kernels.MostBytes(path))
+	return folder.Regular(ctx, path, kernels.MostBytes(path))
 }
