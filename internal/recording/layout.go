@@ -53,7 +53,7 @@ var shapes = [...]shape{
 	Alloc: {"alloc", 7}, Free: {"free", 4}, HostFunction: {"host function", 4}, MemoryWait: {"memory wait", 6}, MemoryWrite: {"memory write", 6},
 	CaptureBegin: {"capture begin", 2}, CaptureEnd: {"capture end", 2}, Instantiate: {"instantiate", 2}, Update: {"update", 3}, GraphLaunch: {"graph launch", 4},
 	GraphDestroy: {"graph destroy", 1}, ExecDestroy: {"exec destroy", 1}, Context: {"context", 3}, Pool: {"pool", 3}, TensorMap: {"tensor map", 3},
-	Prefetch: {"prefetch", 4}, Unload: {"unload", 1}, Peer: {"peer", 2}, Uncovered: {"uncovered", 0}, NodeAccess: {"node access", 4}, Green: {"green", 4},
+	Prefetch: {"prefetch", 4}, Unload: {"unload", 1}, Peer: {"peer", 2}, Uncovered: {"uncovered", 0}, NodeAccess: {"node access", 11}, Green: {"green", 4},
 }
 
 // known tells whether this version knows a kind, and call whether it is a call of the driver.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -16,6 +17,8 @@ type traced struct {
 	address, bytes, stream uint64
 	sequence               uint64 // of the event at that moment; 0 if there is none
 	thread                 uint32
+	place                  uint64
+	later                  bool // of a request: other streams may still use the block, so it becomes free at some later moment
 }
 
 // joinTensors completes the events by the traces, and adds the moments at which blocks became free. Both tell of one address in the same order.
@@ -38,7 +41,8 @@ func (p *Process) joinTensors() {
 			line := &lines[list[at]]
 			ahead[event.Address] = list[at+1:]
 			event.Bytes, event.Stream = line.bytes, line.stream
-			line.sequence, line.thread = event.Sequence, event.Thread
+			line.sequence, line.thread, line.place = event.Sequence, event.Thread, event.Place
+			line.later = event.Action == TensorFreeRequested && p.usedElsewhere(event)
 		}
 		p.Tensors = append(p.Tensors, completed(lines)...)
 	}
@@ -60,8 +64,37 @@ func cmp64(a, b uint64) int {
 	return 1
 }
 
-// completed returns the moments at which blocks became free: that of the line before if that is when the block came back, otherwise that of the next line whose moment
-// is known, because an allocator looks for blocks that became free when it needs one.
+// usedElsewhere tells whether a block that comes back was recorded on other streams. The allocator then records an event on each of them at once, in the
+// same line of the program, and looks later whether these have happened.
+func (p *Process) usedElsewhere(event *TensorEvent) bool {
+	from := sort.Search(len(p.Calls), func(k int) bool { return p.Calls[k].Begin > event.Sequence })
+	for k := from; k < len(p.Calls); k++ {
+		if call := &p.Calls[k]; call.Thread == event.Thread {
+			if call.Kind == EventCreate {
+				continue
+			}
+			return call.Kind == EventRecord && p.sameLine(call.Place, event.Place)
+		}
+	}
+	return false
+}
+
+// sameLine compares the user's innermost frames of two places.
+func (p *Process) sameLine(a, b uint64) bool {
+	user := func(place uint64) Frame {
+		for _, f := range p.Places[place] {
+			if !f.Package {
+				return f
+			}
+		}
+		return Frame{}
+	}
+	x, y := user(a), user(b)
+	return x.Python && x.File == y.File && x.Offset == y.Offset && x.Function == y.Function
+}
+
+// completed returns the moments at which blocks became free: when the block came back, or, if other streams used it, that of the next line whose moment is
+// known, because an allocator looks for blocks that became free when it needs one.
 func completed(lines []traced) []TensorEvent {
 	var events []TensorEvent
 	next, thread := uint64(math.MaxUint64), uint32(0)
@@ -74,8 +107,14 @@ func completed(lines []traced) []TensorEvent {
 			continue
 		}
 		event := TensorEvent{Sequence: next, Address: line.address, Bytes: line.bytes, Stream: line.stream, Action: TensorFreeCompleted, Thread: thread}
-		if k > 0 && lines[k-1].action == TensorFreeRequested && lines[k-1].address == line.address && lines[k-1].sequence != 0 {
-			event.Sequence, event.Thread = lines[k-1].sequence, lines[k-1].thread
+		for request := k - 1; request >= 0; request-- {
+			if before := &lines[request]; before.address == line.address && before.action == TensorFreeRequested {
+				event.Place = before.place
+				if before.sequence != 0 && !before.later {
+					event.Sequence, event.Thread = before.sequence, before.thread
+				}
+				break
+			}
 		}
 		events = append(events, event)
 	}

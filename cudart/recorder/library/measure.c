@@ -216,7 +216,7 @@ static void read_table(struct device *d) {
             file_put(RECORD_ACCESS, words, 4, r.at, r.used * sizeof *r.at);
         }
         free(r.at);
-        wrong = api.set(d->known.keys, 0, 8 * d->known.places, d->stream) || api.set(d->known.where, 0, 4 * d->known.places, d->stream) ||
+        wrong = (used && api.set(d->known.entries, 0, used * sizeof *entries, d->stream)) || api.set(d->known.keys, 0, 8 * d->known.places, d->stream) || api.set(d->known.where, 0, 4 * d->known.places, d->stream) ||
                 api.set(d->known.lost, 0, 4ull * (d->taken + 1), d->stream) || api.set((char *)d->table + offsetof(struct table, used), 0, 4, d->stream) || api.stream_sync(d->stream);
     }
     calling--;
@@ -291,8 +291,17 @@ static void graph_node(const struct node_data *n) {
     if (n->type != NODE_KERNEL) return;
     uint64_t number = launched(&n->launch, !n->upload);
     if (n->upload) return;
-    uint64_t words[10] = {call_began, call_began, file_clock(), API_cuGraphLaunch, n->launch.context, 0, n->execution, call_began, n->node, number};
-    file_put(CALL_NODE_ACCESS, words, 10, NULL, 0);
+    const struct launch_data *l = &n->launch;
+    static __thread unsigned char bytes[1 << 16];
+    struct kernel_node k;
+    memset(&k, 0, sizeof k);
+    calling++;
+    size_t count = driver.node_kernel && !driver.node_kernel(n->node, &k) ? function_bytes(k.function ? k.function : k.kernel, k.parameters, k.extra, bytes, sizeof bytes) : 0;
+    function_known(l->function, l->name);
+    calling--;
+    uint64_t words[17] = {call_began, call_began, file_clock(), API_cuGraphLaunch, l->context, 0, n->execution, call_began, n->node, number,
+                          l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2]};
+    file_put(CALL_NODE_ACCESS, words, 17, bytes, count);
 }
 
 static void callback(void *nothing, uint32_t domain, uint32_t id, const void *data) {

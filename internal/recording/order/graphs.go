@@ -11,7 +11,7 @@ import (
 )
 
 func newIndex(p *recording.Process) *index {
-	x := &index{executions: map[uint64][]int{}, graphs: map[uint64][]int{}, measured: map[uint64]map[uint64]uint64{},
+	x := &index{executions: map[uint64][]int{}, graphs: map[uint64][]int{}, measured: map[uint64][]nodeAccess{},
 		made: map[uint64]int32{}, children: map[uint64]bool{}}
 	for i, g := range p.Graphs {
 		if g.Execution != 0 {
@@ -35,12 +35,7 @@ func newIndex(p *recording.Process) *index {
 		case recording.CaptureEnd:
 			x.made[c.Args[1]] = int32(i)
 		case recording.NodeAccess:
-			of := x.measured[c.Args[1]]
-			if of == nil {
-				of = map[uint64]uint64{}
-				x.measured[c.Args[1]] = of
-			}
-			of[c.Args[2]] = c.Args[3]
+			x.measured[c.Args[1]] = append(x.measured[c.Args[1]], accessOf(p, c))
 		}
 	}
 	return x
@@ -209,7 +204,7 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 	for _, name := range g.uncovered {
 		m.report.Uncovered[name]++
 	}
-	numbers := m.index.measured[c.Begin]
+	numbers := m.numbers(g, c.Begin)
 	for i := range g.nodes {
 		g.accesses[i] = m.nodeAccesses(g.accesses[i][:0], &g.nodes[i], numbers, c.Begin)
 	}

@@ -74,11 +74,11 @@ type record struct {
 
 // index is what is looked up while a recording is gone through.
 type index struct {
-	executions map[uint64][]int             // the states of each executable graph, in Process.Graphs
-	graphs     map[uint64][]int             // those of each graph
-	measured   map[uint64]map[uint64]uint64 // launch numbers by the beginning of a graph's launch and the node
-	made       map[uint64]int32             // the call that last instantiated or captured a graph, by execution or graph
-	children   map[uint64]bool              // graphs that are nodes of others
+	executions map[uint64][]int        // the states of each executable graph, in Process.Graphs
+	graphs     map[uint64][]int        // those of each graph
+	measured   map[uint64][]nodeAccess // the nodes that were measured, by the beginning of a graph's launch
+	made       map[uint64]int32        // the call that last instantiated or captured a graph, by execution or graph
+	children   map[uint64]bool         // graphs that are nodes of others
 }
 
 // captured is a call that made a node of a graph, and what the arguments of a launch pointed into then.
@@ -98,6 +98,9 @@ type graph struct {
 	origin    []int // by edge: the index of the graph's own edge, or -1
 	uncovered []string
 	failed    string
+
+	launches map[string][]uint64 // handles of nodes by what they launch
+	handles  map[uint64]bool
 }
 
 type graphNode struct {
