@@ -14,6 +14,7 @@ __thread uint64_t measured;
 __thread uint64_t call_began;
 static __thread uint64_t began_at;
 void (*calls_waited)(void);
+void (*calls_stream_ends)(handle stream);
 _Atomic int captures;
 
 #define COMMON 6
@@ -399,7 +400,7 @@ int calls_wanted(uint32_t api) {
 }
 
 void calls_enter(uint32_t api, const void *parameters) {
-    (void)api, (void)parameters;
+    if (calls_stream_ends && (api == API_cuStreamDestroy || api == API_cuStreamDestroy_v2)) calls_stream_ends(((const struct p_one *)parameters)->it);
     measured = 0;
     call_began = file_sequence();
     began_at = file_clock();

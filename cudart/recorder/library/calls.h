@@ -18,6 +18,8 @@ extern __thread uint64_t measured;
 extern __thread uint64_t call_began;
 // calls_waited is called after a call that waited for the device; the measuring part sets it.
 extern void (*calls_waited)(void);
+// calls_stream_ends is called before a stream is destroyed, if the measuring part sets it.
+extern void (*calls_stream_ends)(handle stream);
 // captures is how many streams are being captured now.
 extern _Atomic int captures;
 

@@ -379,6 +379,11 @@ struct driver {
     int (*capture_info)(handle stream, int *status, uint64_t *id, handle *graph, const handle **nodes, size_t *count);
     int (*capture_info3)(handle stream, int *status, uint64_t *id, handle *graph, const handle **nodes, const struct edge_data **edges, size_t *count);
     int (*stream_query)(handle stream);
+    int (*context_wait)(void);
+    int (*event_make)(handle *event, unsigned flags);
+    int (*event_record)(handle event, handle stream);
+    int (*event_query)(handle event);
+    int (*event_drop)(handle event);
     int (*current)(handle *context);
     int (*push)(handle context);
     int (*pop)(handle *context);

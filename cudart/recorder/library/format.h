@@ -103,7 +103,7 @@ enum {
     CALL_UNLOAD,         // module
     CALL_PEER,           // context that may be accessed, enabled (1) or disabled (0)
     CALL_UNCOVERED,      // a call whose effect on memory or order the recorder does not know: only the common words; tail: its name
-    CALL_NODE_ACCESS,    // a node of a graph launch was measured: execution, launch of the graph (begin number of its CALL_GRAPH_LAUNCH), node (of the executable graph), launch number, function, grid x, y, z, block x, y, z; tail: parameter bytes
+    CALL_NODE_ACCESS,    // a node of a graph launch was measured: execution, launch of the graph (begin number of its CALL_GRAPH_LAUNCH), node (of the executable graph), launch number, function, grid x, y, z, block x, y, z
     CALL_GREEN,          // green context stream or event call: stream, event, action (0 record, 1 wait), context
 };
 

@@ -21,7 +21,7 @@
 // The Sanitizer API, as facts.
 typedef struct stream_of_sanitizer *stream_handle;
 enum { DOMAIN_DRIVER = 1, DOMAIN_RESOURCE = 3, DOMAIN_LAUNCH = 5, DOMAIN_GRAPHS = 10 };
-enum { CONTEXT_CREATED = 3, CONTEXT_DESTROYING = 4, MODULE_LOADED = 9, LAUNCH_BEGIN = 1, NODE_BEGIN = 4 };
+enum { CONTEXT_CREATED = 3, CONTEXT_ENDS = 4, MODULE_LOADED = 9, LAUNCH_BEGIN = 1, NODE_BEGIN = 4 };
 struct api_data {
     uint32_t site, pad;
     const char *function;
@@ -97,6 +97,8 @@ struct device {
     uint64_t *numbers;         // [SLOTS], the launch in each slot
     handle streams[STREAMS];   // on which something was launched since the table was read
     uint32_t stream_count;
+    handle events[STREAMS];    // what destroyed streams had to do
+    uint32_t event_count;
     uint64_t unmeasured;
 };
 static struct device devices[CONTEXTS];
@@ -225,7 +227,10 @@ static void read_table(struct device *d) {
         d->broken = 1;
         file_note(NOTE_UNMEASURED, d->taken, "the table of accesses could not be read: %u launches are not measured, nor are later ones", d->taken);
     }
-    d->taken = 0, d->stream_count = 0;
+    calling++;
+    for (uint32_t k = 0; k < d->event_count; k++) driver.event_drop(d->events[k]);
+    calling--;
+    d->taken = 0, d->stream_count = 0, d->event_count = 0;
 }
 
 // finished tells whether nothing that was measured still runs. It asks and does not wait.
@@ -234,6 +239,7 @@ static int finished(struct device *d) {
     calling++;
     driver.push(d->context);
     for (uint32_t k = 0; done && k < d->stream_count; k++) done = driver.stream_query(d->streams[k]) == 0;
+    for (uint32_t k = 0; done && k < d->event_count; k++) done = driver.event_query(d->events[k]) == 0;
     handle popped;
     driver.pop(&popped);
     calling--;
@@ -246,6 +252,51 @@ static void waited(void) {
     pthread_mutex_lock(&lock);
     for (unsigned k = 0; k < device_count; k++)
         if (devices[k].taken > 0 && finished(&devices[k])) read_table(&devices[k]);
+    pthread_mutex_unlock(&lock);
+}
+
+// stream_ends puts an event in the place of a stream that is about to be destroyed, because its handle cannot be asked afterwards.
+static void stream_ends(handle stream) {
+    pthread_mutex_lock(&lock);
+    for (unsigned n = 0; n < device_count; n++) {
+        struct device *d = &devices[n];
+        for (uint32_t k = 0; k < d->stream_count && k < STREAMS; k++) {
+            if (d->streams[k] != stream) continue;
+            d->streams[k] = d->streams[--d->stream_count];
+            handle event = 0;
+            calling++;
+            driver.push(d->context);
+            int wrong = d->event_count == STREAMS || driver.event_make(&event, 2) || driver.event_record(event, stream);
+            handle popped;
+            driver.pop(&popped);
+            calling--;
+            if (!wrong) d->events[d->event_count++] = event;
+            else d->stream_count = STREAMS + 1; // what it had to do is not known to be finished until the context is
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+// context_ends reads the table of a context that is about to be destroyed, which waits for its work anyway.
+static void context_ends(handle context) {
+    pthread_mutex_lock(&lock);
+    for (unsigned n = 0; n < device_count; n++) {
+        struct device *d = &devices[n];
+        if (d->context != context) continue;
+        calling++;
+        driver.push(context);
+        int wrong = driver.context_wait();
+        calling--;
+        if (!wrong) read_table(d);
+        calling++;
+        handle popped;
+        driver.pop(&popped);
+        calling--;
+        free(d->numbers);
+        devices[n] = devices[--device_count];
+        break;
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -292,16 +343,12 @@ static void graph_node(const struct node_data *n) {
     uint64_t number = launched(&n->launch, !n->upload);
     if (n->upload) return;
     const struct launch_data *l = &n->launch;
-    static __thread unsigned char bytes[1 << 16];
-    struct kernel_node k;
-    memset(&k, 0, sizeof k);
     calling++;
-    size_t count = driver.node_kernel && !driver.node_kernel(n->node, &k) ? function_bytes(k.function ? k.function : k.kernel, k.parameters, k.extra, bytes, sizeof bytes) : 0;
     function_known(l->function, l->name);
     calling--;
     uint64_t words[17] = {call_began, call_began, file_clock(), API_cuGraphLaunch, l->context, 0, n->execution, call_began, n->node, number,
                           l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2]};
-    file_put(CALL_NODE_ACCESS, words, 17, bytes, count);
+    file_put(CALL_NODE_ACCESS, words, 17, NULL, 0);
 }
 
 static void callback(void *nothing, uint32_t domain, uint32_t id, const void *data) {
@@ -316,6 +363,7 @@ static void callback(void *nothing, uint32_t domain, uint32_t id, const void *da
     }
     case DOMAIN_RESOURCE:
         if (id == MODULE_LOADED) module_loaded(data);
+        if (id == CONTEXT_ENDS) context_ends(((const struct context_data *)data)->context);
         if (id == CONTEXT_CREATED) {
             handle context = ((const struct context_data *)data)->context;
             int wrong = api.add_patches(patch_file, context);
@@ -360,9 +408,10 @@ int measure_start(const char *sanitizer, const char *file) {
     }
     function_flags_of = code_flags;
     calls_waited = waited;
+    calls_stream_ends = stream_ends;
     static const struct {
         uint32_t domain, id;
-    } events[] = {{DOMAIN_RESOURCE, CONTEXT_CREATED}, {DOMAIN_RESOURCE, MODULE_LOADED}, {DOMAIN_LAUNCH, LAUNCH_BEGIN}, {DOMAIN_GRAPHS, NODE_BEGIN}};
+    } events[] = {{DOMAIN_RESOURCE, CONTEXT_CREATED}, {DOMAIN_RESOURCE, CONTEXT_ENDS}, {DOMAIN_RESOURCE, MODULE_LOADED}, {DOMAIN_LAUNCH, LAUNCH_BEGIN}, {DOMAIN_GRAPHS, NODE_BEGIN}};
     for (size_t k = 0; k < sizeof events / sizeof *events; k++) wrong |= api.enable(1, subscriber, events[k].domain, events[k].id);
     for (uint32_t id = 1; id < API_COUNT; id++)
         if (calls_wanted(id)) api.enable(1, subscriber, DOMAIN_DRIVER, id); // a call that an older driver lacks is refused

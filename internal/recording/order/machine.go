@@ -99,8 +99,7 @@ type graph struct {
 	uncovered []string
 	failed    string
 
-	launches map[string][]uint64 // handles of nodes by what they launch
-	handles  map[uint64]bool
+	kernels []signed // the nodes that launch kernels; nil until they are asked for
 }
 
 type graphNode struct {

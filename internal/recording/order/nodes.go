@@ -1,11 +1,14 @@
-// Which node of a graph a measurement belongs to. An executable graph has nodes of its own, which the driver does not tell apart by the nodes that they were
-// made of. So they are matched by what they launch: the kernel, its shape, and the bytes of its parameters.
+// Which node of a graph a measurement belongs to. An executable graph has nodes of its own, and the driver does not tell which they were made of. It makes
+// them one after the other in its memory, in the order of the graph, so they are matched in the order of their handles; that is taken only if every one launches what
+// its counterpart does. Where that fails, a kernel that only one node launches in this shape is matched, and no other.
 
 package order
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/dagrun/dagrun/internal/recording"
 )
@@ -13,21 +16,19 @@ import (
 // nodeAccess is a node of a launched graph that was measured.
 type nodeAccess struct {
 	node, number uint64
-	launches     string // what it launches; "" if that is not known
+	launches     string // the kernel and its shape; "" if that is not known
 }
 
 func accessOf(p *recording.Process, c *recording.Call) nodeAccess {
-	const own = 4 // words before those that say what is launched
+	const own, shape = 4, 7 // words that say which, and words that say what is launched
 	n := nodeAccess{node: c.Args[2], number: c.Args[3]}
-	if len(c.Args) >= own+7 {
-		n.launches = launchText(nameOf(p, c.Args[own], c.Begin), c.Args[own+1:own+7], c.Tail)
+	if len(c.Args) >= own+shape {
+		n.launches = launchText(nameOf(p, c.Args[own], c.Begin), c.Args[own+1:own+shape])
 	}
 	return n
 }
 
-func launchText(kernel string, shape []uint64, parameters []byte) string {
-	return fmt.Sprint(kernel, shape, string(parameters))
-}
+func launchText(kernel string, shape []uint64) string { return fmt.Sprint(kernel, shape) }
 
 func nameOf(p *recording.Process, function, moment uint64) string {
 	name := ""
@@ -39,47 +40,68 @@ func nameOf(p *recording.Process, function, moment uint64) string {
 	return name
 }
 
-// numbers returns the numbers of the measured launches by the nodes of a graph. Nodes that launch the same with the same parameters are matched in their
-// order. A measurement that could belong to several other nodes belongs to none.
+// signed is a node of a graph that launches a kernel.
+type signed struct {
+	node     uint64
+	launches string
+}
+
+// numbers returns the numbers of the measured launches by the nodes of a graph.
 func (m *machine) numbers(g *graph, launch uint64) map[uint64]uint64 {
 	measured := m.index.measured[launch]
-	found := map[uint64]uint64{}
 	if len(measured) == 0 {
+		return nil
+	}
+	kernels := m.kernels(g, launch)
+	found := map[uint64]uint64{}
+	own := map[uint64]bool{}
+	for _, k := range kernels {
+		own[k.node] = true
+	}
+	for _, a := range measured {
+		if own[a.node] {
+			found[a.node] = a.number
+		}
+	}
+	if len(found) > 0 {
 		return found
 	}
-	m.sign(g, launch)
-	taken := map[string]int{}
-	for _, a := range measured {
-		if g.handles[a.node] {
-			found[a.node] = a.number
-			continue
+	sorted := slices.Clone(measured)
+	slices.SortFunc(sorted, func(a, b nodeAccess) int { return cmp.Compare(a.node, b.node) })
+	if slices.EqualFunc(sorted, kernels, func(a nodeAccess, k signed) bool { return a.launches == k.launches }) {
+		for k, a := range sorted {
+			found[kernels[k].node] = a.number
 		}
-		nodes := g.launches[a.launches]
-		if at := taken[a.launches]; at < len(nodes) {
-			found[nodes[at]] = a.number
-			taken[a.launches]++
+		return found
+	}
+	only := map[string][]uint64{}
+	for _, k := range kernels {
+		only[k.launches] = append(only[k.launches], k.node)
+	}
+	for _, a := range measured {
+		if nodes := only[a.launches]; len(nodes) == 1 {
+			found[nodes[0]] = a.number
 		}
 	}
 	return found
 }
 
-// sign lists the nodes of a graph by what they launch, once.
-func (m *machine) sign(g *graph, moment uint64) {
-	if g.launches != nil {
-		return
+// kernels lists the nodes of a graph that launch kernels, those of children in their place.
+func (m *machine) kernels(g *graph, moment uint64) []signed {
+	if g.kernels != nil {
+		return g.kernels
 	}
-	g.launches, g.handles = map[string][]uint64{}, map[uint64]bool{}
+	g.kernels = []signed{}
 	for i := range g.nodes {
 		n := &g.nodes[i]
 		if n.node == nil || n.node.Type != nodeKernel || len(n.words) < kernelWords {
 			continue
 		}
-		g.handles[n.node.Node] = true
 		shape := make([]uint64, 6)
 		for k := range shape {
 			shape[k] = binary.LittleEndian.Uint64(n.node.Body[8*(k+1):])
 		}
-		text := launchText(m.function(n.words[0], moment).name, shape, n.node.Body[kernelWords*8:])
-		g.launches[text] = append(g.launches[text], n.node.Node)
+		g.kernels = append(g.kernels, signed{n.node.Node, launchText(m.function(n.words[0], moment).name, shape)})
 	}
+	return g.kernels
 }
