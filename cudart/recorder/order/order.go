@@ -182,6 +182,8 @@ func (m *machine) call(index int, c *recording.Call) error {
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
 			m.launchGraph(at, c, s)
 		}
+	case recording.Instantiate:
+		delete(m.executed, c.Args[0]) // the handle may have meant another before
 	case recording.Update:
 		m.updates[c.Args[0]] = c.Begin
 	case recording.Uncovered:
@@ -329,6 +331,7 @@ func (m *machine) alloc(at moment, c *recording.Call, in *context) {
 		return
 	}
 	low, high := is.Address, is.Address+is.Bytes
+	m.tensors.drop(low, high) // of an allocation that lay there before
 	if is.kind == allocAsync {
 		s := m.stream(in, c.Thread, c.Args[3])
 		on := m.enqueue(at, s)
