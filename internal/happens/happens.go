@@ -197,7 +197,7 @@ func (c *Checker) Fresh(low, high uint64) {
 
 // touch updates what is remembered of an interval with an access of the current node.
 func (c *Checker) touch(of *interval, mode Mode) {
-	if len(of.passed) > 0 {
+	if c.needed != nil {
 		of.passed = slices.DeleteFunc(of.passed, func(m mark) bool {
 			if !c.before(m.epoch) || conflictOf(m.mode, mode) < Possible {
 				return false
@@ -287,6 +287,6 @@ func (c *Checker) say() {
 }
 
 func sameButBytes(a, b Pair) bool {
-	a.Low, a.High, b.Low, b.High = 0, 0, 0, 0
+	b.Low, b.High = a.Low, a.High
 	return a == b
 }

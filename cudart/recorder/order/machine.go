@@ -93,6 +93,7 @@ type graph struct {
 	shape     *happens.Shape
 	accesses  [][]happens.Access
 	external  bool // it records events or waits for them
+	unknown   bool // a node does what is not known, as host functions do
 	launched  bool
 	origin    []int // by edge: the index of the graph's own edge, or -1
 	uncovered []string

@@ -73,25 +73,17 @@ func (m *machine) strictReport() *Strict {
 	}
 	for _, state := range slices.Sorted(maps.Keys(m.graphs)) {
 		g := m.graphs[state]
-		if g.failed != "" || g.external || !g.launched {
-			continue
+		if g.failed != "" || g.external || g.unknown || !g.launched {
+			continue // an edge may order what is not known
 		}
 		info := &m.process.Graphs[state]
 		for _, edge := range g.shape.Needless() {
 			if at := g.origin[edge]; at >= 0 {
-				from, to := info.Edges[at].From, info.Edges[at].To
-				if knownNode(&info.Nodes[from]) && knownNode(&info.Nodes[to]) {
-					s.Edges = append(s.Edges, NeedlessEdge{Graph: state, Edge: at, From: from, To: to})
-				}
+				s.Edges = append(s.Edges, NeedlessEdge{Graph: state, Edge: at, From: info.Edges[at].From, To: info.Edges[at].To})
 			}
 		}
 	}
 	return s
-}
-
-// knownNode says whether all that a node does is known.
-func knownNode(n *recording.GraphNode) bool {
-	return n.Type == nodeKernel || n.Type == nodeCopy || n.Type == nodeSet || n.Type == nodeEmpty
 }
 
 // needless returns the calls of which nothing at their place was needed.
