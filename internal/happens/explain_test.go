@@ -176,4 +176,9 @@ func TestBothClocksAreNeeded(t *testing.T) {
 	c.Tag(-1)
 	c.Step(reader, []Access{{Low: 0, High: 8, Mode: Read}})
 	require.Equal(t, map[int32]bool{0: true, 1: true, 2: true}, needed)
+	c.Tag(3)
+	c.After(one, c.Now(reader))
+	require.NotContains(t, needed, int32(3))
+	c.NeedAll(one)
+	require.Contains(t, needed, int32(3))
 }

@@ -87,6 +87,15 @@ func (c *Checker) Explain(needed func(tag int32)) { c.needed, c.tag = needed, -1
 // Tag names the calls of After from now on; -1 is no tag.
 func (c *Checker) Tag(tag int32) { c.tag = tag }
 
+// NeedAll says that all that a lane comes after is needed, because what it does next is not known.
+func (c *Checker) NeedAll(lane Lane) {
+	for of, position := range c.lanes[lane].knows {
+		if position > 0 {
+			c.explain(lane, Lane(of), position)
+		}
+	}
+}
+
 // explainMark finds out why the current node comes after a mark. If they do not conflict, a later one may conflict with the mark, and then needs to
 // know why it comes after that, but will find this node instead.
 func (c *Checker) explainMark(of *interval, m mark, mode Mode) {

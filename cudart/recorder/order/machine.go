@@ -186,6 +186,7 @@ type watched struct {
 	pinned    map[int32]bool // synchronous copies of pinned memory
 	unwritten map[where]*Unwritten
 	reads     []*Unwritten
+	functions []happens.Clock // host functions
 	shown     []happens.Clock // writes to memory of the host that no thread has waited for
 }
 

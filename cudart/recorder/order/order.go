@@ -154,7 +154,9 @@ func (m *machine) call(index int, c *recording.Call) error {
 		m.free(at, c, in)
 	case recording.HostFunction:
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
-			m.enqueue(at, s)
+			on := m.enqueue(at, s)
+			m.step(at, on, s, nil)
+			m.ranFunction(on)
 		}
 	case recording.MemoryWrite, recording.MemoryWait:
 		m.value(at, c, in)

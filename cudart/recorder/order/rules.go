@@ -213,9 +213,11 @@ func (m *machine) clockOf(at moment, e *event) happens.Clock {
 // waitEvent is rule "event", for a stream that waits.
 func (m *machine) waitEvent(at moment, s *stream, e *event) {
 	lane := m.enqueue(at, s)
+	before := m.checker.Now(lane)
 	m.checker.Tag(at.index)
 	m.checker.After(lane, m.clockOf(at, e))
 	m.checker.Tag(-1)
+	m.waitedForFunction(at, before, m.checker.Now(lane))
 }
 
 // learnStream is rule "synchronize", for a stream. The legacy default stream is complete when the blocking streams are.

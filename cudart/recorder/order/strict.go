@@ -34,35 +34,6 @@ func (m *machine) unwritten(step, node int32, low, high uint64) {
 	u.Bytes += high - low
 }
 
-// showsHost notes work that writes memory that the host can read.
-func (m *machine) showsHost(on happens.Lane, accesses []happens.Access) {
-	if m.strict == nil {
-		return
-	}
-	for _, access := range accesses {
-		is := m.allocations.at(access.Low)
-		if access.Mode.All()&(happens.Write|happens.Atomic) != 0 && is != nil && (is.kind == allocPinned || is.kind == allocManaged || is.kind == allocRegistered) {
-			m.strict.shown = append(m.strict.shown, m.checker.Now(on))
-			return
-		}
-	}
-}
-
-// synchronized notes whether a thread that waited came to know of writes that the host can read.
-func (m *machine) synchronized(at moment, before happens.Clock) {
-	if m.strict == nil {
-		return
-	}
-	after := m.checker.Now(at.thread.lane)
-	m.strict.shown = slices.DeleteFunc(m.strict.shown, func(write happens.Clock) bool {
-		if before.Includes(write) || !after.Includes(write) {
-			return before.Includes(write)
-		}
-		m.strict.needed[at.index] = true
-		return true
-	})
-}
-
 // strictReport returns what was found.
 func (m *machine) strictReport() *Strict {
 	s := &Strict{}
