@@ -158,3 +158,27 @@ func TestWhatNoConflictNeedsCanBeLeftOut(t *testing.T) {
 	require.Greater(t, left, 1000)
 	require.Greater(t, cut, 1000)
 }
+
+// Whoever waits for what two clocks have in common needs all that both needed.
+func TestBothClocksAreNeeded(t *testing.T) {
+	needed := map[int32]bool{}
+	c := New(func(p Pair) { t.Error(p) }, nil)
+	c.Explain(func(tag int32) { needed[tag] = true })
+	writer, one, other, reader := c.Lane(), c.Lane(), c.Lane(), c.Lane()
+	c.Step(writer, []Access{{Low: 0, High: 8, Mode: Write}})
+	for tag, lane := range []Lane{one, other} {
+		c.Tag(int32(tag))
+		require.True(t, c.After(lane, c.Now(writer)))
+		require.False(t, c.After(lane, c.Now(writer)))
+	}
+	c.Tag(2)
+	c.After(reader, Common(c.Now(one), Common(c.Now(other), c.Now(one))))
+	c.Tag(-1)
+	c.Step(reader, []Access{{Low: 0, High: 8, Mode: Read}})
+	require.Equal(t, map[int32]bool{0: true, 1: true, 2: true}, needed)
+	c.Tag(3)
+	c.After(one, c.Now(reader))
+	require.NotContains(t, needed, int32(3))
+	c.NeedAll(one)
+	require.Contains(t, needed, int32(3))
+}

@@ -87,6 +87,15 @@ func (c *Checker) Explain(needed func(tag int32)) { c.needed, c.tag = needed, -1
 // Tag names the calls of After from now on; -1 is no tag.
 func (c *Checker) Tag(tag int32) { c.tag = tag }
 
+// NeedAll says that all that a lane comes after is needed, because what it does next is not known.
+func (c *Checker) NeedAll(lane Lane) {
+	for of, position := range c.lanes[lane].knows {
+		if position > 0 {
+			c.explain(lane, Lane(of), position)
+		}
+	}
+}
+
 // explainMark finds out why the current node comes after a mark. If they do not conflict, a later one may conflict with the mark, and then needs to
 // know why it comes after that, but will find this node instead.
 func (c *Checker) explainMark(of *interval, m mark, mode Mode) {
@@ -197,7 +206,7 @@ func (c *Checker) Fresh(low, high uint64) {
 
 // touch updates what is remembered of an interval with an access of the current node.
 func (c *Checker) touch(of *interval, mode Mode) {
-	if len(of.passed) > 0 {
+	if c.needed != nil {
 		of.passed = slices.DeleteFunc(of.passed, func(m mark) bool {
 			if !c.before(m.epoch) || conflictOf(m.mode, mode) < Possible {
 				return false
@@ -287,6 +296,6 @@ func (c *Checker) say() {
 }
 
 func sameButBytes(a, b Pair) bool {
-	a.Low, a.High, b.Low, b.High = 0, 0, 0, 0
+	b.Low, b.High = a.Low, a.High
 	return a == b
 }

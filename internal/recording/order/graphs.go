@@ -103,6 +103,7 @@ func (m *machine) flattenChild(g *graph, info *recording.GraphInfo, node *record
 		child = latest(m.process, m.index.graphs[binary.LittleEndian.Uint64(node.Body)], info.Sequence)
 	}
 	if child < 0 {
+		g.unknown = true
 		g.uncovered = append(g.uncovered, "a child graph that is not in the recording")
 		return nil
 	}
@@ -176,11 +177,15 @@ func (m *machine) prepare(g *graph, n *graphNode) {
 		need = 1
 	case nodeWait, nodeRecord:
 		need, g.external = 1, true
-	case nodeHost, nodeChild, nodeEmpty:
+	case nodeHost:
+		g.unknown = true
+	case nodeChild, nodeEmpty:
 	default:
+		g.unknown = true
 		g.uncovered = append(g.uncovered, fmt.Sprintf("a node of type %d in a graph", n.node.Type))
 	}
 	if len(n.node.Body) < need*8 {
+		g.unknown = true
 		g.uncovered = append(g.uncovered, fmt.Sprintf("a node of type %d that could not be read", n.node.Type))
 		n.node = nil
 		return

@@ -65,3 +65,17 @@ func TestTensorMaps(t *testing.T) {
 		require.Equal(t, c.known, len(report.Uncovered) == 0, "%v", c.words)
 	}
 }
+
+// Memory that ends where addresses end is as good as any other; what would go on behind is ignored.
+func TestMemoryAtTheEndOfAddresses(t *testing.T) {
+	last := ^uint64(0)
+	for bytes, known := range map[uint64]bool{100: true, 101: false, 102: false, 0: false} {
+		p := &recording.Process{
+			Calls:   []recording.Call{{Record: recording.Record{Kind: recording.Alloc}, Begin: 1, End: 2, Args: []uint64{last - 100, bytes, 1, 0, 0, 0, 0}}},
+			Tensors: []recording.TensorEvent{{Sequence: 3, Address: last - 100, Bytes: bytes, Action: recording.TensorAlloc}},
+		}
+		m := ran(t, p, pass{})
+		require.Equal(t, known, m.allocations.at(last-50) != nil, "%d bytes", bytes)
+		require.Equal(t, known, m.tensors.at(last-50) != nil, "%d bytes", bytes)
+	}
+}

@@ -18,6 +18,7 @@ type memory struct {
 	freed   happens.Clock // what the next allocation of these bytes comes after
 	stream  *stream       // of a tensor: the stream that it was allocated for
 	traced  bool          // of an allocation: tensors lie in it, and are known
+	taken   int32         // of a tensor that is dead: the event at which its memory came back; -1 once it was given out again
 }
 
 type context struct {
@@ -94,6 +95,7 @@ type graph struct {
 	shape     *happens.Shape
 	accesses  [][]happens.Access
 	external  bool // it records events or waits for them
+	unknown   bool // a node does what is not known, as host functions do
 	launched  bool
 	origin    []int // by edge: the index of the graph's own edge, or -1
 	uncovered []string
@@ -189,6 +191,7 @@ type watched struct {
 	pinned    map[int32]bool // synchronous copies of pinned memory
 	unwritten map[where]*Unwritten
 	reads     []*Unwritten
+	functions []happens.Clock // host functions
 	shown     []happens.Clock // writes to memory of the host that no thread has waited for
 }
 

@@ -2,7 +2,10 @@
 
 package order
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // constParameters says for each parameter of a kernel whether its mangled name shows a pointer to const. Where the name has anything but
 // pointers to plain types and numbers, all parameters from there on count as written.
@@ -32,15 +35,12 @@ func constParameters(mangled string, parameters int) []bool {
 
 // cutName cuts a name without scopes, such as 3add, from the beginning of a text.
 func cutName(text string) (name, rest string) {
-	length := 0
-	at := 0
-	for at < len(text) && text[at] >= '0' && text[at] <= '9' && length < 1<<20 {
-		length, at = length*10+int(text[at]-'0'), at+1
-	}
-	if length == 0 || at+length > len(text) {
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	length, err := strconv.Atoi(text[:digits])
+	if err != nil || length == 0 || length > len(text)-digits {
 		return "", text
 	}
-	return text[at : at+length], text[at+length:]
+	return text[digits : digits+length], text[digits+length:]
 }
 
 // PlainName returns the name of a kernel without its scopes, parameters and arguments: of _ZN2at6native6reduceIfEEvPf, reduce.

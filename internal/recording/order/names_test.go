@@ -48,6 +48,9 @@ func TestPlainName(t *testing.T) {
 		"_Z":                                  "_Z",
 		"_Z9999999999999add":                  "_Z9999999999999add",
 		"copy":                                "copy",
+		"_Z10add_floatsv":                     "add_floats",
+		"_Z9add_float":                        "add_float",
+		"_Z4add":                              "_Z4add",
 	} {
 		require.Equal(t, want, PlainName(mangled), mangled)
 	}

@@ -93,13 +93,13 @@ func (m *machine) tensorEvent(index int) {
 			in.traced = true
 			context = in.context
 		}
+		m.reuseTensors(at, event)
 		m.tensors.put(event.Address, event.Address+event.Bytes, &memory{Memory: Memory{What: "tensor", Address: event.Address, Bytes: event.Bytes, Place: event.Place},
 			stream: m.stream(context, event.Thread, event.Stream)})
 		m.checker.Unwritten(event.Address, event.Address+event.Bytes)
 	case recording.TensorFreeCompleted:
 		if is := m.tensors.at(event.Address); is != nil && is.Address == event.Address && !is.dead {
-			m.tensorFreed(at, is)
-			is.dead = true
+			is.dead, is.taken = true, int32(index)
 		}
 	}
 }
@@ -155,7 +155,9 @@ func (m *machine) call(index int, c *recording.Call) error {
 		m.free(at, c, in)
 	case recording.HostFunction:
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
-			m.enqueue(at, s)
+			on := m.enqueue(at, s)
+			m.step(at, on, s, nil)
+			m.ranFunction(on)
 		}
 	case recording.MemoryWrite, recording.MemoryWait:
 		m.value(at, c, in)
@@ -183,6 +185,8 @@ func (m *machine) call(index int, c *recording.Call) error {
 		if s := m.stream(in, c.Thread, c.Args[0]); s.capture == nil && c.Args[1] == 0 {
 			m.launchGraph(at, c, s)
 		}
+	case recording.Instantiate:
+		delete(m.executed, c.Args[0]) // the handle may have meant another before
 	case recording.Update:
 		m.updates[c.Args[0]] = c.Begin
 	case recording.Uncovered:
@@ -331,6 +335,7 @@ func (m *machine) alloc(at moment, c *recording.Call, in *context) {
 		return
 	}
 	low, high := is.Address, is.Address+is.Bytes
+	m.tensors.drop(low, high) // of an allocation that lay there before
 	if is.kind == allocAsync {
 		s := m.stream(in, c.Thread, c.Args[3])
 		on := m.enqueue(at, s)

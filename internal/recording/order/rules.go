@@ -12,7 +12,7 @@
 //	free              a free that is not in stream order waits for all work of its context, then takes the memory; not for mapped and registered memory
 //	reuse             whoever allocates memory comes after the free of what lay there
 //	stream-ordered    an allocation or a free in stream order is work of its stream, and takes the memory as a write does
-//	tensor            a framework that takes back a tensor's memory gives it to later work of the stream that the tensor was allocated for
+//	tensor            a framework that gives out a tensor's memory again has that done in the order of the stream that the tensor was allocated for
 //	host              a host function is work of its stream
 //	value             a wait for a value comes after a write of it that was submitted before; this is assumed
 //	capture           captured calls are not work: an event recorded by a capture makes the streams that wait for it part of the capture
@@ -27,6 +27,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/internal/happens"
+	"github.com/dagrun/dagrun/internal/recording"
 )
 
 // threadOrder is rule "thread".
@@ -215,9 +216,11 @@ func (m *machine) clockOf(at moment, e *event) happens.Clock {
 // waitEvent is rule "event", for a stream that waits.
 func (m *machine) waitEvent(at moment, s *stream, e *event) {
 	lane := m.enqueue(at, s)
+	before := m.checker.Now(lane)
 	m.checker.Tag(at.index)
 	m.checker.After(lane, m.clockOf(at, e))
 	m.checker.Tag(-1)
+	m.waitedForFunction(at, before, m.checker.Now(lane))
 	if m.steps != nil {
 		newest := newestBefore(e.records, at.begin)
 		for _, r := range e.records {
@@ -285,12 +288,16 @@ func (m *machine) reuse(on happens.Lane, low, high uint64) {
 	}
 }
 
-// tensorFreed is rule "tensor".
-func (m *machine) tensorFreed(at moment, is *memory) {
-	if is.stream.capture != nil {
-		return
+// reuseTensors is rule "tensor": memory that came back from the tensors of a stream and is given out again is taken by work of that stream.
+func (m *machine) reuseTensors(at moment, event *recording.TensorEvent) {
+	for _, is := range m.tensors.overlapping(event.Address, event.Address+event.Bytes) {
+		if !is.dead || is.taken < 0 || is.stream.capture != nil {
+			continue
+		}
+		at.index = -1 - is.taken // the event at which it came back
+		is.taken = -1
+		m.step(at, m.enqueue(at, is.stream), is.stream, whole(is))
 	}
-	m.step(at, m.enqueue(at, is.stream), is.stream, whole(is))
 }
 
 // waitValue is rule "value". Only writes by calls that were over before are known; where several may have ended the wait, it comes after what

@@ -34,10 +34,18 @@ func (s *spans[T]) at(address uint64) (is T) {
 }
 
 // put makes something lie between two addresses, in place of all that it overlaps.
-func (s *spans[T]) put(low, high uint64, is T) {
+func (s *spans[T]) put(low, high uint64, is T) { s.replace(low, high, span[T]{low, high, is}) }
+
+// drop makes nothing lie between two addresses, nor what reaches into there.
+func (s *spans[T]) drop(low, high uint64) { s.replace(low, high) }
+
+func (s *spans[T]) replace(low, high uint64, with ...span[T]) {
 	page := max(sort.Search(len(s.pages), func(i int) bool { return s.pages[i][0].low > low })-1, 0)
 	if page == len(s.pages) {
-		s.pages = append(s.pages, nil)
+		if len(with) > 0 {
+			s.pages = append(s.pages, with)
+		}
+		return
 	}
 	in := s.pages[page]
 	at := sort.Search(len(in), func(i int) bool { return in[i].high > low })
@@ -45,9 +53,10 @@ func (s *spans[T]) put(low, high uint64, is T) {
 	for end < len(in) && in[end].low < high {
 		end++
 	}
-	in = slices.Replace(in, at, end, span[T]{low, high, is})
+	last := end == len(in) // what it replaces may go on, on the next pages
+	in = slices.Replace(in, at, end, with...)
 	s.pages[page] = in
-	if end = page + 1; at == len(in)-1 { // it was put last on its page and may overlap what is on the next ones
+	if end = page + 1; last {
 		for end < len(s.pages) && s.pages[end][0].low < high {
 			next := s.pages[end]
 			keep := sort.Search(len(next), func(i int) bool { return next[i].low >= high })
@@ -59,7 +68,10 @@ func (s *spans[T]) put(low, high uint64, is T) {
 		}
 		s.pages = slices.Delete(s.pages, page+1, end)
 	}
-	if len(in) > s.full {
+	switch {
+	case len(in) == 0:
+		s.pages = slices.Delete(s.pages, page, page+1)
+	case len(in) > s.full:
 		half := len(in) / 2
 		s.pages = slices.Insert(s.pages, page+1, slices.Clone(in[half:]))
 		s.pages[page] = in[:half:half]

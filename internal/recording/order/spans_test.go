@@ -22,7 +22,12 @@ func TestRandomSpans(t *testing.T) {
 			if low > 0 {
 				low, high = low-1, high-1
 			}
-			s.put(low, high, name)
+			put := r.IntN(4) > 0
+			if put {
+				s.put(low, high, name)
+			} else {
+				s.drop(low, high)
+			}
 			// What is overlapped goes away as a whole.
 			gone := slices.Clone(table[low:high])
 			for i, is := range table {
@@ -30,7 +35,7 @@ func TestRandomSpans(t *testing.T) {
 					table[i] = 0
 				}
 			}
-			for i := low; i < high; i++ {
+			for i := low; i < high && put; i++ {
 				table[i] = name
 			}
 			for i, is := range table {

@@ -34,35 +34,6 @@ func (m *machine) unwritten(step, node int32, low, high uint64) {
 	u.Bytes += high - low
 }
 
-// showsHost notes work that writes memory that the host can read.
-func (m *machine) showsHost(on happens.Lane, accesses []happens.Access) {
-	if m.strict == nil {
-		return
-	}
-	for _, access := range accesses {
-		is := m.allocations.at(access.Low)
-		if access.Mode.All()&(happens.Write|happens.Atomic) != 0 && is != nil && (is.kind == allocPinned || is.kind == allocManaged || is.kind == allocRegistered) {
-			m.strict.shown = append(m.strict.shown, m.checker.Now(on))
-			return
-		}
-	}
-}
-
-// synchronized notes whether a thread that waited came to know of writes that the host can read.
-func (m *machine) synchronized(at moment, before happens.Clock) {
-	if m.strict == nil {
-		return
-	}
-	after := m.checker.Now(at.thread.lane)
-	m.strict.shown = slices.DeleteFunc(m.strict.shown, func(write happens.Clock) bool {
-		if before.Includes(write) || !after.Includes(write) {
-			return before.Includes(write)
-		}
-		m.strict.needed[at.index] = true
-		return true
-	})
-}
-
 // strictReport returns what was found.
 func (m *machine) strictReport() *Strict {
 	s := &Strict{}
@@ -73,25 +44,17 @@ func (m *machine) strictReport() *Strict {
 	}
 	for _, state := range slices.Sorted(maps.Keys(m.graphs)) {
 		g := m.graphs[state]
-		if g.failed != "" || g.external || !g.launched {
-			continue
+		if g.failed != "" || g.external || g.unknown || !g.launched {
+			continue // an edge may order what is not known
 		}
 		info := &m.process.Graphs[state]
 		for _, edge := range g.shape.Needless() {
 			if at := g.origin[edge]; at >= 0 {
-				from, to := info.Edges[at].From, info.Edges[at].To
-				if knownNode(&info.Nodes[from]) && knownNode(&info.Nodes[to]) {
-					s.Edges = append(s.Edges, NeedlessEdge{Graph: state, Edge: at, From: from, To: to})
-				}
+				s.Edges = append(s.Edges, NeedlessEdge{Graph: state, Edge: at, From: info.Edges[at].From, To: info.Edges[at].To})
 			}
 		}
 	}
 	return s
-}
-
-// knownNode says whether all that a node does is known.
-func knownNode(n *recording.GraphNode) bool {
-	return n.Type == nodeKernel || n.Type == nodeCopy || n.Type == nodeSet || n.Type == nodeEmpty
 }
 
 // needless returns the calls of which nothing at their place was needed.

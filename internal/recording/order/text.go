@@ -92,7 +92,7 @@ func plural(n int, one, many string) string {
 }
 
 var because = map[string]string{
-	"arguments":    "nothing orders these two, but what they access is assumed from their arguments",
+	"arguments":    "nothing orders these two, but one of the accesses is assumed",
 	"programmatic": "only a programmatic launch is between them, which may begin before its predecessor has ended",
 	"assumed":      "only a call of one thread that was over before another's began, or a value that a stream waited for, orders these two",
 }

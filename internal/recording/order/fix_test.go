@@ -1,0 +1,30 @@
+// Tests of what a report says besides its text.
+
+package order
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestKindsOfFixes(t *testing.T) {
+	const two = "stream s nonblocking\nstream t nonblocking\nalloc A 100\n"
+	for program, want := range map[string]Fix{
+		two + "launch one on s writes A\nlaunch two on t reads A @a:1":                                     {Kind: StreamWaits, Waiting: "stream 2", For: "stream 1", Before: 1, Where: "a:1", Code: "torch.cuda.current_stream().wait_stream(<stream 1>)"},
+		two + "tensor T = A[0:50] on s\nlaunch one on t reads T\ntaken T @a:1\ntensor U = A[0:50] on s":    {Kind: BeforeFree, Waiting: "stream 1", For: "stream 2", Before: 1, Where: "a:1", Code: "tensor.record_stream(<stream 2>)"},
+		two + "node G a launch one writes A\nnode G b launch two writes A\ninstantiate G\nrun G on s @a:1": {Kind: EdgeOfGraph, Waiting: "stream 1", For: "stream 1", Before: 1, Where: "a:1"},
+		two + "begin x launch one on s writes A\nthread: 2 launch two on s writes A @a:1\nend x":           {Kind: ThreadsInOrder, Waiting: "stream 1", For: "stream 1", Before: 1, Where: "a:1"},
+		two + "thread: 2 begin x launch one on s writes A\nfree A @a:1\nend x":                             {Kind: HostWaits, Waiting: "the host", For: "stream 1", Before: 1, Where: "a:1"},
+		two + "launch one on s writes A\nlaunch two on s programmatic writes A @a:1":                       {Kind: KernelWaits, Waiting: "stream 1", For: "stream 1"},
+	} {
+		report, err := Check(read(program), Options{})
+		require.NoError(t, err)
+		races := append(report.Races, report.Possible...)
+		require.Len(t, races, 1, program)
+		got := races[0].Fix
+		require.NotEmpty(t, got.Text)
+		got.Text = ""
+		require.Equal(t, want, got, program)
+	}
+}
