@@ -158,8 +158,10 @@ static void two(struct call *c, uint16_t kind, uint64_t first, uint64_t second) 
     write_call(c, kind, NULL, 0);
 }
 
+// A captured record or wait becomes edges of the graph, and a node only if it is external.
 static void event(struct call *c, uint16_t kind, handle stream, handle it, uint64_t flags) {
-    target(c, stream);
+    stream = stream_of(c->api, stream);
+    put(c, stream), put(c, c->result == 0 && flags & 1 ? captured_node(stream) : 0);
     put(c, it), put(c, flags);
     write_call(c, kind, NULL, 0);
 }

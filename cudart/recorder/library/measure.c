@@ -86,6 +86,11 @@ static const struct {
 #define STREAMS 256
 #define CONTEXTS 64
 
+// A launch that is measured, by the number of its grid.
+struct grid {
+    uint64_t grid, number;
+};
+
 // What is measured in one context.
 struct device {
     handle context;
@@ -94,7 +99,7 @@ struct device {
     struct table known;  // its head
     stream_handle stream;
     uint32_t taken;            // slots that are given out; slot 0 is not
-    uint64_t *numbers;         // [SLOTS], the launch in each slot
+    struct grid *grids;        // [SLOTS], the launch in each slot
     handle streams[STREAMS];   // on which something was launched since the table was read
     uint32_t stream_count;
     handle events[STREAMS];    // what destroyed streams had to do
@@ -145,8 +150,8 @@ static void make(struct device *d) {
     t.lost = (uint32_t *)at;
     uint64_t *slots = malloc(8ull * SLOTS);
     api.stream_handle(d->context, 0, &d->stream);
-    d->numbers = calloc(SLOTS, sizeof *d->numbers);
-    int wrong = !slots || !d->numbers;
+    d->grids = calloc(SLOTS, sizeof *d->grids);
+    int wrong = !slots || !d->grids;
     for (uint64_t k = 0; slots && k < SLOTS; k++) slots[k] = k;
     wrong = wrong || api.set(memory, 0, bytes, d->stream) || api.upload(memory, &t, offsetof(struct table, slots), d->stream) ||
             api.upload((char *)memory + offsetof(struct table, slots), slots, 8ull * SLOTS, d->stream) || api.stream_sync(d->stream);
@@ -161,6 +166,11 @@ static void make(struct device *d) {
 static int by_key(const void *a, const void *b) {
     uint64_t x = ((const struct entry *)a)->key, y = ((const struct entry *)b)->key;
     return x < y ? -1 : x > y;
+}
+
+static int by_grid(const void *a, const void *b) {
+    const struct grid *x = a, *y = b;
+    return x->grid != y->grid ? (x->grid < y->grid ? -1 : 1) : x->number < y->number ? -1 : x->number > y->number;
 }
 
 struct runs {
@@ -204,22 +214,28 @@ static void read_table(struct device *d) {
     int wrong = api.download(&used, (char *)d->table + offsetof(struct table, used), sizeof used, d->stream);
     if (used > d->known.capacity) used = d->known.capacity;
     struct entry *entries = malloc((size_t)used * sizeof *entries + 1);
-    uint32_t *lost = malloc(4ull * (d->taken + 1));
+    uint32_t *lost = malloc(4ull * SLOTS);
     wrong = wrong || !entries || !lost || (used && api.download(entries, d->known.entries, used * sizeof *entries, d->stream)) ||
-            api.download(lost, d->known.lost, 4ull * (d->taken + 1), d->stream);
+            api.download(lost, d->known.lost, 4ull * SLOTS, d->stream);
     if (!wrong) {
         qsort(entries, used, sizeof *entries, by_key);
         struct runs r = {0};
         size_t k = 0;
-        for (uint32_t slot = 1; slot <= d->taken; slot++) {
+        struct grid *g = d->grids + 1;
+        qsort(g, d->taken, sizeof *g, by_grid);
+        for (uint32_t n = 0; n < d->taken; n++) {
             r.used = 0;
-            while (k < used && entries[k].key >> LINE_BITS == slot) add_line(&r, &entries[k++]);
-            uint64_t words[4] = {d->numbers[slot], lost[slot] ? ACCESS_LOST : 0, lost[slot], r.used};
+            while (k < used && entries[k].key >> LINE_BITS < g[n].grid) k++; // of a launch that is not measured
+            while (k < used && entries[k].key >> LINE_BITS == g[n].grid) add_line(&r, &entries[k++]);
+            // a number that two launches have in one table tells of neither
+            int twice = (n > 0 && g[n - 1].grid == g[n].grid) || (n + 1 < d->taken && g[n + 1].grid == g[n].grid);
+            uint32_t missing = lost[g[n].grid % SLOTS];
+            uint64_t words[4] = {g[n].number, missing || twice ? ACCESS_LOST : 0, missing, r.used};
             file_put(RECORD_ACCESS, words, 4, r.at, r.used * sizeof *r.at);
         }
         free(r.at);
         wrong = (used && api.set(d->known.entries, 0, used * sizeof *entries, d->stream)) || api.set(d->known.keys, 0, 8 * d->known.places, d->stream) || api.set(d->known.where, 0, 4 * d->known.places, d->stream) ||
-                api.set(d->known.lost, 0, 4ull * (d->taken + 1), d->stream) || api.set((char *)d->table + offsetof(struct table, used), 0, 4, d->stream) || api.stream_sync(d->stream);
+                api.set(d->known.lost, 0, 4ull * SLOTS, d->stream) || api.set((char *)d->table + offsetof(struct table, used), 0, 4, d->stream) || api.stream_sync(d->stream);
     }
     calling--;
     free(entries), free(lost);
@@ -293,7 +309,7 @@ static void context_ends(handle context) {
         handle popped;
         driver.pop(&popped);
         calling--;
-        free(d->numbers);
+        free(d->grids);
         devices[n] = devices[--device_count];
         break;
     }
@@ -317,7 +333,8 @@ static uint64_t launched(const struct launch_data *l, int wanted) {
         uint32_t slot = 0;
         if (wanted && !d->broken && d->taken + 1 < SLOTS) {
             slot = ++d->taken;
-            number = d->numbers[slot] = ++launches;
+            number = ++launches;
+            d->grids[slot] = (struct grid){l->grid_id & GRID_MASK, number};
         }
         if (slot) note_stream(d, l->api_stream ? l->api_stream : l->stream);
         else if (wanted) d->unmeasured++;

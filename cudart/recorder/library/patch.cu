@@ -39,10 +39,10 @@ __device__ __forceinline__ static void set(uint32_t *mask, uint32_t bits) {
 }
 
 // note records an access of up to 128 bytes that stays within a line.
-__device__ __noinline__ static void note(struct table *t, uint64_t slot, uint64_t address, uint32_t bytes, uint32_t flags) {
-    uint32_t n = place_of(t, slot << LINE_BITS | address >> LINE_SHIFT);
+__device__ __noinline__ static void note(struct table *t, uint64_t grid, uint64_t address, uint32_t bytes, uint32_t flags) {
+    uint32_t n = place_of(t, (grid & GRID_MASK) << LINE_BITS | address >> LINE_SHIFT);
     if (n == UINT32_MAX) {
-        atomicAdd(&t->lost[slot], 1u);
+        atomicAdd(&t->lost[grid % SLOTS], 1u);
         return;
     }
     struct entry *e = &t->entries[n];
@@ -65,10 +65,12 @@ __device__ __forceinline__ static void access(void *data, uint64_t address, uint
     uint64_t slot = *(volatile uint64_t *)data;
     if (slot == 0) return;
     struct table *t = (struct table *)((char *)data - slot * 8 - offsetof(struct table, slots));
+    uint64_t grid;
+    asm("mov.u64 %0, %%gridid;" : "=l"(grid));
     while (bytes > 0) {
         uint32_t left = (1u << LINE_SHIFT) - ((uint32_t)address & ((1u << LINE_SHIFT) - 1));
         uint32_t count = bytes < left ? (uint32_t)bytes : left;
-        note(t, slot, address, count, flags);
+        note(t, grid, address, count, flags);
         address += count, bytes -= count;
     }
 }

@@ -15,7 +15,7 @@ func TestKindsOfFixes(t *testing.T) {
 		two + "tensor T = A[0:50] on s\nlaunch one on t reads T\ntaken T @a:1\ntensor U = A[0:50] on s":    {Kind: BeforeFree, Waiting: "stream 1", For: "stream 2", Before: 1, Where: "a:1", Code: "tensor.record_stream(<stream 2>)"},
 		two + "node G a launch one writes A\nnode G b launch two writes A\ninstantiate G\nrun G on s @a:1": {Kind: EdgeOfGraph, Waiting: "stream 1", For: "stream 1", Before: 1, Where: "a:1"},
 		two + "begin x launch one on s writes A\nthread: 2 launch two on s writes A @a:1\nend x":           {Kind: ThreadsInOrder, Waiting: "stream 1", For: "stream 1", Before: 1, Where: "a:1"},
-		two + "thread: 2 begin x launch one on s writes A\nfree A @a:1\nend x":                             {Kind: HostWaits, Waiting: "the host", For: "stream 1", Before: 1, Where: "a:1"},
+		two + "thread: 2 begin x launch one on s writes A\nfree A @a:1\nend x":                             {Kind: HostWaits, Waiting: "the host", For: "stream 1", Before: 1, Where: "a:1", Code: "<stream 1>.synchronize()"},
 		two + "launch one on s writes A\nlaunch two on s programmatic writes A @a:1":                       {Kind: KernelWaits, Waiting: "stream 1", For: "stream 1"},
 	} {
 		report, err := Check(read(program), Options{})

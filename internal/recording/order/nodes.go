@@ -1,6 +1,6 @@
-// Which node of a graph a measurement belongs to. An executable graph has nodes of its own, and the driver does not tell which they were made of. It makes
-// them one after the other in its memory, in the order of the graph, so they are matched in the order of their handles; that is taken only if every one launches what
-// its counterpart does. Where that fails, a kernel that only one node launches in this shape is matched, and no other.
+// Which node of a graph a measurement belongs to. An executable graph has nodes of its own, and the driver does not tell which they were made of. It
+// makes them one after the other in its memory, in the order of the graph, so they are matched in the order of their handles, if each launches the kernel of its
+// counterpart in the same shape, and touched something that its parameters point to. Where that fails, a measurement is matched with the node that it fits best.
 
 package order
 
@@ -42,8 +42,9 @@ func nameOf(p *recording.Process, function, moment uint64) string {
 
 // signed is a node of a graph that launches a kernel.
 type signed struct {
-	node     uint64
-	launches string
+	node       uint64
+	launches   string
+	parameters []byte
 }
 
 // numbers returns the numbers of the measured launches by the nodes of a graph.
@@ -68,22 +69,93 @@ func (m *machine) numbers(g *graph, launch uint64) map[uint64]uint64 {
 	}
 	sorted := slices.Clone(measured)
 	slices.SortFunc(sorted, func(a, b nodeAccess) int { return cmp.Compare(a.node, b.node) })
-	if slices.EqualFunc(sorted, kernels, func(a nodeAccess, k signed) bool { return a.launches == k.launches }) {
+	if slices.EqualFunc(sorted, kernels, func(a nodeAccess, k signed) bool { return a.launches == k.launches && m.touches(&k, a.number) }) {
 		for k, a := range sorted {
 			found[kernels[k].node] = a.number
 		}
 		return found
 	}
-	only := map[string][]uint64{}
-	for _, k := range kernels {
-		only[k.launches] = append(only[k.launches], k.node)
-	}
-	for _, a := range measured {
-		if nodes := only[a.launches]; len(nodes) == 1 {
-			found[nodes[0]] = a.number
+	for name, same := range byLaunch(measured) {
+		var nodes []signed
+		for _, k := range kernels {
+			if k.launches == name {
+				nodes = append(nodes, k)
+			}
 		}
+		m.match(same, nodes, found)
 	}
 	return found
+}
+
+func byLaunch(measured []nodeAccess) map[string][]nodeAccess {
+	groups := map[string][]nodeAccess{}
+	for _, a := range measured {
+		groups[a.launches] = append(groups[a.launches], a)
+	}
+	return groups
+}
+
+// match pairs measurements with nodes that launch the same: first those that fit best. Where two fit a node equally well, but touched different bytes, neither
+// is taken for it.
+func (m *machine) match(measured []nodeAccess, nodes []signed, found map[uint64]uint64) {
+	if len(measured) == 1 && len(nodes) == 1 {
+		found[nodes[0].node] = measured[0].number
+		return
+	}
+	type pair struct{ fits, node, measurement int }
+	var pairs []pair
+	for n := range nodes {
+		for k := range measured {
+			if fits := m.fits(&nodes[n], measured[k].number); fits > 0 {
+				pairs = append(pairs, pair{fits, n, k})
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return b.fits - a.fits })
+	matched, taken := make([]bool, len(nodes)), make([]bool, len(measured))
+	for at, p := range pairs {
+		if matched[p.node] || taken[p.measurement] {
+			continue
+		}
+		matched[p.node] = true
+		rival := slices.ContainsFunc(pairs[at+1:], func(q pair) bool {
+			return q.fits == p.fits && q.node == p.node && !taken[q.measurement] && !m.sameRuns(measured[q.measurement].number, measured[p.measurement].number)
+		})
+		if !rival {
+			taken[p.measurement] = true
+			found[nodes[p.node].node] = measured[p.measurement].number
+		}
+	}
+}
+
+// fits counts the words of a node's parameters at which a stretch of accessed bytes begins, and once more those that lie within one.
+func (m *machine) fits(node *signed, number uint64) int {
+	is := m.process.Accesses[number]
+	if is == nil {
+		return 0
+	}
+	score := 0
+	for at := 0; at+8 <= len(node.parameters); at += 8 {
+		word := binary.LittleEndian.Uint64(node.parameters[at:])
+		k, begins := slices.BinarySearchFunc(is.Runs, word, func(r recording.Run, word uint64) int { return cmp.Compare(r.Address, word) })
+		switch {
+		case begins && (k == 0 || is.Runs[k-1].Address+uint64(is.Runs[k-1].Bytes) < word):
+			score += 2
+		case begins, k > 0 && word < is.Runs[k-1].Address+uint64(is.Runs[k-1].Bytes):
+			score++
+		}
+	}
+	return score
+}
+
+// touches tells whether a measurement may be that of a node: its parameters point to something that was accessed, or nothing was.
+func (m *machine) touches(node *signed, number uint64) bool {
+	is := m.process.Accesses[number]
+	return is == nil || len(is.Runs) == 0 || m.fits(node, number) > 0
+}
+
+func (m *machine) sameRuns(a, b uint64) bool {
+	return slices.Equal(m.process.Accesses[a].Runs, m.process.Accesses[b].Runs)
 }
 
 // kernels lists the nodes of a graph that launch kernels, those of children in their place.
@@ -101,7 +173,7 @@ func (m *machine) kernels(g *graph, moment uint64) []signed {
 		for k := range shape {
 			shape[k] = binary.LittleEndian.Uint64(n.node.Body[8*(k+1):])
 		}
-		g.kernels = append(g.kernels, signed{n.node.Node, launchText(m.function(n.words[0], moment).name, shape)})
+		g.kernels = append(g.kernels, signed{n.node.Node, launchText(m.function(n.words[0], moment).name, shape), n.node.Body[kernelWords*8:]})
 	}
 	return g.kernels
 }
