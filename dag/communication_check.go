@@ -195,7 +195,7 @@ func (p *Pipeline) chain() {
 	}
 }
 
-// Meets reports whether a transfer has another side.
+// meets reports whether a transfer has another side.
 func (p *Pipeline) meets(t Transfer) bool { return t.Rank >= 0 && t.Rank < p.ranks() }
 
 // ranks is how many ranks there are, at least one.

@@ -24,7 +24,7 @@ import (
 // number get streams of their own. New then returns a plan even if it does not enforce every dependency; [Violations] lists those.
 //
 // Errors match [ErrUnknownStrategy], [ErrBadOption], [ErrTooManyStreams], [ErrGraphTooLarge], [ErrStreamConflict],
-// [ErrMemoryCap] or the context's error.
+// [ErrMemoryCap] or the context's error. With an error there is no plan.
 func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	r, err := newRequest(ctx, g, o)
 	if err != nil {
@@ -49,7 +49,10 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
 		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
 	}
-	return plan, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return plan, nil
 }
 
 // computing returns the largest number of streams of one device and priority that run kernels.

@@ -80,7 +80,7 @@ func (in *spreadInstance) name() string {
 	return fmt.Sprintf("%s/%d/%gus/%dKiB/seed%d/%d", in.family, in.size, in.us, in.kib, in.seed, in.devices)
 }
 
-// planned is the predicted time of a placement, planned with normal effort.
+// plannedSpread is the predicted time of a placement, planned with normal effort.
 func plannedSpread(tb testing.TB, s *Spread) float64 {
 	tb.Helper()
 	p, err := New(context.Background(), s.Graph, Options{Effort: Normal})

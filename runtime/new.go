@@ -281,7 +281,7 @@ func (p *Program) Close() error {
 	return p.closeErr
 }
 
-// bodies makes a program for each body of each loop and branch.
+// makeBodies makes a program for each body of each loop and branch.
 func (p *Program) makeBodies() {
 	layout := p.plan.Memory
 	if p.body {

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,11 +71,34 @@ func haveCompiler() bool {
 // confines reports whether --confined can run compilers here.
 var confines = func() bool { return false }
 
+// logPartial names the scripts of which lines are left out here because a program is missing.
+func logPartial(t *testing.T) {
+	var missing []string
+	if !haveCompiler() {
+		missing = append(missing, "[compiler]")
+	}
+	if _, err := exec.LookPath("dot"); err != nil {
+		missing = append(missing, "[exec:dot]")
+	}
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	require.NoError(t, err)
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		require.NoError(t, err)
+		for _, condition := range missing {
+			if strings.Contains(string(text), "\n"+condition+" ") {
+				t.Logf("NOT ALL TESTED: %s/%s (lines with %s)", t.Name(), strings.TrimSuffix(filepath.Base(script), ".txtar"), condition)
+			}
+		}
+	}
+}
+
 func TestScripts(t *testing.T) {
 	pipelines, err := filepath.Abs("../../pipelines")
 	if err != nil {
 		t.Fatal(err)
 	}
+	logPartial(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

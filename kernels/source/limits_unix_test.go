@@ -35,7 +35,7 @@ func TestDevicesAreNoHeaders(t *testing.T) {
 func TestDevicesAreNotHashed(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(folder, "zero.h")))
-	var c Compilers
+	c := withClang(t)
 	c.Clang.Options.Cache = t.TempDir()
 	path := filepath.Join(folder, "a.cu")
 	module := &launch.Module{Name: path, Path: path, Kind: launch.Source, Build: launch.Build{Compiler: "clang", Names: []string{"f"}},

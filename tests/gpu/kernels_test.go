@@ -783,7 +783,6 @@ func TestKernelsOnCPU(t *testing.T) {
 	checkKernels(t, p, most, fromPTX)
 }
 
-// TestWholeLibraryLoads also tells how long the driver takes for it, and what each kernel occupies.
 // interpreter is a CPU device that runs every kernel from its PTX.
 func interpreter(t testing.TB, check simt.Check) *host.Platform {
 	p := must[*host.Platform](t)(host.Open(host.Options{PTX: true, Sanitize: check}))
@@ -815,6 +814,7 @@ func TestKernelsFromPTXAreClean(t *testing.T) {
 	checkKernels(t, interpreter(t, simt.CheckFull), limit, fromPTX)
 }
 
+// TestWholeLibraryLoads also tells how long the driver takes for it, and what each kernel occupies.
 func TestWholeLibraryLoads(t *testing.T) {
 	p := open(t)
 	start := time.Now()

@@ -39,7 +39,6 @@ func (p *Program) locate(fn *function, at int32) (line int, instruction, source 
 	return int(in.Position.Line), in.Form.Text, source
 }
 
-// parameterName is how a message names a parameter of a kernel.
 // argumentName names the value of index i of a launch.
 func (r *Run) argumentName(i int) string {
 	if a := &r.Args[i]; a.Within > 0 {
@@ -48,6 +47,7 @@ func (r *Run) argumentName(i int) string {
 	return "argument " + parameterName(r.kernel, i)
 }
 
+// parameterName is how a message names a parameter of a kernel.
 func parameterName(k *Kernel, i int) string {
 	if i < len(k.entry.f.Params) {
 		if id := k.entry.f.Params[i].Variable; id != ptx.NoVariable {

@@ -326,6 +326,7 @@ static void note_stream(struct device *d, handle stream) {
 // launched gives a launch its slot, and returns its number, 0 if it is not measured. Patched code needs an address even then.
 static uint64_t launched(const struct launch_data *l, int wanted) {
     uint64_t number = 0;
+    if (l->name && code_flags(l->name) & FUNCTION_UNPATCHED) return 0;
     pthread_mutex_lock(&lock);
     struct device *d = device_of(l->context);
     if (d && !d->table && !d->broken) make(d);

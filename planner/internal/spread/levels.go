@@ -51,9 +51,6 @@ func (p *Problem) within(number int32, visit func(l *level, i dag.NodeID)) {
 	}
 }
 
-// Nodes is how many nodes a placement gives a device, those of bodies included.
-func (p *Problem) Nodes() int { return int(p.nodes) }
-
 // levelOf finds the level of a node by its number.
 func (p *Problem) levelOf(number int32) *level {
 	k := sort.Search(len(p.levels), func(k int) bool { return p.levels[k].first > number })

@@ -168,16 +168,6 @@ func (p *Problem) fixStreams(l *level) error {
 	return nil
 }
 
-// Anything reports whether there is a node to place.
-func (p *Problem) Anything() bool {
-	for _, at := range p.Fixed {
-		if at == Free {
-			return true
-		}
-	}
-	return false
-}
-
 // where is the device of the piece of a buffer that a node on device at uses.
 func (p *Problem) where(b dag.BufferID, at int32) int32 {
 	if p.stays[b] {

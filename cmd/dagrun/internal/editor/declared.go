@@ -115,7 +115,7 @@ func (d *document) symbols() ([]lsp.Symbol, error) {
 // variables matches what a foreach fills in.
 var variables = regexp.MustCompile(`\$\([^)]*\)|\$[\pL_][\pL\pN_]*`)
 
-// find returns the declaration that a word at a place means, or nil.
+// declarationOf returns the declaration that a word at a place means, or nil.
 func declarationOf(root *node, place spot, name string) *declaration {
 	kinds := []string{"buffer", "param"}
 	if slices.Contains(place.path, "after") || len(place.path) > 0 && place.path[len(place.path)-1] == "name" {
