@@ -185,3 +185,35 @@ func TestChainsOfAnExplicitScheduleAreStreams(t *testing.T) {
 	require.Len(t, o.p.Streams, 3)
 	require.Equal(t, []spot{{0, 1}, {1, 1}, {0, 2}, {1, 2}, {0, 3}, {1, 3}, {2, 1}, {2, 2}}, o.s.spots)
 }
+
+// The first node counts too: where it and another one wrote the bytes of a buffer in turn, a reader of all of them must come after both.
+func TestTheFirstNodeIsAmongTheWritersOfAChunk(t *testing.T) {
+	b := dag.New("turns")
+	x := b.Device("x", dag.U8, piecesBytes)
+	writes := make([][]dag.Access, 2)
+	for at := range int64(piecesBytes) {
+		writes[at%2] = append(writes[at%2], b.Slice(x, at, at+1).Out())
+	}
+	b.Task("even", writes[0]...)
+	b.Task("odd", writes[1]...)
+	b.Task("use", b.In(x))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		"0 even, 0 record 0, 1 odd, 1 record 1, 2 wait 0, 2 wait 1, 2 use": "",
+		"0 even, 1 odd, 1 record 0, 2 wait 0, 2 use":                       "even",
+		"0 even, 0 record 0, 1 odd, 2 wait 0, 2 use":                       "odd",
+	} {
+		p := byHand(t, g, text)
+		s, v := readSchedule(g, p)
+		require.Nil(t, v)
+		readFirst, v := checkConflicts(g, p, s, &order{p: p, s: s, source: newPlanClocks(p, s)})
+		if want == "" {
+			require.Nil(t, v)
+			require.Equal(t, []bool{false}, readFirst)
+			continue
+		}
+		require.NotNil(t, v)
+		require.Equal(t, want, v.BeforeName)
+	}
+}
