@@ -20,8 +20,14 @@ const piecesBytes = 700
 func drawPieces(t *testing.T, rng *rand.Rand, nodes int) *dag.Graph {
 	b := dag.New("pieces")
 	buffers := []dag.BufferID{b.Device("x", dag.U8, piecesBytes), b.Device("y", dag.U8, piecesBytes)}
+	many := rng.IntN(2) == 0 // so many pieces that they fill several chunks
 	for k := range nodes {
 		var accesses []dag.Access
+		if many && k < 3 {
+			for lo := int64(k); lo < piecesBytes; lo += 3 + rng.Int64N(2) {
+				accesses = append(accesses, dag.Access{Range: dag.Range{Buffer: buffers[0], Lo: lo, Hi: lo + 1}, Mode: dag.Mode(1 + rng.IntN(3))})
+			}
+		}
 		for range 1 + rng.IntN(2) {
 			lo, most := rng.Int64N(piecesBytes), int64(3)
 			if k > nodes/2 && rng.IntN(2) == 0 {
@@ -64,7 +70,7 @@ func touchesOf(g *dag.Graph, buffer dag.BufferID) [][]dag.Mode {
 }
 
 func TestConflictsOfManyPiecesAgreeWithBytes(t *testing.T) {
-	verdicts := map[bool]int{}
+	verdicts, severalChunks := map[bool]int{}, 0
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		g := drawPieces(t, rng, 20+rng.IntN(140))
@@ -126,8 +132,13 @@ func TestConflictsOfManyPiecesAgreeWithBytes(t *testing.T) {
 				require.True(t, conflict[v.Before][v.Node] && !before[v.Before][v.Node], "seed %d, trial %d: %v", seed, trial, v)
 			}
 		}
-		require.Equal(t, carried, walkDeclared(g, declaredSchedule(g)).carried, "seed %d", seed)
+		walk := walkDeclared(g, declaredSchedule(g))
+		require.Equal(t, carried, walk.carried, "seed %d", seed)
+		if len(walk.buffers[0].chunks) > 1 {
+			severalChunks++
+		}
 	}
+	require.Greater(t, severalChunks, 3)
 	require.Greater(t, verdicts[true], 100)
 	require.Greater(t, verdicts[false], 100)
 }
@@ -173,4 +184,36 @@ func TestChainsOfAnExplicitScheduleAreStreams(t *testing.T) {
 	o, _ := declaredOrder(g, p, s, nil)
 	require.Len(t, o.p.Streams, 3)
 	require.Equal(t, []spot{{0, 1}, {1, 1}, {0, 2}, {1, 2}, {0, 3}, {1, 3}, {2, 1}, {2, 2}}, o.s.spots)
+}
+
+// The first node counts too: where it and another one wrote the bytes of a buffer in turn, a reader of all of them must come after both.
+func TestTheFirstNodeIsAmongTheWritersOfAChunk(t *testing.T) {
+	b := dag.New("turns")
+	x := b.Device("x", dag.U8, piecesBytes)
+	writes := make([][]dag.Access, 2)
+	for at := range int64(piecesBytes) {
+		writes[at%2] = append(writes[at%2], b.Slice(x, at, at+1).Out())
+	}
+	b.Task("even", writes[0]...)
+	b.Task("odd", writes[1]...)
+	b.Task("use", b.In(x))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		"0 even, 0 record 0, 1 odd, 1 record 1, 2 wait 0, 2 wait 1, 2 use": "",
+		"0 even, 1 odd, 1 record 0, 2 wait 0, 2 use":                       "even",
+		"0 even, 0 record 0, 1 odd, 2 wait 0, 2 use":                       "odd",
+	} {
+		p := byHand(t, g, text)
+		s, v := readSchedule(g, p)
+		require.Nil(t, v)
+		readFirst, v := checkConflicts(g, p, s, &order{p: p, s: s, source: newPlanClocks(p, s)})
+		if want == "" {
+			require.Nil(t, v)
+			require.Equal(t, []bool{false}, readFirst)
+			continue
+		}
+		require.NotNil(t, v)
+		require.Equal(t, want, v.BeforeName)
+	}
 }

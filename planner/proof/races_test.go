@@ -57,6 +57,20 @@ func TestListsOfViolationsSayWhereTheyEnd(t *testing.T) {
 		require.Equal(t, most <= 4*n, some.Partial, "with %d", most)
 	}
 	mostListed = 1 << 18
+	swapped := &plan.Plan{Streams: make([]plan.Stream, 1)} // the readers first, so that no wait helps
+	for k := range 2 * n {
+		swapped.Streams[0].Ops = append(swapped.Streams[0].Ops, plan.Op{Kind: plan.Launch, Node: dag.NodeID((k + n) % (2 * n)), Event: -1})
+		swapped.Order = append(swapped.Order, 0)
+	}
+	whole, err := Violations(g, swapped, 0)
+	require.NoError(t, err)
+	require.False(t, whole.Partial)
+	mostListed = 5
+	some, err := Violations(g, swapped, 0)
+	require.NoError(t, err)
+	require.True(t, some.Partial)
+	require.Less(t, some.Total, whole.Total)
+	mostListed = 1 << 18
 	p.Order[0] = 9
 	_, err = Violations(g, p, 0)
 	require.EqualError(t, err, "order[0] is stream 9, but the plan has 4 streams")

@@ -124,6 +124,14 @@ func TestEndlessLoopsCountAsKilled(t *testing.T) {
 	require.Contains(t, out.String(), "sum                                   1      1   100.0%          1          0\n")
 }
 
+// A mutant that takes memory without end must not take it from others.
+func TestMemoryOfTestsIsLimited(t *testing.T) {
+	s := settings{seed: 1, count: 1, parallel: 1, memory: 1 << 20, equivalent: "equivalent.txt"}
+	require.ErrorContains(t, run(&bytes.Buffer{}, module(t, ""), s, []string{"sum"}), "the tests of sum fail without any mutant")
+	s.memory = 16 << 30
+	require.NoError(t, run(&bytes.Buffer{}, module(t, ""), s, []string{"sum"}))
+}
+
 func TestOneSeedDrawsTheSame(t *testing.T) {
 	root := module(t, "")
 	draw := func(seed uint64) string {

@@ -1,0 +1,96 @@
+// Tests that a loop or branch must declare what its bodies do: each case takes something away from what it declares.
+
+package proof
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+func TestLoopsDeclareWhatTheirBodiesDo(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(a []dag.Access) // of in, out and state, in this order
+		want   string
+	}{
+		{"all", func([]dag.Access) {}, ""},
+		{"a read of less", func(a []dag.Access) { a[0].Hi -= 4 }, `a body of "loop" reads in(7..8), which "loop" does not declare`},
+		{"a read that begins later", func(a []dag.Access) { a[0].Lo += 4 }, `a body of "loop" reads in(0..1), which "loop" does not declare`},
+		{"no read", func(a []dag.Access) { a[0].Lo = a[0].Hi }, `a body of "loop" reads in, which "loop" does not declare`},
+		{"a write for a read", func(a []dag.Access) { a[0].Mode = dag.Write }, `a body of "loop" reads in, which "loop" does not declare`},
+		{"a write of less", func(a []dag.Access) { a[1].Hi -= 8 }, `a body of "loop" writes out(6..8), which "loop" does not declare`},
+		{"a read for a write", func(a []dag.Access) { a[1].Mode = dag.Read }, `a body of "loop" writes out, which "loop" does not declare`},
+		{"no read of what is changed", func(a []dag.Access) { a[2].Mode = dag.Write }, `a body of "loop" reads state, which "loop" does not declare`},
+		{"no write of what is changed", func(a []dag.Access) { a[2].Mode = dag.Read }, `a body of "loop" writes state, which "loop" does not declare`},
+		{"more", func(a []dag.Access) { a[0].Mode = dag.ReadWrite }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := dag.New("declared")
+			in, out, state := b.Device("in", dag.F32, 8), b.Device("out", dag.F32, 8), b.Device("state", dag.F32, 8)
+			b.Task("fill", b.Out(in), b.Out(state))
+			b.Repeat("loop", dag.Loop{Times: 2}, func() {
+				b.Task("step", b.In(in), b.Out(out), b.InOut(state))
+			})
+			g, err := b.Graph()
+			require.NoError(t, err)
+			body := byHand(t, g.Nodes[1].Control.Bodies[0], "0 step")
+			p := byHand(t, g, "0 fill, 0 loop")
+			p.Bodies = []plan.Body{{Node: 1, Plan: body}}
+			for k, id := range []dag.BufferID{in, out, state} {
+				p.Memory = append(p.Memory, plan.Placement{Buffer: id, Offset: int64(k) * 256, Bytes: 32})
+			}
+			require.NoError(t, Verify(g, p))
+			require.Len(t, g.Accesses(1), 3)
+			c.change(g.Accesses(1))
+			p.Kept = keptOf(g)
+			err = Verify(g, p)
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, c.want)
+			require.ErrorIs(t, err, ErrHazard)
+			v := err.(*Violation)
+			require.Equal(t, "loop", v.NodeName)
+			require.Equal(t, g.Buffers[v.Buffer].Name, v.BufferName)
+		})
+	}
+}
+
+// keptOf are the buffers that a replay reads before it writes them, so that what is declared wrongly is found as such.
+func keptOf(g *dag.Graph) (kept []dag.BufferID) {
+	for b, early := range walkDeclared(g, declaredSchedule(g)).readFirst {
+		if early {
+			kept = append(kept, dag.BufferID(b))
+		}
+	}
+	return kept
+}
+
+// What a loop may leave unwritten must not count as written.
+func TestLoopsThatMayNotRunWriteNothingForCertain(t *testing.T) {
+	b := dag.New("unwritten")
+	x, y := b.Device("x", dag.F32, 8), b.Device("y", dag.F32, 8)
+	b.Task("fill", b.Out(x), b.Out(y))
+	b.Repeat("loop", dag.Loop{While: "x(0..1) > 0", Most: 3}, func() {
+		b.Task("step", b.InOut(x), b.Out(y))
+	})
+	b.Task("use", b.In(y))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := byHand(t, g, "0 fill, 0 loop, 0 use")
+	p.Bodies = []plan.Body{{Node: 1, Plan: byHand(t, g.Nodes[1].Control.Bodies[0], "0 step")}}
+	p.Memory = []plan.Placement{{Buffer: x, Bytes: 32}, {Buffer: y, Offset: 256, Bytes: 32}}
+	require.NoError(t, Verify(g, p))
+	for k, a := range g.Accesses(1) {
+		if a.Buffer == y {
+			require.Equal(t, dag.ReadWrite, a.Mode)
+			g.Accesses(1)[k].Mode = dag.Write
+		}
+	}
+	require.EqualError(t, Verify(g, p), `"loop" counts as writing y, but a run may leave that unwritten`)
+}
