@@ -184,7 +184,11 @@ func (w *walk) access(in *ptx.Instruction) bool {
 		}
 		o := in.Operands[k]
 		r := o.Register()
-		w.cover.enter(w, in, role, o)
+		var to datum
+		if r != ptx.NoRegister && w.registers[r].known {
+			to = w.registers[r]
+		}
+		w.cover.enter(in, role, o, to.base, to.bits)
 		if o.Kind != ptx.Address || o.Variable() != ptx.NoVariable || r == ptx.NoRegister || o.Scaled || !w.registers[r].known || w.registers[r].base == 0 {
 			continue
 		}
