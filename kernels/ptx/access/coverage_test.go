@@ -40,6 +40,7 @@ func TestCovers(t *testing.T) {
 		{"an update", thread + "add.s64 %a1, %p, %o; red.global.add.f32 [%a1], %f;", 4096, Tile{}, false, ""},
 		{"a loop", "mov.u32 %r5, 0; mov.u64 %a1, %p; L: st.global.f32 [%a1], %f; add.s64 %a1, %a1, 4; add.s32 %r5, %r5, 1; setp.lt.s32 c, %r5, 50; @c bra L;", 204, Tile{}, false, "not 200..204"},
 		{"for ever", thread + write + "L: bra L;", 8192, Tile{}, false, ""},
+		{"at no multiple of its size", thread + "add.s64 %a1, %p, %o; st.global.f32 [%a1+2], %f;", 8192, Tile{}, false, ""},
 		{"past the end", thread + write, 2048, Tile{}, false, "whole"},
 	} {
 		m, err := ptx.Parse(head + fmt.Sprintf(kernelText, c.body))

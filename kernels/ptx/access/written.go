@@ -31,7 +31,11 @@ func (c *coverage) enter(in *ptx.Instruction, role ptx.Role, o ptx.Operand, base
 		return
 	}
 	lo := int64(distance) + o.Value
-	for at := max(lo, 0); at < min(lo+int64(in.Form.Type().Size()*in.Form.Vector), c.size); at++ {
+	size := int64(in.Form.Type().Size() * in.Form.Vector)
+	if lo%size != 0 { // a fault, of which the run says more
+		c.partly = true
+	}
+	for at := max(lo, 0); at < min(lo+size, c.size); at++ {
 		c.written[at>>6] |= 1 << (at & 63)
 	}
 }
