@@ -59,6 +59,16 @@ func (p *parser) compare(l *launched) {
 		if k, problem := checker.Leaves(l.launch); k >= 0 && l.spec.origin[k] >= 0 {
 			p.disagree(l, k, fmt.Sprintf("%s, and %s has %s", problem, p.pipeline.rangeText(l.launch.Args[k].Range),
 				words.Count(l.launch.Args[k].Range.Hi-l.launch.Args[k].Range.Lo, "byte", "bytes")))
+			return
+		}
+	}
+	if checker, ok := l.launch.Kernel.(OutputChecker); ok {
+		for k := range l.launch.Args {
+			if a := &l.launch.Args[k]; a.IsBuffer && a.Mode == Write && l.spec.origin[k] >= 0 {
+				if _, problem := checker.Writes(l.launch, k); problem != "" {
+					p.disagree(l, k, problem)
+				}
+			}
 		}
 	}
 }

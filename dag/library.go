@@ -49,6 +49,13 @@ type SliceChecker interface {
 	Leaves(l *Launch) (arg int, problem string)
 }
 
+// OutputChecker is implemented by kernels whose code can be analysed for what a launch leaves unwritten of an argument that is declared out.
+type OutputChecker interface {
+	// Writes reports whether every byte of the argument's slice is certain to be written, and otherwise, as the rest of a sentence that begins
+	// with "argument x", what is certain not to be; "" if neither is known.
+	Writes(l *Launch, arg int) (whole bool, problem string)
+}
+
 // ArgumentError is what Library.Kernel and LaunchKernel.Describe return (wrapped or not) where one argument is wrong: messages can
 // then point at it. Its text is "argument x must be a buffer, got a number".
 type ArgumentError struct {
@@ -184,10 +191,20 @@ func (l *Launch) Evidence(k int) Evidence {
 	if k >= len(params) {
 		return Declared
 	}
-	if code := params[k].Code; code.Decided && a.Mode != Write && code.Mode&^a.Mode == 0 {
-		return Proved
+	code := params[k].Code
+	if !code.Decided || code.Mode&^a.Mode != 0 {
+		return Declared
 	}
-	return Declared
+	if a.Mode == Write {
+		checker, ok := l.Kernel.(OutputChecker)
+		if !ok {
+			return Declared
+		}
+		if whole, _ := checker.Writes(l, k); !whole {
+			return Declared
+		}
+	}
+	return Proved
 }
 
 // FloatAtomics is implemented by kernels that can tell where their code adds floats atomically, such as "scan.cu:41"; "" where it

@@ -25,7 +25,9 @@ var expectKeys = keySet{"expect", []string{"file", "value", "sum", "expr", "rtol
 
 func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
 	var f [expectKeyCount]field
-	if !p.fields(n, &expectKeys, f[:]) {
+	if n.Kind == yaml.ScalarNode && !isNull(n) {
+		f[expectValue] = field{n, n} // a number is short for {value: NUMBER}
+	} else if !p.fields(n, &expectKeys, f[:]) {
 		return nil, false
 	}
 	kind := p.exactlyOne(n, "expect", f[:expectRTol])

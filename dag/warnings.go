@@ -31,7 +31,7 @@ func (p *parser) warn(g *Graph) {
 		case reader.Control.MayOnly(Range{Buffer: u.Buffer, Lo: u.Lo, Hi: u.Hi}):
 			p.warning(reader.Pos, fmt.Sprintf("give %s an init", shorten(b.Name)), "%q writes %s only if its condition says so, and nothing writes it before", shorten(reader.Name), text)
 		case later[k] < 0:
-			p.warning(b.Pos, "give it an init", "%q is read by %q before anything wrote it", shorten(b.Name), shorten(reader.Name))
+			p.warning(b.Pos, initHint(b, u.Buffer, reader), "%q is read by %q before anything wrote it", shorten(b.Name), shorten(reader.Name))
 		default:
 			writer := &g.Nodes[later[k]]
 			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", shorten(reader.Name), text, shorten(writer.Name), onLine(writer.Pos))
@@ -44,6 +44,19 @@ func (p *parser) warn(g *Graph) {
 			p.warning(g.Buffers[k].Pos, "", "buffer %q is never used%s", shorten(g.Buffers[k].Name), here)
 		}
 	}
+}
+
+// initHint is what to do about a buffer that a node reads before anything wrote it. An argument of a user's kernel that is declared inout may only be
+// written.
+func initHint(b *Buffer, id BufferID, reader *Node) string {
+	if l := reader.Launch; l != nil && l.Module >= 0 {
+		for _, a := range l.Args {
+			if a.IsBuffer && a.Range.Buffer == id && a.Mode == ReadWrite {
+				return fmt.Sprintf("give it an init, or write {out: %s} if the kernel writes all of it and reads none", shorten(b.Name))
+			}
+		}
+	}
+	return "give it an init"
 }
 
 // unmet lists transfers with ranks that do not exist.

@@ -109,6 +109,9 @@ func (a *app) printAccess(kernels []kernelAccess) {
 		var arguments []string
 		for _, arg := range k.Arguments {
 			text := fmt.Sprintf("argument %s %s (%s)", arg.Name, arg.Mode, arg.Access)
+			if arg.Mode == dag.Write.String() && arg.Access == dag.Proved.String() {
+				text = fmt.Sprintf("argument %s %s (proved to be written whole)", arg.Name, arg.Mode)
+			}
 			if note := arg.Why + arg.Hint; note != "" {
 				text = fmt.Sprintf("argument %s %s (%s: %s)", arg.Name, arg.Mode, arg.Access, note)
 			}

@@ -146,6 +146,9 @@ func newFileKernel(module string, k *kernels.KernelInfo) fileKernel {
 		switch {
 		case p.Code.Decided && p.Code.Mode != 0:
 			arg.Mode, arg.Access = p.Code.Mode.String(), dag.Proved.String()
+			if p.Code.Mode == dag.Write {
+				arg.Why = "never read; inout if a launch keeps some of it"
+			}
 		case p.Code.Decided && (p.Buffer || p.Size == 8):
 			arg.Mode, arg.Access = "none", dag.Proved.String()
 		case p.Buffer && p.Mode != 0:
@@ -220,11 +223,14 @@ func texturePasted(p *dag.KernelParam, name string) string {
 	return "{texture: " + name + ", width: WIDTH, height: HEIGHT}"
 }
 
-// bufferPasted says that a buffer is only read where the code shows it. Only the kernel's author knows whether it writes all of an output,
-// which {out: ...} would declare.
+// bufferPasted says that a buffer is only read, or only written, where the code shows it. Whether a launch writes all of it, as {out: ...} declares,
+// check finds out of small launches, and the CPU device of all.
 func bufferPasted(p *dag.KernelParam, name string) string {
-	if p.Buffer && p.Mode == dag.ReadWrite && p.Code.Decided && p.Code.Mode == dag.Read {
+	switch known := p.Code.Decided && p.Mode != dag.Read; {
+	case known && p.Code.Mode == dag.Read && p.Buffer:
 		return fmt.Sprintf("{in: %s}", name)
+	case known && p.Code.Mode == dag.Write:
+		return fmt.Sprintf("{out: %s}", name)
 	}
 	return name
 }

@@ -99,9 +99,11 @@ type userKernel struct {
 	uses         []dag.SymbolUse // variables that its text names; nil: not looked up
 	err          error           // why it cannot be launched, as compiled code shows
 
-	code *ptx.Module // what its accesses are known from; nil: they are not
-	id   ptx.FunctionID
-	left map[string]leaving // by launch
+	code     *ptx.Module // what its accesses are known from; nil: they are not
+	id       ptx.FunctionID
+	left     map[string]leaving        // by launch
+	covered  map[string]access.Covered // by launch and argument
+	covering sync.Mutex                // held for covered
 }
 
 // Entry is the kernel's symbol. CUDA C that is not extern "C" gets its symbols only when it is compiled: there it is a C++
@@ -173,7 +175,7 @@ type leaving struct {
 func (k *userKernel) read(text *ptx.Module, symbol string) {
 	for _, id := range text.Entries() {
 		if text.Functions[id].Name == symbol && len(text.Functions[id].Params) == len(k.own()) {
-			k.code, k.id, k.left = text, id, map[string]leaving{}
+			k.code, k.id, k.left, k.covered = text, id, map[string]leaving{}, map[string]access.Covered{}
 		}
 	}
 }
@@ -186,6 +188,27 @@ func (k *userKernel) Leaves(l *dag.Launch) (arg int, problem string) {
 	if k.code == nil || len(l.Args) != len(k.params) {
 		return -1, ""
 	}
+	known, bytes, key := k.known(l)
+	if seen, ok := k.left[string(key)]; ok {
+		return seen.arg, seen.problem
+	}
+	if len(k.left) >= mostLaunches {
+		return -1, ""
+	}
+	answer := leaving{arg: -1}
+	if w, ok := access.Escape(k.code, k.id, known, bytes); ok {
+		does := "reads"
+		if w.Write {
+			does = "writes"
+		}
+		answer = leaving{w.Param, fmt.Sprintf("is exceeded: thread %s of block %s %s bytes %d to %d (%s)", place3(w.Thread), place3(w.Block), does, w.Lo, w.Hi-1, w.At)}
+	}
+	k.left[string(key)] = answer
+	return answer.arg, answer.problem
+}
+
+// known is what is known of a launch: its numbers, and the sizes of what its pointers point to. Equal launches have equal keys.
+func (k *userKernel) known(l *dag.Launch) (access.Launch, map[int]int64, []byte) {
 	known := access.Launch{Grid: l.Grid, Block: l.Block, Scalars: map[int]uint64{}}
 	bytes := map[int]int64{}
 	key := fmt.Append(nil, l.Grid, l.Block)
@@ -205,22 +228,42 @@ func (k *userKernel) Leaves(l *dag.Launch) (arg int, problem string) {
 		known.Scalars[i] = a.Bits
 		key = fmt.Append(key, " ", a.Bits)
 	}
-	if seen, ok := k.left[string(key)]; ok {
-		return seen.arg, seen.problem
+	return known, bytes, key
+}
+
+// mostFollowed is of how many different launches every thread is followed.
+const mostFollowed = 16
+
+// Writes implements [dag.OutputChecker].
+func (k *userKernel) Writes(l *dag.Launch, arg int) (whole bool, problem string) {
+	if k.code == nil || len(l.Args) != len(k.params) || arg >= len(l.Args) || l.Args[arg].Within > 0 {
+		return false, ""
 	}
-	if len(k.left) >= mostLaunches {
-		return -1, ""
+	a := &l.Args[arg]
+	alone, tile := true, access.Tile{}
+	if a.Range.Tile() {
+		_, tile.Row = a.Range.Box()
+		tile.Pitch = int64(a.Range.Pitch)
 	}
-	answer := leaving{arg: -1}
-	if w, ok := access.Escape(k.code, k.id, known, bytes); ok {
-		does := "reads"
-		if w.Write {
-			does = "writes"
+	for i := range l.Args {
+		alone = alone && (i == arg || !l.Args[i].IsBuffer || !l.Args[i].Range.Overlaps(a.Range))
+	}
+	known, bytes, key := k.known(l)
+	key = fmt.Append(key, " of ", arg, alone, tile)
+	k.covering.Lock()
+	defer k.covering.Unlock()
+	seen, ok := k.covered[string(key)]
+	if !ok {
+		if len(k.covered) >= mostFollowed {
+			return false, ""
 		}
-		answer = leaving{w.Param, fmt.Sprintf("is exceeded: thread %s of block %s %s bytes %d to %d (%s)", place3(w.Thread), place3(w.Block), does, w.Lo, w.Hi-1, w.At)}
+		seen = access.Covers(k.code, k.id, known, bytes, arg, tile, alone)
+		k.covered[string(key)] = seen
 	}
-	k.left[string(key)] = answer
-	return answer.arg, answer.problem
+	if seen.Hi > 0 {
+		problem = fmt.Sprintf("is declared out, but no thread writes bytes %d to %d of its slice: declare it inout, or as out only what is written", seen.Lo, seen.Hi-1)
+	}
+	return seen.Whole, problem
 }
 
 func place3(at [3]uint32) string { return fmt.Sprintf("(%d, %d, %d)", at[0], at[1], at[2]) }

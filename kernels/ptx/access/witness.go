@@ -97,6 +97,8 @@ type walk struct {
 	thread, block [3]uint32
 	registers     []datum
 	found         Witness
+	lost          bool      // what the thread does next depends on what is not known
+	cover         *coverage // notes what is written; nil: nobody asks
 }
 
 // run follows the thread; true if it leaves an argument.
@@ -106,14 +108,21 @@ func (w *walk) run() bool {
 		if at < 0 || int(at) >= len(w.f.Code) {
 			return false
 		}
+		if w.cover != nil {
+			if w.cover.steps--; w.cover.steps < 0 {
+				break
+			}
+		}
 		in := &w.f.Code[at]
 		at++
 		if in.Guard != ptx.NoRegister {
 			guard := w.registers[in.Guard]
 			if !guard.known && in.Form.Op.Class() == ptx.Control {
+				w.lost = true
 				return false
 			}
 			if !guard.known {
+				w.cover.perhaps(in)
 				w.forget(in)
 				continue
 			}
@@ -124,16 +133,21 @@ func (w *walk) run() bool {
 		switch in.Form.Op {
 		case ptx.OpBra:
 			at = w.f.Labels[in.Operands[0].Index].At
-		case ptx.OpRet, ptx.OpExit, ptx.OpTrap, ptx.OpCall, ptx.OpBrx:
+		case ptx.OpRet, ptx.OpExit:
+			return false
+		case ptx.OpTrap, ptx.OpCall, ptx.OpBrx:
+			w.lost = true
 			return false
 		case ptx.OpLd, ptx.OpLdu, ptx.OpSt, ptx.OpAtom, ptx.OpRed:
 			if w.access(in) {
 				return true
 			}
 		default:
+			w.cover.perhaps(in)
 			w.compute(in)
 		}
 	}
+	w.lost = true
 	return false
 }
 
@@ -170,6 +184,11 @@ func (w *walk) access(in *ptx.Instruction) bool {
 		}
 		o := in.Operands[k]
 		r := o.Register()
+		var to datum
+		if r != ptx.NoRegister && w.registers[r].known {
+			to = w.registers[r]
+		}
+		w.cover.enter(in, role, o, to.base, to.bits)
 		if o.Kind != ptx.Address || o.Variable() != ptx.NoVariable || r == ptx.NoRegister || o.Scaled || !w.registers[r].known || w.registers[r].base == 0 {
 			continue
 		}
