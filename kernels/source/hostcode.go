@@ -178,7 +178,7 @@ func (s *splitter) skipDirective() bool {
 		if name == "" {
 			break
 		}
-		if plain := strings.Trim(name, `"<>`); alwaysLeftOut(plain) || leftOut(plain, name[:1] != "<") && !s.search.has(plain, name[:1] != "<", s.file.path) {
+		if plain := strings.Trim(name, `"<>`); alwaysLeftOut(plain) || s.search.leftOut(plain, name[:1] != "<") && !s.search.has(plain, name[:1] != "<", s.file.path) {
 			s.file.blank(t.at, s.in[min(end, len(s.in)-1)].at)
 		}
 	}

@@ -93,7 +93,7 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 	if err := checkBuild(&m.module.Build); err != nil {
 		return err
 	}
-	p := preprocess(path, string(code), m.module.Build.Define, search{m.module.Build.Include, options.ReadFile})
+	p := preprocess(path, string(code), m.module.Build.Define, newSearch(m.module.Build.Include, nil, options.ReadFile))
 	if p.err != nil {
 		return p.err
 	}

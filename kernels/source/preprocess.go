@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,12 +42,43 @@ type preprocessor struct {
 	err       error
 
 	libraries bool // headers of NVIDIA's libraries are included
+	thrust    bool // headers of Thrust for the host are
 }
 
 // search finds the files that a source includes.
 type search struct {
 	folders []string                          // of the options
 	read    func(path string) ([]byte, error) // nil: includes are ignored
+	system  []string                          // folders of NVIDIA's device headers, which only compilers read
+	device  bool                              // NVIDIA's device headers are never left out: the compiler may find them elsewhere
+}
+
+// newSearch tells the user's folders from those of NVIDIA's device headers, which may be among them.
+func newSearch(include, system []string, read func(path string) ([]byte, error)) search {
+	s := search{read: read}
+	for _, folder := range include {
+		if ofNVIDIA(folder) {
+			s.system = append(s.system, folder)
+		} else {
+			s.folders = append(s.folders, folder)
+		}
+	}
+	for _, folder := range system {
+		if ofNVIDIA(folder) {
+			s.system = append(s.system, folder)
+		}
+	}
+	return s
+}
+
+// ofNVIDIA reports whether a folder has CUB, Thrust or libcu++.
+func ofNVIDIA(folder string) bool {
+	for _, name := range []string{"cub/version.cuh", "thrust/version.h", "cuda/std/version"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // foundHeader is an include that was found.
@@ -60,9 +92,10 @@ const byteOrderMark = "\ufeff"
 
 // missingHeader is an include that was not found.
 type missingHeader struct {
-	name string
-	file string // that includes it
-	line int32
+	name   string
+	quoted bool
+	file   string // that includes it
+	line   int32
 }
 
 // headers is a hash of the files that were included, by the names that include them; "" where there are none.
@@ -105,12 +138,17 @@ func (s *search) find(name string, quoted bool, from string) (path string, text 
 
 // has reports whether an included file exists.
 func (s *search) has(name string, quoted bool, from string) bool {
+	for _, folder := range s.system {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			return true
+		}
+	}
 	path, _, _ := s.find(name, quoted, from)
 	return path != ""
 }
 
 // versions are macros that tell which CUDA there is: that of the device headers for clang, since what is installed is not known here.
-var versions = map[string]string{"__CUDACC_VER_MAJOR__": "11", "__CUDACC_VER_MINOR__": "0", "CUDART_VERSION": "11000", "CUDA_VERSION": "11000"}
+var versions = map[string]string{"__CUDACC_VER_MAJOR__": "12", "__CUDACC_VER_MINOR__": "0", "CUDART_VERSION": "12000", "CUDA_VERSION": "12000"}
 
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
@@ -175,6 +213,7 @@ func (p *preprocessor) include(at token, d []token) {
 	}
 	if alwaysLeftOut(name) {
 		p.libraries = p.libraries || libraryHeaders[name]
+		p.thrust = p.thrust || strings.HasPrefix(name, "thrust/")
 		return
 	}
 	from := p.open[len(p.open)-1]
@@ -184,8 +223,8 @@ func (p *preprocessor) include(at token, d []token) {
 		p.fail(at, "%s %v", path, err)
 		return
 	case path == "":
-		if !leftOut(name, quoted) || !hostHeaders[name] {
-			p.missing = append(p.missing, missingHeader{name, p.files[from], at.line})
+		if telling(name) && !p.search.has(name, quoted, p.files[from]) {
+			p.missing = append(p.missing, missingHeader{name, quoted, p.files[from], at.line})
 		}
 		return
 	case p.once[path]:

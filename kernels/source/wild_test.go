@@ -129,7 +129,10 @@ func TestHeadersOfTheUsersOwnAreRead(t *testing.T) {
 	_, err := listed(t, launch.Build{}, "a.cu", "#include \"mine.h\"\n"+kernel)
 	assert.ErrorContains(t, err, "a.cu:1:10: fatal error: 'mine.h' file not found")
 	_, err = listed(t, launch.Build{}, "a.cu", "#include <cub/cub.cuh>\n"+kernel)
-	assert.ErrorContains(t, err, "a.cu:1:10: fatal error: 'cub/cub.cuh' file not found")
+	assert.ErrorContains(t, err, "a.cu:2:19: error: unknown type name 'item'\na.cu:1: <cub/cub.cuh> is not found and was left out; "+
+		"it is a part of CCCL, which a CUDA toolkit and the pip package nvidia-cuda-cccl bring, or name its folder with -I, in the pipeline with include:")
+	_, err = listed(t, launch.Build{}, "a.cu", "#include <vector>\n#include <mine/item.hpp>\n"+kernel)
+	assert.ErrorContains(t, err, "a.cu:3:19: error: unknown type name 'item'\na.cu:2: <mine/item.hpp> is not found and was left out; name its folder with -I, or in the pipeline with include:")
 }
 
 func TestWhatNVCCBringsInWithoutAnInclude(t *testing.T) {
@@ -208,4 +211,24 @@ __global__ void none(float *y) { y[0] = 1; }
 `)
 	require.NoError(t, err)
 	assert.Equal(t, "all(cudaTextureObject_t t, float *y)\nold(float *y): kernel \"old\" reads the texture reference line, which nothing can bind; pass a texture object\nnone(float *y)\n", text)
+}
+
+// The folders of NVIDIA's headers are for the compiler alone. Of CUB, device code gets what it can call.
+func TestCUBWhereItIs(t *testing.T) {
+	files := []string{"a.cu", `#include <cub/cub.cuh>
+#include <thrust/device_vector.h>
+__global__ void k(int *p) { *p = cub::BlockReduce<int>::Sum(thrust::plus(1, 2)); }
+void sum(int *d, int n) { cub::DeviceReduce::Sum(d, n); }
+`, "cccl/cub/version.cuh", ""}
+	names := []string{"thread/thread_load", "thread/thread_operators", "thread/thread_reduce", "thread/thread_scan", "thread/thread_search", "thread/thread_store", "warp/warp_exchange", "warp/warp_load",
+		"warp/warp_merge_sort", "warp/warp_reduce", "warp/warp_scan", "warp/warp_store", "block/block_adjacent_difference", "block/block_discontinuity", "block/block_exchange", "block/block_histogram",
+		"block/block_load", "block/block_merge_sort", "block/block_radix_rank", "block/block_radix_sort", "block/block_run_length_decode", "block/block_scan", "block/block_shuffle", "block/block_store"}
+	for _, name := range names {
+		files = append(files, "cccl/cub/"+name+".cuh", "")
+	}
+	files = append(files, "cccl/cub/block/block_reduce.cuh", "namespace cub { template <class T> struct BlockReduce { static __device__ T Sum(T x) { return x; } }; }\n", "cccl/cub/cub.cuh", "#error for the host\n")
+	files = append(files, "cccl/thrust/functional.h", "namespace thrust { __device__ int plus(int a, int b) { return a + b; } }\n", "cccl/thrust/pair.h", "", "cccl/thrust/tuple.h", "")
+	text, err := listed(t, launch.Build{Include: []string{"cccl"}}, files...)
+	require.NoError(t, err)
+	assert.Equal(t, "k(int *p)\n", text)
 }
