@@ -60,18 +60,6 @@ func alwaysLeftOut(name string) bool {
 	return runtimeHeaders[name] || libraryHeaders[name] || strings.HasPrefix(name, "thrust/") && !slices.Contains(ofThrust, name)
 }
 
-// leftOut reports whether an include that finds no file is ignored. Any system header is: device code gets what it needs of the standard
-// library from dagrun, and host code may need the rest. Where device code needs it too, it does not compile, and telling headers are named.
-func (s *search) leftOut(name string, quoted bool) bool {
-	switch {
-	case alwaysLeftOut(name):
-		return true
-	case clang.Header(name) != nil || s.device && forDevices(name):
-		return false
-	}
-	return hostHeaders[name] || !quoted
-}
-
 // telling reports whether device code may lack a header that is not found: those of the host's own have no ending or are known.
 func telling(name string) bool {
 	return forDevices(name) || strings.Contains(name, ".") && !hostHeaders[name] && !strings.HasPrefix(name, "sys/") && clang.Header(name) == nil

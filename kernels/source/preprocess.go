@@ -4,12 +4,9 @@
 package source
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -45,50 +42,11 @@ type preprocessor struct {
 	thrust    bool // headers of Thrust for the host are
 }
 
-// search finds the files that a source includes.
-type search struct {
-	folders []string                          // of the options
-	read    func(path string) ([]byte, error) // nil: includes are ignored
-	system  []string                          // folders of NVIDIA's device headers, which only compilers read
-	device  bool                              // NVIDIA's device headers are never left out: the compiler may find them elsewhere
-}
-
-// newSearch tells the user's folders from those of NVIDIA's device headers, which may be among them.
-func newSearch(include, system []string, read func(path string) ([]byte, error)) search {
-	s := search{read: read}
-	for _, folder := range include {
-		if ofNVIDIA(folder) {
-			s.system = append(s.system, folder)
-		} else {
-			s.folders = append(s.folders, folder)
-		}
-	}
-	for _, folder := range system {
-		if ofNVIDIA(folder) {
-			s.system = append(s.system, folder)
-		}
-	}
-	return s
-}
-
-// ofNVIDIA reports whether a folder has CUB, Thrust or libcu++.
-func ofNVIDIA(folder string) bool {
-	for _, name := range []string{"cub/version.cuh", "thrust/version.h", "cuda/std/version"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // foundHeader is an include that was found.
 type foundHeader struct {
 	name string // as written
 	path string
 }
-
-// byteOrderMark is what some editors begin a file with.
-const byteOrderMark = "\ufeff"
 
 // missingHeader is an include that was not found.
 type missingHeader struct {
@@ -109,42 +67,6 @@ func (p *preprocessor) headers() string {
 		h.Write(p.texts[f.path])
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// find reads an included file: beside the file that asks for it if the name is in quotes, then in the folders. The path is "" if there is
-// none; the error is that of a file that must not be read.
-func (s *search) find(name string, quoted bool, from string) (path string, text []byte, err error) {
-	if s.read == nil {
-		return "", nil, nil
-	}
-	var folders []string
-	if quoted {
-		folders = append(folders, filepath.Dir(from))
-	}
-	for _, folder := range append(folders, s.folders...) {
-		path := filepath.Join(folder, name)
-		if filepath.IsAbs(name) {
-			path = name
-		}
-		if err := checkHeader(path); err != nil {
-			return path, nil, err
-		}
-		if text, err := s.read(path); err == nil {
-			return path, bytes.TrimPrefix(text, []byte(byteOrderMark)), readable(text, mostSource)
-		}
-	}
-	return "", nil, nil
-}
-
-// has reports whether an included file exists.
-func (s *search) has(name string, quoted bool, from string) bool {
-	for _, folder := range s.system {
-		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			return true
-		}
-	}
-	path, _, _ := s.find(name, quoted, from)
-	return path != ""
 }
 
 // versions are macros that tell which CUDA there is: that of the device headers for clang, since what is installed is not known here.
