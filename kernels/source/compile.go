@@ -97,6 +97,9 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	case failed != nil:
 		failed.Others = slices.DeleteFunc(skipped, func(s string) bool { return strings.HasPrefix(s, failed.Compiler) })
 		failed.Others = append(failed.Others, notes...)
+		if by := includedBy(m.Path, m.Code, read); by != "" {
+			failed.Others = append(failed.Others, fmt.Sprintf("%s is a part of %s, which includes it: name that file instead", m.Name, by))
+		}
 		return nil, failed
 	case installed:
 		return nil, fmt.Errorf("%s: %s", m.Name, strings.Join(skipped, "; "))

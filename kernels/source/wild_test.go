@@ -232,3 +232,26 @@ void sum(int *d, int n) { cub::DeviceReduce::Sum(d, n); }
 	require.NoError(t, err)
 	assert.Equal(t, "k(int *p)\n", text)
 }
+
+func TestAFragmentNamesTheFileThatIncludesIt(t *testing.T) {
+	const part = "__global__ void k(item *p) { p->v = 1; }\n"
+	const said = "part.cu is a part of main.cu, which includes it: name that file instead"
+	for name, files := range map[string][]string{
+		"beside":     {"part.cu", part, "main.cu", "struct item { int v; };\n#include \"part.cu\"\n"},
+		"by headers": {"part.cu", part, "b.h", "# include <part.cu>\n", "a.h", "#include \"b.h\"\n", "main.cu", "#include \"a.h\"\n"},
+		"above":      {"kernels/part.cu", part, "main.cu", "#include \"kernels/part.cu\"\n"},
+	} {
+		_, err := listed(t, launch.Build{}, files...)
+		assert.ErrorContains(t, err, "part.cu:1:19: error: unknown type name 'item'", name)
+		assert.ErrorContains(t, err, said, name)
+	}
+	for name, files := range map[string][]string{
+		"nobody":    {"part.cu", part, "main.cu", "struct item { int v; };\n"},
+		"a program": {"part.cu", part + "int main() {}\n", "main.cu", "#include \"part.cu\"\n"},
+		"a circle":  {"part.cu", part, "a.h", "#include \"part.cu\"\n#include \"b.h\"\n", "b.h", "#include \"a.h\"\n"},
+	} {
+		_, err := listed(t, launch.Build{}, files...)
+		assert.ErrorContains(t, err, "unknown type name 'item'", name)
+		assert.NotContains(t, err.Error(), "is a part of", name)
+	}
+}
