@@ -103,6 +103,7 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 		return source.err
 	}
 	m.found, m.globals, m.types, m.structs, m.symbols, m.units = source.kernels, source.globals, source.types, source.structs, source.symbols, source.units
+	m.launches = source.launches
 	if len(m.found) == 0 {
 		return fmt.Errorf("%s has no kernel: a __global__ function is needed", path)
 	}

@@ -233,6 +233,31 @@ void sum(int *d, int n) { cub::DeviceReduce::Sum(d, n); }
 	assert.Equal(t, "k(int *p)\n", text)
 }
 
+func TestLaunchesOfTheFileAreTold(t *testing.T) {
+	m, err := Open("m", "a.cu", []byte(`#define THREADS 128
+const int warps = 4;
+enum Way { UP };
+namespace n { template <int B, class T, bool fast = true> __global__ void scan(T *x) {} }
+template <class T> __global__ void copy(T *x) {}
+__global__ void plain(int *x) {}
+template <class T> void run(T *x, int n, cudaStream_t s) {
+  n::scan<2 * THREADS, unsigned char><<<(n + 255) / 256, warps * 32, n * sizeof(int), s>>>(x);
+  n::scan<64, T> <<< dim3(n, 2), 64 >>>(x);
+  n::scan<64, T><<<dim3(n, 2), 64>>>(x);
+  copy<T><<<n, THREADS>>>(x);
+  if (n << 2 > n) n = n <<1<< 2;
+  plain<<<1, dim3(2, 3)>>>(x);
+}
+`), Options{})
+	require.NoError(t, err)
+	list, _, err := m.List(context.Background())
+	require.NoError(t, err)
+	assert.Equal(t, []Launched{{[]string{"2 * 128", "unsigned char"}, "scan<2 * 128, unsigned char><<<(n + 255) / 256, warps * 32, n * sizeof(int), s>>>", 128, "a.cu:8"},
+		{nil, "scan<64, T><<<dim3(n, 2), 64>>>", 64, "a.cu:9"}}, list[0].Launched)
+	assert.Equal(t, []Launched{{nil, "copy<T><<<n, 128>>>", 128, "a.cu:11"}}, list[1].Launched)
+	assert.Equal(t, []Launched{{nil, "plain<<<1, dim3(2, 3)>>>", 0, "a.cu:13"}}, list[2].Launched)
+}
+
 func TestAFragmentNamesTheFileThatIncludesIt(t *testing.T) {
 	const part = "__global__ void k(item *p) { p->v = 1; }\n"
 	const said = "part.cu is a part of main.cu, which includes it: name that file instead"
