@@ -16,11 +16,18 @@ type Launched struct {
 	Place    string
 }
 
+// surroundings are what a source declares that arguments of templates may name.
+type surroundings struct {
+	variables *declaredVariables
+	types     map[string][]token
+	structs   structures
+}
+
 // mostLaunched is how many launches of a kernel are told: people write few that differ.
 const mostLaunched = 4
 
 // launchesOf finds the launches in a source by the kernel's name without namespaces.
-func launchesOf(in []token, files []string, known *cudaSource) map[string][]Launched {
+func launchesOf(in []token, files []string, known *surroundings) map[string][]Launched {
 	found := map[string][]Launched{}
 	for i := 1; i+3 < len(in); i++ {
 		if in[i].text != "<" || in[i+1].text != "<" || in[i+2].text != "<" {
@@ -54,7 +61,7 @@ func launchesOf(in []token, files []string, known *cudaSource) map[string][]Laun
 			}
 			l.Template = append(l.Template, asWritten(a))
 		}
-		if v, ok := known.constant(parts[1]); ok && v > 0 && v <= 1024 {
+		if v, ok := known.variables.constant(parts[1]); ok && v > 0 && v <= 1024 {
 			l.Block = v
 		}
 		all := found[in[name].text]
@@ -119,12 +126,12 @@ func opening(in []token, end int) int {
 }
 
 // selfContained reports whether a template's argument means the same everywhere: its words are types and constants of the source.
-func (s *cudaSource) selfContained(arg []token) bool {
+func (s *surroundings) selfContained(arg []token) bool {
 	for _, t := range arg {
 		if !t.word() || slices.Contains([]string{"const", "true", "false", "unsigned", "signed"}, t.text) {
 			continue
 		}
-		_, constant := s.constants[t.text]
+		_, constant := s.variables.constants[t.text]
 		_, alias := s.types[t.text]
 		_, builtin := cudaTypes[t.text]
 		if !constant && !alias && !builtin && s.structs[t.text] == nil {
@@ -132,9 +139,4 @@ func (s *cudaSource) selfContained(arg []token) bool {
 		}
 	}
 	return len(arg) > 0
-}
-
-// launched are the launches of a kernel in the file.
-func (m *Module) launched(k *sourceKernel) []Launched {
-	return m.launches[k.name[strings.LastIndexByte(k.name, ':')+1:]]
 }

@@ -41,7 +41,7 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 		info := Info{Name: m.callName(found), Signature: found.display(), Shared: -1, Registers: found.registers}
 		if found.compiled == nil {
 			info.Place = fmt.Sprintf("%s:%d", found.file, found.line)
-			info.Launched = m.launched(found)
+			info.Launched = m.launches[found.name[strings.LastIndexByte(found.name, ':')+1:]]
 		} else {
 			info.Entry, info.Params = found.symbol, found.params
 		}
