@@ -26,6 +26,12 @@ type surroundings struct {
 // mostLaunched is how many launches of a kernel are told: people write few that differ.
 const mostLaunched = 4
 
+// mostConfigured is how many words a launch has before or after its <<<, and mostAngles how deep its templates are nested.
+const (
+	mostConfigured = 1 << 10
+	mostAngles     = 30
+)
+
 // launchesOf finds the launches in a source by the kernel's name without namespaces.
 func launchesOf(in []token, files []string, known *surroundings) map[string][]Launched {
 	found := map[string][]Launched{}
@@ -88,9 +94,9 @@ func asWritten(in []token) string {
 // configuration reads what is between <<< and >>>, and returns the index of the last >, or -1.
 func configuration(in []token, at int) ([][]token, int) {
 	parts, depth := [][]token{nil}, 0
-	for ; at+2 < len(in); at++ {
+	for last := min(len(in), at+mostConfigured) - 2; at < last; at++ {
 		switch t := in[at].text; {
-		case t == ";":
+		case t == ";" || t == "<" && in[at+1].text == "<" && in[at+2].text == "<":
 			return nil, -1
 		case t == "(" || t == "[" || t == "{":
 			depth++
@@ -110,10 +116,12 @@ func configuration(in []token, at int) ([][]token, int) {
 // opening is where the angle bracket that ends at a place is opened, or -1.
 func opening(in []token, end int) int {
 	depth := 0
-	for at := end; at >= 0; at-- {
+	for at := end; at >= max(0, end-mostConfigured); at-- {
 		switch in[at].text {
 		case ">":
-			depth++
+			if depth++; depth > mostAngles {
+				return -1
+			}
 		case "<":
 			if depth--; depth == 0 {
 				return at

@@ -258,6 +258,16 @@ template <class T> void run(T *x, int n, cudaStream_t s) {
 	assert.Equal(t, []Launched{{nil, "plain<<<1, dim3(2, 3)>>>", 0, "a.cu:13"}}, list[2].Launched)
 }
 
+// Launches and types that are many or nested deep take no time that grows with their square.
+func TestHostCodeEndsSoon(t *testing.T) {
+	many := func(s string, n int) string { return strings.Repeat(s, n) }
+	_, err := Open("m", "a.cu", []byte("__global__ void k() {}\nvoid f() { "+many("a><<<b,c>>> ", 1<<17)+many("k<<<", 1<<17)+" }\n"), Options{})
+	require.NoError(t, err)
+	code := many("struct a { void f(); ", 1<<16) + many("};", 1<<16)
+	f := withoutHostCode("a.cu", []byte(code), &preprocessor{undefined: map[string]*macro{}})
+	require.Len(t, f.members, mostTypes+1)
+}
+
 func TestAFragmentNamesTheFileThatIncludesIt(t *testing.T) {
 	const part = "__global__ void k(item *p) { p->v = 1; }\n"
 	const said = "part.cu is a part of main.cu, which includes it: name that file instead"
