@@ -39,8 +39,15 @@ type fileKernel struct {
 	Shared    *int64           `json:"shared_bytes,omitempty"`
 	Registers int              `json:"registers,omitempty"`
 	Entry     string           `json:"entry,omitempty"`
+	Launched  []fileLaunch     `json:"launched,omitempty"`
 	Problem   string           `json:"problem,omitempty"`
 	Paste     string           `json:"paste,omitempty"`
+}
+
+// fileLaunch is a launch by the file's own host code in JSON.
+type fileLaunch struct {
+	Text  string `json:"text"`
+	Place string `json:"place"`
 }
 
 // fileVariable is a variable of a file in JSON.
@@ -158,6 +165,9 @@ func newFileKernel(module string, k *kernels.KernelInfo) fileKernel {
 		}
 		d.Arguments = append(d.Arguments, arg)
 	}
+	for _, l := range k.Launched {
+		d.Launched = append(d.Launched, fileLaunch{l.Text, l.Place})
+	}
 	if k.Problem == "" {
 		d.Paste = pasted(module, k)
 	}
@@ -170,9 +180,12 @@ func pasted(module string, k *kernels.KernelInfo) string {
 	if strings.ContainsAny(name, "(,<") {
 		name = fmt.Sprintf("%q", name)
 	}
-	template := ""
+	template, block := "", "BLOCK"
 	if k.Template != nil {
-		template = ", template: [" + strings.Join(k.Template, ", ") + "]"
+		template = ", template: [" + strings.Join(templateArguments(k), ", ") + "]"
+	}
+	if len(k.Launched) > 0 && k.Launched[0].Block > 0 {
+		block = fmt.Sprint(k.Launched[0].Block)
 	}
 	var args []string
 	named := true
@@ -212,7 +225,19 @@ func pasted(module string, k *kernels.KernelInfo) string {
 	if !named || len(args) == 0 {
 		open, end = "[", "]"
 	}
-	return fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [GRID], block: [BLOCK]}", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end)
+	return fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [GRID], block: [%s]}", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end, block)
+}
+
+// templateArguments are those of the first launch in the file that says any, and names of parameters for the rest.
+func templateArguments(k *kernels.KernelInfo) []string {
+	args := slices.Clone(k.Template)
+	for _, l := range k.Launched {
+		if len(l.Template) > 0 {
+			copy(args, l.Template)
+			break
+		}
+	}
+	return args
 }
 
 // texturePasted is a texture, whose size must be filled in where the code reads it by coordinates.
@@ -300,6 +325,9 @@ func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables
 		}
 		if len(takes) > 0 {
 			_ = a.stdout.printf("  takes    %s\n", strings.Join(takes, ", "))
+		}
+		for _, l := range k.Launched {
+			_ = a.stdout.printf("  launched %s (%s)\n", l.Text, l.Place)
 		}
 		_ = a.stdout.printf("  paste    %s\n", k.Paste)
 	}

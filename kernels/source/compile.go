@@ -64,7 +64,7 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	if m.Path == "" {
 		read = nil
 	}
-	p := preprocess(m.Path, string(m.Code), m.Build.Define, search{m.Build.Include, read, m.Folder})
+	p := preprocess(m.Path, string(m.Code), m.Build.Define, newSearch(m.Build.Include, nvrtc.HeaderFolders(c.NVRTC.Options.Toolkit), m.Folder, read))
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -76,12 +76,13 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	}
 	wanted := m.Build.Compiler
 	var failed *CompileError
-	var skipped []string
+	var skipped, notes []string
 	installed := false
 	for _, name := range compilers[1:] {
 		if wanted != "" && wanted != "auto" && wanted != name {
 			continue
 		}
+		p.search.device = name == "nvrtc"
 		j := newJob(m, target, p)
 		j.confined = confined
 		r, err := c.with(ctx, name, j)
@@ -98,6 +99,9 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 				failed = wrong
 				failed.Log = j.shown(failed.Log)
 			}
+			if name == "clang" {
+				notes = j.absent()
+			}
 			skipped = append(skipped, wrong.Compiler+" does not compile it")
 			continue
 		}
@@ -106,6 +110,10 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	switch {
 	case failed != nil:
 		failed.Others = slices.DeleteFunc(skipped, func(s string) bool { return strings.HasPrefix(s, failed.Compiler) })
+		failed.Others = append(failed.Others, notes...)
+		if by := includedBy(m.Path, m.Code, read); by != "" {
+			failed.Others = append(failed.Others, fmt.Sprintf("%s is a part of %s, which includes it: name that file instead", m.Name, by))
+		}
 		return nil, failed
 	case installed:
 		return nil, fmt.Errorf("%s: %s", m.Name, strings.Join(skipped, "; "))
@@ -199,12 +207,16 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 	if j.libraries {
 		source.Options = append(source.Options, "-include", libraryTypes)
 	}
+	if j.thrust && len(j.search.system) > 0 {
+		source.Options = append(source.Options, "-include", "dagrun_thrust.h")
+	}
 	for _, option := range j.module.Build.Options {
 		source.Options = append(source.Options, clangOptions(option)...)
 	}
-	for _, folder := range j.module.Build.Include {
+	for _, folder := range j.search.folders {
 		source.Options = append(source.Options, "-I"+folder)
 	}
+	source.NVIDIA = j.search.system
 	for _, f := range j.files {
 		if code := escaped(f.text); f.changed || len(code) > len(f.text) {
 			source.Overlay = append(source.Overlay, clang.Overlaid{Path: f.path, Code: code})

@@ -40,7 +40,7 @@ func init() {
 	}
 }
 
-// deviceFolders and deviceHeaders are NVIDIA's for device code, which is nothing without them: where they are not found, the compiler says so.
+// deviceFolders and deviceHeaders are NVIDIA's for device code.
 var (
 	deviceFolders = []string{"cub/", "cuda/", "nv/", "cooperative_groups/", "cutlass/", "cute/"}
 	deviceHeaders = []string{"mma.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_awbarrier.h", "cuda_awbarrier_primitives.h", "cuda_fp4.h", "cuda_fp6.h", "cuda_fp8.h", "nvshmemx.h", "nvshmem.h"}
@@ -49,20 +49,18 @@ var (
 // ofThrust are the parts of Thrust that device code uses.
 var ofThrust = []string{"thrust/complex.h", "thrust/tuple.h", "thrust/pair.h", "thrust/functional.h"}
 
+// forDevices reports whether a header is NVIDIA's for device code.
+func forDevices(name string) bool {
+	return slices.Contains(ofThrust, name) || slices.Contains(deviceHeaders, name) || strings.HasPrefix(name, "curand_") ||
+		slices.ContainsFunc(deviceFolders, func(folder string) bool { return strings.HasPrefix(name, folder) })
+}
+
 // alwaysLeftOut reports whether an include is ignored whatever is found.
 func alwaysLeftOut(name string) bool {
 	return runtimeHeaders[name] || libraryHeaders[name] || strings.HasPrefix(name, "thrust/") && !slices.Contains(ofThrust, name)
 }
 
-// leftOut reports whether an include that finds no file is ignored. Any system header is: device code gets what it needs of the standard
-// library from dagrun.
-func leftOut(name string, quoted bool) bool {
-	switch {
-	case alwaysLeftOut(name):
-		return true
-	case clang.Header(name) != nil || slices.Contains(ofThrust, name) || slices.Contains(deviceHeaders, name) || strings.HasPrefix(name, "curand_"),
-		slices.ContainsFunc(deviceFolders, func(folder string) bool { return strings.HasPrefix(name, folder) }):
-		return false
-	}
-	return hostHeaders[name] || !quoted
+// telling reports whether device code may lack a header that is not found: those of the host's own have no ending or are known.
+func telling(name string) bool {
+	return forDevices(name) || strings.Contains(name, ".") && !hostHeaders[name] && !strings.HasPrefix(name, "sys/") && clang.Header(name) == nil
 }

@@ -178,7 +178,7 @@ func (s *splitter) skipDirective() bool {
 		if name == "" {
 			break
 		}
-		if plain := strings.Trim(name, `"<>`); alwaysLeftOut(plain) || leftOut(plain, name[:1] != "<") && !s.search.has(plain, name[:1] != "<", s.file.path) {
+		if plain := strings.Trim(name, `"<>`); alwaysLeftOut(plain) || s.search.leftOut(plain, name[:1] != "<") && !s.search.has(plain, name[:1] != "<", s.file.path) {
 			s.file.blank(t.at, s.in[min(end, len(s.in)-1)].at)
 		}
 	}
@@ -294,17 +294,23 @@ loop:
 	f.spans = append(f.spans, span{from: first.at, to: end.at + int32(len(end.text)), first: first.line, last: end.line,
 		device: device, hidden: !device && s.host(head, bodies > 0, launches)})
 	if isType(head) {
-		s.members(s.in[start:s.at])
+		s.members(s.in[start:s.at], 0)
 	}
 }
 
-// members notes the functions of a type.
-func (s *splitter) members(in []token) {
+// mostTypes is how deep types may be in types for their functions to be noted.
+const mostTypes = 20
+
+// members notes the functions of a type, which is in depth others.
+func (s *splitter) members(in []token, depth int) {
+	if depth > mostTypes {
+		return
+	}
 	at := 0
 	for at < len(in) && in[at].text != "{" {
 		at++
 	}
-	start, parens := at+1, 0
+	start, parens, inner := at+1, 0, false // inner: a type is declared
 	note := func(end int) {
 		if d := in[start:end]; len(d) > 0 && hasToken(d, "(") {
 			last := d[len(d)-1]
@@ -329,10 +335,10 @@ func (s *splitter) members(in []token) {
 			}
 		case ";":
 			if parens <= 0 {
-				if d := in[start:at]; !initialises(d) {
+				if !inner && !initialises(in[start:at]) {
 					note(at + 1)
 				}
-				start = at + 1
+				start, inner = at+1, false
 			}
 		case "{":
 			end := closing(in, at)
@@ -343,7 +349,8 @@ func (s *splitter) members(in []token) {
 			switch {
 			case parens > 0 || initialises(d):
 			case isType(d):
-				s.members(in[start : end+1])
+				s.members(in[start:end+1], depth+1)
+				inner = true
 			case hasToken(d, "(") && (!hasToken(d, ":") || !in[at-1].word()): // not one of the members that a constructor begins with
 				note(end + 1)
 				start = end + 1

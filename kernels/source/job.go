@@ -4,6 +4,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -57,13 +58,15 @@ type job struct {
 	found  []foundHeader
 
 	libraries bool // headers of NVIDIA's libraries are included
+	thrust    bool // headers of Thrust for the host are
 	missing   []missingHeader
 	// confined are the folders that the compiler may read; nil: there is no limit.
 	confined []string
+	search   *search
 }
 
 func newJob(m *launch.Module, target Target, p *preprocessor) *job {
-	j := &job{module: m, target: target, main: withoutHostCode(m.Name, m.Code, p), found: p.found, libraries: p.libraries, missing: p.missing}
+	j := &job{module: m, target: target, main: withoutHostCode(m.Name, m.Code, p), found: p.found, libraries: p.libraries, thrust: p.thrust, missing: p.missing, search: &p.search}
 	seen := map[string]bool{}
 	for _, h := range p.found {
 		if !seen[h.path] {
@@ -102,6 +105,25 @@ func (j *job) hide(log string) bool {
 		}
 	}
 	return hidden
+}
+
+// absent says which headers were left out because they are not found: device code may lack what they declare.
+func (j *job) absent() []string {
+	var notes []string
+	for _, h := range j.missing {
+		if !j.search.leftOut(h.name, h.quoted) {
+			continue
+		}
+		note := fmt.Sprintf("%s:%d: <%s> is not found and was left out; name its folder with -I, or in the pipeline with include:", h.file, h.line, h.name)
+		if forDevices(h.name) && (strings.HasPrefix(h.name, "cub/") || strings.HasPrefix(h.name, "thrust/") || strings.HasPrefix(h.name, "cuda/")) {
+			note = fmt.Sprintf("%s:%d: <%s> is not found and was left out; it is a part of CCCL, which a CUDA toolkit and the pip package nvidia-cuda-cccl bring, or name its folder with -I, in the pipeline with include:",
+				h.file, h.line, h.name)
+		}
+		if !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // result is what a compiler gave, with the symbols in the order of the names.

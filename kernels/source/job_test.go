@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
@@ -50,5 +51,17 @@ func TestTypesOfFixedWidthNeedNoHeader(t *testing.T) {
 			_, err = compilers.Compile(context.Background(), m.Module(), Target{})
 			require.NoError(t, err)
 		})
+	}
+}
+
+// A header that clang has from dagrun is not left out, so NVRTC must have it too: from dagrun, or from a toolkit.
+func TestNVRTCHasTheHeadersThatAreKeptForClang(t *testing.T) {
+	given := map[string]bool{}
+	for _, h := range standardHeaders {
+		given[h.Name] = true
+	}
+	for _, name := range []string{"algorithm", "cassert", "cfloat", "climits", "cmath", "cstdint", "cstdio", "cstdlib", "cstring", "initializer_list", "iterator", "limits", "new", "stdio.h", "stdlib.h", "string.h", "type_traits", "utility"} {
+		assert.NotNil(t, clang.Header(name), name)
+		assert.True(t, given[name], name)
 	}
 }

@@ -21,6 +21,8 @@ type Info struct {
 	Params    []dag.KernelParam
 	Entry     string // its symbol; "" for a template, or where the file is not compiled
 
+	Launched []Launched // by the file's own host code
+
 	FloatAtomics string // where it adds floats atomically
 	Shared       int64  // static bytes of a block; -1: not known
 	Registers    int    // of a thread; 0: not known, as for everything but cubins
@@ -39,6 +41,7 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 		info := Info{Name: m.callName(found), Signature: found.display(), Shared: -1, Registers: found.registers}
 		if found.compiled == nil {
 			info.Place = fmt.Sprintf("%s:%d", found.file, found.line)
+			info.Launched = m.launches[found.name[strings.LastIndexByte(found.name, ':')+1:]]
 		} else {
 			info.Entry, info.Params = found.symbol, found.params
 		}

@@ -24,6 +24,8 @@ type Module struct {
 	symbols []dag.Symbol
 	units   units
 
+	launches map[string][]Launched // of CUDA C, by the kernel's name without namespaces
+
 	text      *ptx.Module // of PTX
 	compilers *Compilers
 

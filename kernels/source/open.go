@@ -98,7 +98,7 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 	if err := checkBuild(&m.module.Build); err != nil {
 		return err
 	}
-	p := preprocess(path, string(code), m.module.Build.Define, search{m.module.Build.Include, options.ReadFile, options.Folder})
+	p := preprocess(path, string(code), m.module.Build.Define, newSearch(m.module.Build.Include, nil, options.Folder, options.ReadFile))
 	if p.err != nil {
 		return p.err
 	}
@@ -108,6 +108,7 @@ func (m *Module) readSource(path string, code []byte, options *Options) error {
 		return source.err
 	}
 	m.found, m.globals, m.types, m.structs, m.symbols, m.units = source.kernels, source.globals, source.types, source.structs, source.symbols, source.units
+	m.launches = source.launches
 	if len(m.found) == 0 {
 		return fmt.Errorf("%s has no kernel: a __global__ function is needed", path)
 	}

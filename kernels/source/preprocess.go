@@ -4,7 +4,6 @@
 package source
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -41,13 +40,7 @@ type preprocessor struct {
 	err       error
 
 	libraries bool // headers of NVIDIA's libraries are included
-}
-
-// search finds the files that a source includes.
-type search struct {
-	folders []string                          // of the options
-	read    func(path string) ([]byte, error) // nil: includes are ignored
-	folder  string                            // of the pipeline; see launch.Module
+	thrust    bool // headers of Thrust for the host are
 }
 
 // foundHeader is an include that was found.
@@ -56,14 +49,12 @@ type foundHeader struct {
 	path string
 }
 
-// byteOrderMark is what some editors begin a file with.
-const byteOrderMark = "\ufeff"
-
 // missingHeader is an include that was not found.
 type missingHeader struct {
-	name string
-	file string // that includes it
-	line int32
+	name   string
+	quoted bool
+	file   string // that includes it
+	line   int32
 }
 
 // headers is a hash of the files that were included, by the names that include them; "" where there are none.
@@ -79,42 +70,8 @@ func (p *preprocessor) headers() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// find reads an included file: beside the file that asks for it if the name is in quotes, then in the folders. The path is "" if there is
-// none; the error is that of a file that must not be read.
-func (s *search) find(name string, quoted bool, from string) (path string, text []byte, err error) {
-	if s.read == nil {
-		return "", nil, nil
-	}
-	var folders []string
-	if quoted {
-		folders = append(folders, filepath.Dir(from))
-	}
-	for _, folder := range append(folders, s.folders...) {
-		path := filepath.Join(folder, name)
-		if filepath.IsAbs(name) {
-			path = name
-		}
-		if err := checkHeader(path); err != nil {
-			return path, nil, err
-		}
-		if text, err := s.read(path); err == nil {
-			if err := checkOutside(s.folder, path, text); err != nil {
-				return path, nil, err
-			}
-			return path, bytes.TrimPrefix(text, []byte(byteOrderMark)), readable(text, mostSource)
-		}
-	}
-	return "", nil, nil
-}
-
-// has reports whether an included file exists.
-func (s *search) has(name string, quoted bool, from string) bool {
-	path, _, _ := s.find(name, quoted, from)
-	return path != ""
-}
-
 // versions are macros that tell which CUDA there is: that of the device headers for clang, since what is installed is not known here.
-var versions = map[string]string{"__CUDACC_VER_MAJOR__": "11", "__CUDACC_VER_MINOR__": "0", "CUDART_VERSION": "11000", "CUDA_VERSION": "11000"}
+var versions = map[string]string{"__CUDACC_VER_MAJOR__": "12", "__CUDACC_VER_MINOR__": "0", "CUDART_VERSION": "12000", "CUDA_VERSION": "12000"}
 
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
@@ -181,6 +138,7 @@ func (p *preprocessor) include(at token, d []token) {
 	}
 	if alwaysLeftOut(name) {
 		p.libraries = p.libraries || libraryHeaders[name]
+		p.thrust = p.thrust || strings.HasPrefix(name, "thrust/")
 		return
 	}
 	from := p.open[len(p.open)-1]
@@ -190,8 +148,8 @@ func (p *preprocessor) include(at token, d []token) {
 		p.fail(at, "%s %v", path, err)
 		return
 	case path == "":
-		if !leftOut(name, quoted) || !hostHeaders[name] {
-			p.missing = append(p.missing, missingHeader{name, p.files[from], at.line})
+		if telling(name) && !p.search.has(name, quoted, p.files[from]) {
+			p.missing = append(p.missing, missingHeader{name, quoted, p.files[from], at.line})
 		}
 		return
 	case p.once[path]:

@@ -12,6 +12,8 @@ type cudaSource struct {
 	types   map[string][]token
 	structs structures
 	err     error // why the source is not read to its end
+
+	launches map[string][]Launched // by the kernel's name without namespaces
 	declaredVariables
 }
 
@@ -19,6 +21,7 @@ func parseCUDA(p *preprocessor) cudaSource {
 	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}, structs: structures{}}}
 	parser.out.units, parser.out.constants, parser.out.places, parser.known = units{}, map[string]int64{}, map[string]int{}, map[string][]int{}
 	parser.scope(false, "")
+	parser.out.launches = launchesOf(p.out, p.files, &surroundings{&parser.out.declaredVariables, parser.out.types, parser.out.structs})
 	return parser.out
 }
 

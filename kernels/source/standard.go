@@ -42,6 +42,9 @@ var standardHeaders = []nvrtc.Header{
 	{Name: "string.h", Code: []byte("#pragma once\n")},
 	{Name: "cstring", Code: []byte("#pragma once\n")},
 	{Name: "algorithm", Code: []byte("#pragma once\n")},
+	{Name: "new", Code: []byte("#pragma once\n")},
+	{Name: "iterator", Code: []byte("#pragma once\n")},
+	{Name: "initializer_list", Code: []byte("#pragma once\n")},
 }
 
 // Types of fixed width, and what declares them.

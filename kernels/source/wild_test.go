@@ -129,7 +129,10 @@ func TestHeadersOfTheUsersOwnAreRead(t *testing.T) {
 	_, err := listed(t, launch.Build{}, "a.cu", "#include \"mine.h\"\n"+kernel)
 	assert.ErrorContains(t, err, "a.cu:1:10: fatal error: 'mine.h' file not found")
 	_, err = listed(t, launch.Build{}, "a.cu", "#include <cub/cub.cuh>\n"+kernel)
-	assert.ErrorContains(t, err, "a.cu:1:10: fatal error: 'cub/cub.cuh' file not found")
+	assert.ErrorContains(t, err, "a.cu:2:19: error: unknown type name 'item'\na.cu:1: <cub/cub.cuh> is not found and was left out; "+
+		"it is a part of CCCL, which a CUDA toolkit and the pip package nvidia-cuda-cccl bring, or name its folder with -I, in the pipeline with include:")
+	_, err = listed(t, launch.Build{}, "a.cu", "#include <vector>\n#include <mine/item.hpp>\n"+kernel)
+	assert.ErrorContains(t, err, "a.cu:3:19: error: unknown type name 'item'\na.cu:2: <mine/item.hpp> is not found and was left out; name its folder with -I, or in the pipeline with include:")
 }
 
 func TestWhatNVCCBringsInWithoutAnInclude(t *testing.T) {
@@ -208,4 +211,82 @@ __global__ void none(float *y) { y[0] = 1; }
 `)
 	require.NoError(t, err)
 	assert.Equal(t, "all(cudaTextureObject_t t, float *y)\nold(float *y): kernel \"old\" reads the texture reference line, which nothing can bind; pass a texture object\nnone(float *y)\n", text)
+}
+
+// The folders of NVIDIA's headers are for the compiler alone. Of CUB, device code gets what it can call.
+func TestCUBWhereItIs(t *testing.T) {
+	files := []string{"a.cu", `#include <cub/cub.cuh>
+#include <thrust/device_vector.h>
+__global__ void k(int *p) { *p = cub::BlockReduce<int>::Sum(thrust::plus(1, 2)); }
+void sum(int *d, int n) { cub::DeviceReduce::Sum(d, n); }
+`, "cccl/cub/version.cuh", ""}
+	names := []string{"thread/thread_load", "thread/thread_operators", "thread/thread_reduce", "thread/thread_scan", "thread/thread_search", "thread/thread_store", "warp/warp_exchange", "warp/warp_load",
+		"warp/warp_merge_sort", "warp/warp_reduce", "warp/warp_scan", "warp/warp_store", "block/block_adjacent_difference", "block/block_discontinuity", "block/block_exchange", "block/block_histogram",
+		"block/block_load", "block/block_merge_sort", "block/block_radix_rank", "block/block_radix_sort", "block/block_run_length_decode", "block/block_scan", "block/block_shuffle", "block/block_store"}
+	for _, name := range names {
+		files = append(files, "cccl/cub/"+name+".cuh", "")
+	}
+	files = append(files, "cccl/cub/block/block_reduce.cuh", "namespace cub { template <class T> struct BlockReduce { static __device__ T Sum(T x) { return x; } }; }\n", "cccl/cub/cub.cuh", "#error for the host\n")
+	files = append(files, "cccl/thrust/functional.h", "namespace thrust { __device__ int plus(int a, int b) { return a + b; } }\n", "cccl/thrust/pair.h", "", "cccl/thrust/tuple.h", "")
+	text, err := listed(t, launch.Build{Include: []string{"cccl"}}, files...)
+	require.NoError(t, err)
+	assert.Equal(t, "k(int *p)\n", text)
+}
+
+func TestLaunchesOfTheFileAreTold(t *testing.T) {
+	m, err := Open("m", "a.cu", []byte(`#define THREADS 128
+const int warps = 4;
+enum Way { UP };
+namespace n { template <int B, class T, bool fast = true> __global__ void scan(T *x) {} }
+template <class T> __global__ void copy(T *x) {}
+__global__ void plain(int *x) {}
+template <class T> void run(T *x, int n, cudaStream_t s) {
+  n::scan<2 * THREADS, unsigned char><<<(n + 255) / 256, warps * 32, n * sizeof(int), s>>>(x);
+  n::scan<64, T> <<< dim3(n, 2), 64 >>>(x);
+  n::scan<64, T><<<dim3(n, 2), 64>>>(x);
+  copy<T><<<n, THREADS>>>(x);
+  if (n << 2 > n) n = n <<1<< 2;
+  plain<<<1, dim3(2, 3)>>>(x);
+}
+`), Options{})
+	require.NoError(t, err)
+	list, _, err := m.List(context.Background())
+	require.NoError(t, err)
+	assert.Equal(t, []Launched{{[]string{"2 * 128", "unsigned char"}, "scan<2 * 128, unsigned char><<<(n + 255) / 256, warps * 32, n * sizeof(int), s>>>", 128, "a.cu:8"},
+		{nil, "scan<64, T><<<dim3(n, 2), 64>>>", 64, "a.cu:9"}}, list[0].Launched)
+	assert.Equal(t, []Launched{{nil, "copy<T><<<n, 128>>>", 128, "a.cu:11"}}, list[1].Launched)
+	assert.Equal(t, []Launched{{nil, "plain<<<1, dim3(2, 3)>>>", 0, "a.cu:13"}}, list[2].Launched)
+}
+
+// Launches and types that are many or nested deep take no time that grows with their square.
+func TestHostCodeEndsSoon(t *testing.T) {
+	many := func(s string, n int) string { return strings.Repeat(s, n) }
+	_, err := Open("m", "a.cu", []byte("__global__ void k() {}\nvoid f() { "+many("a><<<b,c>>> ", 1<<17)+many("k<<<", 1<<17)+" }\n"), Options{})
+	require.NoError(t, err)
+	code := many("struct a { void f(); ", 1<<16) + many("};", 1<<16)
+	f := withoutHostCode("a.cu", []byte(code), &preprocessor{undefined: map[string]*macro{}})
+	require.Len(t, f.members, mostTypes+1)
+}
+
+func TestAFragmentNamesTheFileThatIncludesIt(t *testing.T) {
+	const part = "__global__ void k(item *p) { p->v = 1; }\n"
+	const said = "part.cu is a part of main.cu, which includes it: name that file instead"
+	for name, files := range map[string][]string{
+		"beside":     {"part.cu", part, "main.cu", "struct item { int v; };\n#include \"part.cu\"\n"},
+		"by headers": {"part.cu", part, "b.h", "# include <part.cu>\n", "a.h", "#include \"b.h\"\n", "main.cu", "#include \"a.h\"\n"},
+		"above":      {"kernels/part.cu", part, "main.cu", "#include \"kernels/part.cu\"\n"},
+	} {
+		_, err := listed(t, launch.Build{}, files...)
+		assert.ErrorContains(t, err, "part.cu:1:19: error: unknown type name 'item'", name)
+		assert.ErrorContains(t, err, said, name)
+	}
+	for name, files := range map[string][]string{
+		"nobody":    {"part.cu", part, "main.cu", "struct item { int v; };\n"},
+		"a program": {"part.cu", part + "int main() {}\n", "main.cu", "#include \"part.cu\"\n"},
+		"a circle":  {"part.cu", part, "a.h", "#include \"part.cu\"\n#include \"b.h\"\n", "b.h", "#include \"a.h\"\n"},
+	} {
+		_, err := listed(t, launch.Build{}, files...)
+		assert.ErrorContains(t, err, "unknown type name 'item'", name)
+		assert.NotContains(t, err.Error(), "is a part of", name)
+	}
 }

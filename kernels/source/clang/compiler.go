@@ -149,6 +149,8 @@ type Source struct {
 	DefaultDevice bool
 	// Options are further options of clang, such as -Ifolder and -std=c++17. Nothing is checked.
 	Options []string
+	// NVIDIA are folders that have CUB, Thrust or libcu++, as of a toolkit or of CCCL. What dagrun's own headers lack is looked for there.
+	NVIDIA []string
 	// Overlay replaces the text of files that the source includes.
 	Overlay []Overlaid
 	// Confined are the only folders that the source may include files from, apart from the system's; see child.Command. nil: there is no limit.
@@ -213,7 +215,14 @@ func (c *Compiler) options(source Source, t target) []string {
 	if source.Path != "" {
 		options = append(options, "-iquote", filepath.Dir(source.Path))
 	}
-	return append(options, source.Options...)
+	options = append(options, source.Options...)
+	if len(source.NVIDIA) > 0 {
+		options = append(options, "-D_CCCL_ENABLE_FREESTANDING", "-Xclang", "-fcuda-allow-variadic-functions")
+	}
+	for _, folder := range source.NVIDIA {
+		options = append(options, "-idirafter", folder)
+	}
+	return options
 }
 
 // Compile compiles a source, or finds it in the cache. Several compilations may run at once.
@@ -231,6 +240,13 @@ func (c *Compiler) Compile(ctx context.Context, source Source) (*Result, error) 
 	inputs := slices.Clone(options)
 	for _, o := range source.Overlay {
 		inputs = append(inputs, o.Path, string(o.Code))
+	}
+	for _, folder := range source.NVIDIA { // whose files are too many to be read
+		for _, name := range []string{"cub/version.cuh", "thrust/version.h", "cuda/std/__cccl/version.h"} {
+			if info, err := os.Stat(filepath.Join(folder, name)); err == nil {
+				inputs = append(inputs, name, info.ModTime().String(), fmt.Sprint(info.Size()))
+			}
+		}
 	}
 	var key cache.Key
 	cacheable := source.Confined == nil // the key depends on files that a confined compiler does not read
@@ -290,6 +306,9 @@ func (c *Compiler) compile(ctx context.Context, source Source, text []byte, opti
 		options = append(slices.Clone(options), "-ivfsoverlay", file)
 	}
 	args := append([]string{"-fdebug-prefix-map=" + folder + "=dagrun", "-isystem", folder, "-include", filepath.Join(folder, "dagrun_device.h")}, options...)
+	if len(source.NVIDIA) > 0 {
+		args = append(args, "-isystem", filepath.Join(folder, "dagrun_cccl"))
+	}
 	command := child.Command{Path: c.path, Args: append(args, "-o", "-", "-"), Env: environment(), Stdin: text, Folder: folder, Confined: source.Confined}
 	output, err := command.Run(ctx)
 	switch {

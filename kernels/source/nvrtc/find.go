@@ -49,6 +49,12 @@ func find(given, usual string, getenv func(string) string) place {
 	return place{}
 }
 
+// HeaderFolders are the folders of NVIDIA's headers: of a toolkit, or what conda or pip has installed.
+func HeaderFolders(given string) []string {
+	p := find(given, "/usr/local/cuda", os.Getenv)
+	return p.include
+}
+
 // toolkit is the layout of NVIDIA's installer, and of conda.
 func toolkit(root string) place {
 	var p place

@@ -27,10 +27,10 @@ var ofNVIDIA = []struct {
 	what string
 	sign *regexp.Regexp
 }{
-	{"needs CUB, Thrust or libcu++ (CCCL)", regexp.MustCompile(`'(?:thrust|cub|cuda/(?:std/)?)[/'\w]|\b(?:cub|thrust)::|identifier 'cuda'|'cuda::`)},
+	{"needs CUB, Thrust or libcu++ (CCCL)", regexp.MustCompile(`['<](?:thrust|cub|cuda/(?:std/)?)[/'\w]|\b(?:cub|thrust)::|identifier 'cuda'|'cuda::`)},
 	{"needs curand_kernel.h", regexp.MustCompile(`curand`)},
-	{"needs tensor cores or cuda_fp8.h", regexp.MustCompile(`'nvcuda'|wmma|'mma\.h'|fp8|fp4|fp6`)},
-	{"needs other headers of NVIDIA's", regexp.MustCompile(`'(?:cusolver|cusparse|cudnn|nccl|nvshmem|npp|cutlass|cute|cooperative_groups/|cufft|cublas)`)},
+	{"needs tensor cores or cuda_fp8.h", regexp.MustCompile(`'nvcuda'|wmma|mma\.h|fp8|fp4|fp6`)},
+	{"needs other headers of NVIDIA's", regexp.MustCompile(`['<](?:cusolver|cusparse|cudnn|nccl|nvshmem|npp|cutlass|cute|cooperative_groups/|cufft|cublas)`)},
 }
 
 var (
@@ -59,13 +59,16 @@ func (o outcome) failed(err error, files *found) outcome {
 		o.cause = "its kernels are not read"
 		return o
 	}
+	absent := strings.Join(wrong.Others, ", ")
 	for _, n := range ofNVIDIA {
-		if n.sign.MatchString(o.said) {
+		if n.sign.MatchString(o.said) || n.sign.MatchString(absent) {
 			o.cause = n.what
 			return o
 		}
 	}
 	switch {
+	case strings.Contains(absent, "is not found"):
+		o.cause, o.said = "a header is missing", o.said+"; "+absent
 	case missingHeader.MatchString(log):
 		m := missingHeader.FindStringSubmatch(log)
 		o.cause = "a header is missing"

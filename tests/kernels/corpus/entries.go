@@ -15,11 +15,14 @@ import (
 )
 
 // compared holds a file's list against the entries of nvcc. nvcc leaves out templates that nothing instantiates, and static kernels that
-// nothing launches: those may be listed without being entries.
-func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.KernelInfo, build *kernels.Build) outcome {
+// nothing launches: a person must look at the latter.
+func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.KernelInfo, build *kernels.Build, files *found) outcome {
 	entries, err := entriesOf(ctx, nvcc, o.path, build)
 	if err != nil {
 		o.cause = "nvcc does not compile it"
+		if files.through(o.path) != "" {
+			o.cause = fragment
+		}
 		o.said, _, _ = strings.Cut(err.Error(), "\n")
 		return o
 	}
@@ -33,7 +36,7 @@ func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.Ker
 		}
 	}
 	for i := range listed {
-		if k := &listed[i]; k.Template == nil && !made[bareName(k.Name)] {
+		if k := &listed[i]; k.Template == nil && !made[bareName(k.Name)] && !strings.Contains(k.Problem, "is only declared") {
 			wrong = append(wrong, k.Name)
 		}
 	}
@@ -41,7 +44,7 @@ func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.Ker
 	case len(lost) > 0:
 		o.cause, o.said = "kernels are lost", strings.Join(lost, ", ")
 	case len(wrong) > 0:
-		o.cause, o.said = "kernels are listed that nvcc makes no entry of", strings.Join(wrong, ", ")
+		o.cause, o.said = "kernels are listed that nvcc makes no entry of: static ones that nothing launches, or wrong ones", strings.Join(wrong, ", ")
 	}
 	return o
 }

@@ -126,7 +126,7 @@ func (s *settings) try(ctx context.Context, files *found, path string) outcome {
 	case err != nil:
 		return o.failed(err, files)
 	case s.nvcc != "":
-		return o.compared(ctx, s.nvcc, listed, &build)
+		return o.compared(ctx, s.nvcc, listed, &build, files)
 	case note != "":
 		o.cause, o.said = "not compiled", note
 	}

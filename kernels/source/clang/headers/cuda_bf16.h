@@ -4,15 +4,15 @@
 #define __DAGRUN_MEMBER inline __attribute__((host)) __attribute__((device)) __attribute__((always_inline))
 
 struct __align__(2) __nv_bfloat16 {
-  unsigned short bits;
+  unsigned short __x;
   __nv_bfloat16() = default;
-  __DAGRUN_MEMBER __nv_bfloat16(float x) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+  __DAGRUN_MEMBER __nv_bfloat16(float x) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(__x) : "f"(x)); }
   __DAGRUN_MEMBER __nv_bfloat16(double x) : __nv_bfloat16((float)x) {}
   __DAGRUN_MEMBER __nv_bfloat16(int x) : __nv_bfloat16((float)x) {}
   __DAGRUN_MEMBER __nv_bfloat16(unsigned x) : __nv_bfloat16((float)x) {}
   __DAGRUN_MEMBER operator float() const {
     float x;
-    unsigned wide = (unsigned)bits << 16;
+    unsigned wide = (unsigned)__x << 16;
     __builtin_memcpy(&x, &wide, 4);
     return x;
   }
@@ -34,16 +34,16 @@ __DAGRUN_DEVICE __nv_bfloat16 __hsub(__nv_bfloat16 a, __nv_bfloat16 b) { return 
 __DAGRUN_DEVICE __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(__fmul_rn((float)a, (float)b)); }
 __DAGRUN_DEVICE __nv_bfloat16 __hdiv(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(__fdiv_rn((float)a, (float)b)); }
 __DAGRUN_DEVICE __nv_bfloat16 __hneg(__nv_bfloat16 a) {
-  a.bits ^= 0x8000;
+  a.__x ^= 0x8000;
   return a;
 }
 __DAGRUN_DEVICE __nv_bfloat16 __habs(__nv_bfloat16 a) {
-  a.bits &= 0x7fff;
+  a.__x &= 0x7fff;
   return a;
 }
 __DAGRUN_DEVICE __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
   __nv_bfloat16 r;
-  asm("fma.rn.bf16 %0, %1, %2, %3;" : "=h"(r.bits) : "h"(a.bits), "h"(b.bits), "h"(c.bits));
+  asm("fma.rn.bf16 %0, %1, %2, %3;" : "=h"(r.__x) : "h"(a.__x), "h"(b.__x), "h"(c.__x));
   return r;
 }
 __DAGRUN_DEVICE __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) { return __nv_bfloat16(fmaxf((float)a, (float)b)); }
@@ -169,10 +169,10 @@ __DAGRUN_DEVICE unsigned __bfloat162uint_rn(__nv_bfloat16 x) { return __float2ui
 __DAGRUN_DEVICE unsigned __bfloat162uint_rz(__nv_bfloat16 x) { return __float2uint_rz((float)x); }
 __DAGRUN_DEVICE short __bfloat162short_rn(__nv_bfloat16 x) { return (short)__float2int_rn((float)x); }
 __DAGRUN_DEVICE short __bfloat162short_rz(__nv_bfloat16 x) { return (short)__float2int_rz((float)x); }
-__DAGRUN_DEVICE short __bfloat16_as_short(__nv_bfloat16 x) { return (short)x.bits; }
+__DAGRUN_DEVICE short __bfloat16_as_short(__nv_bfloat16 x) { return (short)x.__x; }
 __DAGRUN_DEVICE __nv_bfloat16 __short_as_bfloat16(short bits) {
   __nv_bfloat16 r;
-  r.bits = (unsigned short)bits;
+  r.__x = (unsigned short)bits;
   return r;
 }
 __DAGRUN_DEVICE __nv_bfloat162 atomicAdd(__nv_bfloat162 *at, __nv_bfloat162 value) {
@@ -189,16 +189,16 @@ __DAGRUN_DEVICE __nv_bfloat162 atomicAdd(__nv_bfloat162 *at, __nv_bfloat162 valu
 }
 __DAGRUN_DEVICE __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
   __nv_bfloat16 r;
-  r.bits = bits;
+  r.__x = bits;
   return r;
 }
-__DAGRUN_DEVICE unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) { return x.bits; }
+__DAGRUN_DEVICE unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) { return x.__x; }
 __DAGRUN_DEVICE __nv_bfloat16 __int2bfloat16_rn(int x) { return __nv_bfloat16((float)x); }
 __DAGRUN_DEVICE int __bfloat162int_rn(__nv_bfloat16 x) { return __float2int_rn((float)x); }
 __DAGRUN_DEVICE int __bfloat162int_rz(__nv_bfloat16 x) { return __float2int_rz((float)x); }
 #if __CUDA_ARCH__ >= 700
 __DAGRUN_DEVICE __nv_bfloat16 atomicAdd(__nv_bfloat16 *at, __nv_bfloat16 value) {
-  return __ushort_as_bfloat16(__dagrun_update((unsigned short *)at, [&](unsigned short seen) { return __hadd(__ushort_as_bfloat16(seen), value).bits; }));
+  return __ushort_as_bfloat16(__dagrun_update((unsigned short *)at, [&](unsigned short seen) { return __hadd(__ushort_as_bfloat16(seen), value).__x; }));
 }
 #endif
 #undef __DAGRUN_MEMBER

@@ -4,15 +4,15 @@
 #define __DAGRUN_MEMBER inline __attribute__((host)) __attribute__((device)) __attribute__((always_inline))
 
 struct __align__(2) __half {
-  unsigned short bits;
+  unsigned short __x;
   __half() = default;
-  __DAGRUN_MEMBER __half(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+  __DAGRUN_MEMBER __half(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(__x) : "f"(x)); }
   __DAGRUN_MEMBER __half(double x) : __half((float)x) {}
   __DAGRUN_MEMBER __half(int x) : __half((float)x) {}
   __DAGRUN_MEMBER __half(unsigned x) : __half((float)x) {}
   __DAGRUN_MEMBER operator float() const {
     float x;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(__x));
     return x;
   }
 };
@@ -33,16 +33,16 @@ __DAGRUN_DEVICE __half __hsub(__half a, __half b) { return __half((float)a - (fl
 __DAGRUN_DEVICE __half __hmul(__half a, __half b) { return __half(__fmul_rn((float)a, (float)b)); }
 __DAGRUN_DEVICE __half __hdiv(__half a, __half b) { return __half(__fdiv_rn((float)a, (float)b)); }
 __DAGRUN_DEVICE __half __hneg(__half a) {
-  a.bits ^= 0x8000;
+  a.__x ^= 0x8000;
   return a;
 }
 __DAGRUN_DEVICE __half __habs(__half a) {
-  a.bits &= 0x7fff;
+  a.__x &= 0x7fff;
   return a;
 }
 __DAGRUN_DEVICE __half __hfma(__half a, __half b, __half c) {
   __half r;
-  asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(r.bits) : "h"(a.bits), "h"(b.bits), "h"(c.bits));
+  asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(r.__x) : "h"(a.__x), "h"(b.__x), "h"(c.__x));
   return r;
 }
 __DAGRUN_DEVICE __half __hmax(__half a, __half b) { return __half(fmaxf((float)a, (float)b)); }
@@ -106,17 +106,17 @@ __DAGRUN_DEVICE __half2 operator*(__half2 a, __half2 b) { return __hmul2(a, b); 
 __DAGRUN_DEVICE __half2 operator/(__half2 a, __half2 b) { return __h2div(a, b); }
 __DAGRUN_DEVICE __half __ushort_as_half(unsigned short bits) {
   __half r;
-  r.bits = bits;
+  r.__x = bits;
   return r;
 }
-__DAGRUN_DEVICE unsigned short __half_as_ushort(__half x) { return x.bits; }
+__DAGRUN_DEVICE unsigned short __half_as_ushort(__half x) { return x.__x; }
 __DAGRUN_DEVICE __half __int2half_rn(int x) { return __half((float)x); }
 __DAGRUN_DEVICE int __half2int_rn(__half x) { return __float2int_rn((float)x); }
 __DAGRUN_DEVICE int __half2int_rz(__half x) { return __float2int_rz((float)x); }
 #if __CUDA_ARCH__ >= 700
 __DAGRUN_DEVICE __half atomicAdd(__half *at, __half value) {
   __half old;
-  asm volatile("atom.add.noftz.f16 %0, [%1], %2;" : "=h"(old.bits) : "l"(at), "h"(value.bits) : "memory");
+  asm volatile("atom.add.noftz.f16 %0, [%1], %2;" : "=h"(old.__x) : "l"(at), "h"(value.__x) : "memory");
   return old;
 }
 #endif
@@ -183,10 +183,10 @@ __DAGRUN_DEVICE unsigned __half2uint_rn(__half x) { return __float2uint_rn((floa
 __DAGRUN_DEVICE unsigned __half2uint_rz(__half x) { return __float2uint_rz((float)x); }
 __DAGRUN_DEVICE short __half2short_rn(__half x) { return (short)__float2int_rn((float)x); }
 __DAGRUN_DEVICE short __half2short_rz(__half x) { return (short)__float2int_rz((float)x); }
-__DAGRUN_DEVICE short __half_as_short(__half x) { return (short)x.bits; }
+__DAGRUN_DEVICE short __half_as_short(__half x) { return (short)x.__x; }
 __DAGRUN_DEVICE __half __short_as_half(short bits) {
   __half r;
-  r.bits = (unsigned short)bits;
+  r.__x = (unsigned short)bits;
   return r;
 }
 __DAGRUN_DEVICE __half2 atomicAdd(__half2 *at, __half2 value) {

@@ -4,10 +4,10 @@
 
 #define __CUDACC__ 1
 #define __NVCC__ 1
-#define __CUDACC_VER_MAJOR__ 11
+#define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 0
-#define CUDART_VERSION 11000
-#define CUDA_VERSION 11000
+#define CUDART_VERSION 12000
+#define CUDA_VERSION 12000
 #define CUDARTAPI
 #define CUDART_CB
 #define CUDAAPI
@@ -49,7 +49,17 @@ typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
-enum cudaError { cudaSuccess = 0 };
+enum cudaError {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInitializationError = 3,
+  cudaErrorInvalidDeviceFunction = 98,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNotReady = 600,
+  cudaErrorNotSupported = 801,
+  cudaErrorUnknown = 999,
+};
 typedef enum cudaError cudaError_t;
 struct cudaPitchedPtr {
   void *ptr;
@@ -97,6 +107,18 @@ __host__ __device__ void *memmove(void *to, const void *from, size_t bytes);
 __host__ __device__ void *memset(void *to, int value, size_t bytes);
 __host__ __device__ void __assertfail(const void *condition, const void *file, unsigned line, const void *function, size_t size) __attribute__((noreturn));
 }
+// Functions of host code that libraries for both name.
+extern "C" {
+__host__ char *strcpy(char *to, const char *from);
+__host__ char *strncpy(char *to, const char *from, size_t most);
+__host__ size_t strlen(const char *s);
+__host__ int strcmp(const char *a, const char *b);
+__host__ int strncmp(const char *a, const char *b, size_t most);
+__host__ char *strchr(const char *s, int c);
+__host__ char *strrchr(const char *s, int c);
+__host__ void *memchr(const void *at, int c, size_t bytes);
+__host__ int memcmp(const void *a, const void *b, size_t bytes);
+}
 inline __host__ __device__ void *operator new(size_t, void *place) noexcept { return place; }
 inline __host__ __device__ void *operator new[](size_t, void *place) noexcept { return place; }
 
@@ -118,4 +140,9 @@ inline __host__ __device__ void *operator new[](size_t, void *place) noexcept { 
 #include <type_traits>
 #include <utility>
 
+#ifdef _CCCL_ENABLE_FREESTANDING
+#include <dagrun_runtime.h>
+typedef long long clock_t; // as NVIDIA's C++ library has it without a host
+#else
 typedef long clock_t;
+#endif

@@ -121,4 +121,6 @@ __DAGRUN_DEVICE unsigned __isShared(const void *p) { return __nvvm_isspacep_shar
 __DAGRUN_DEVICE unsigned __isLocal(const void *p) { return __nvvm_isspacep_local(p); }
 __DAGRUN_DEVICE unsigned __isConstant(const void *p) { return __nvvm_isspacep_const(p); }
 __DAGRUN_DEVICE size_t __cvta_generic_to_shared(const void *p) { return (size_t)(__attribute__((address_space(3))) const void *)p; }
+__DAGRUN_DEVICE void *__cvta_shared_to_generic(size_t p) { return (void *)(__attribute__((address_space(3))) void *)p; }
+__DAGRUN_DEVICE void *__cvta_global_to_generic(size_t p) { return (void *)(__attribute__((address_space(1))) void *)p; }
 __DAGRUN_DEVICE size_t __cvta_generic_to_global(const void *p) { return (size_t)(__attribute__((address_space(1))) const void *)p; }

@@ -1,0 +1,2 @@
+// Empty: device code has no streams.
+#pragma once
