@@ -23,7 +23,11 @@ func ParseContext(ctx context.Context, source []byte, options Options) (*Graph, 
 }
 
 func (p *parser) read(ctx context.Context, source []byte) (*Graph, error) {
+	p.ended = ctx.Done()
 	graph := p.parse(ctx, source)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -41,7 +45,7 @@ func (p *parser) err() error {
 
 func (p *parser) parse(ctx context.Context, source []byte) *Graph {
 	root := p.root(source)
-	if root == nil || !p.declare(ctx, root) {
+	if root == nil || !p.declare(ctx, root) || p.stopped() {
 		return nil
 	}
 	return p.derive()
@@ -54,7 +58,7 @@ func (p *parser) declare(ctx context.Context, root *yaml.Node) bool {
 	if p.memory != nil {
 		p.memory.lend(p.pipeline)
 	}
-	p.budget = MaxNodes
+	p.budget = p.options.mostRepeated()
 	if !p.version(root) {
 		return false
 	}
