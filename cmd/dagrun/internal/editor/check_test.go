@@ -4,7 +4,9 @@ package editor
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,4 +61,11 @@ func TestDocumentsDoNotWaitForEachOther(t *testing.T) {
 	p := next()
 	require.Equal(t, "file:///nowhere/slow.yaml", p.URI)
 	require.Equal(t, 2, *p.Version, "what the older version had is not published")
+}
+
+// docs/security.md tells the limits.
+func TestThePageTellsTheLimits(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/security.md")
+	require.NoError(t, err)
+	require.Contains(t, string(page), fmt.Sprintf("more than %d repeated nodes or after %.0f s", mostRepeated, mostTime.Seconds()))
 }
