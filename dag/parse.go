@@ -23,13 +23,15 @@ func ParseContext(ctx context.Context, source []byte, options Options) (*Graph, 
 }
 
 func (p *parser) read(ctx context.Context, source []byte) (*Graph, error) {
-	p.ended = ctx.Done()
-	graph := p.parse(ctx, source)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if ctx != nil {
+		p.ended = ctx.Done()
 	}
+	graph := p.parse(ctx, source)
 	if err := p.err(); err != nil {
 		return nil, err
+	}
+	if p.stopped() {
+		return nil, context.Cause(ctx)
 	}
 	graph.warnings = p.merged(&p.warnings, func(f *usedFile) *findings { return &f.warnings })
 	return graph, nil
