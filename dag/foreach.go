@@ -34,7 +34,11 @@ func (p *parser) foreach(n, rest *yaml.Node, size func() int64, body func()) {
 		total := p.repetitions(n, rest, size)
 		p.counting = false
 		if total > p.budget {
-			p.mistake(position(n), listHint(n), "foreach makes more than %d nodes or buffers, the limit of a file", int64(MaxNodes))
+			limit, hint := "the limit of a file", listHint(n)
+			if p.options.mostRepeated() < MaxNodes {
+				limit, hint = "the limit here", "dagrun check allows more"
+			}
+			p.mistake(position(n), hint, "foreach makes more than %d nodes or buffers, %s", p.options.mostRepeated(), limit)
 			return
 		}
 		p.budget -= total
@@ -103,6 +107,9 @@ func (p *parser) variable(n *yaml.Node, k int, body func()) {
 		return
 	}
 	for i := range values.count {
+		if p.stopped() {
+			return
+		}
 		v, ok := p.value(values, i)
 		p.loops[depth].value, p.loops[depth].broken = v, !ok
 		p.variable(n, k+2, body)

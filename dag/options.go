@@ -21,6 +21,8 @@ type Options struct {
 	// OpenModule loads a user's kernels as the file declares them; Library and Pos are not set. nil: a file with modules is refused.
 	OpenModule func(m Module) (Library, error)
 	MaxEdges   int // becomes Pipeline.MaxEdges
+	// MaxRepeated is how many nodes and buffers foreach may make; 0 or more than MaxNodes: MaxNodes.
+	MaxRepeated int64
 	// ReadFile reads a file that the pipeline file uses, by its path from the working directory. nil: a file with use: is refused.
 	ReadFile func(name string) ([]byte, error)
 	// Outside reports whether such a file is outside of the pipeline's folder: mistakes in it are named with their places, but nothing of it is
@@ -38,6 +40,13 @@ type Options struct {
 type FileBinding struct {
 	Buffer string
 	File   string // .npy or .bin; from the working directory, not from Options.Dir
+}
+
+func (o *Options) mostRepeated() int64 {
+	if o.MaxRepeated <= 0 || o.MaxRepeated > MaxNodes {
+		return MaxNodes
+	}
+	return o.MaxRepeated
 }
 
 // problem says what is wrong with the ranks of the options, or nil.

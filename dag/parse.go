@@ -23,9 +23,15 @@ func ParseContext(ctx context.Context, source []byte, options Options) (*Graph, 
 }
 
 func (p *parser) read(ctx context.Context, source []byte) (*Graph, error) {
+	if ctx != nil {
+		p.ended = ctx.Done()
+	}
 	graph := p.parse(ctx, source)
 	if err := p.err(); err != nil {
 		return nil, err
+	}
+	if p.stopped() {
+		return nil, context.Cause(ctx)
 	}
 	graph.warnings = p.merged(&p.warnings, func(f *usedFile) *findings { return &f.warnings })
 	return graph, nil
@@ -41,7 +47,7 @@ func (p *parser) err() error {
 
 func (p *parser) parse(ctx context.Context, source []byte) *Graph {
 	root := p.root(source)
-	if root == nil || !p.declare(ctx, root) {
+	if root == nil || !p.declare(ctx, root) || p.stopped() {
 		return nil
 	}
 	return p.derive()
@@ -54,7 +60,7 @@ func (p *parser) declare(ctx context.Context, root *yaml.Node) bool {
 	if p.memory != nil {
 		p.memory.lend(p.pipeline)
 	}
-	p.budget = MaxNodes
+	p.budget = p.options.mostRepeated()
 	if !p.version(root) {
 		return false
 	}

@@ -534,7 +534,7 @@ func (p *parser) readUse(ctx context.Context, item, at *yaml.Node, name, path st
 	options := p.options
 	options.Name, options.Params, options.Load, options.Save = p.shownPath(path), nil, nil, nil
 	q := newParser(options)
-	q.pipeline, q.uses, q.path, q.outside, q.saves = pl, p.uses, path, file.outside, p.saves
+	q.pipeline, q.uses, q.path, q.outside, q.saves, q.ended = pl, p.uses, path, file.outside, p.saves, p.ended
 	q.within = &within{user: p, at: item, name: name, prefix: p.prefixed(name) + ".", folder: filepath.Dir(path), with: with, mistakes: p.mistakes.count(), firstNode: len(pl.Nodes), firstBuffer: len(pl.Buffers)}
 	q.mistakes, q.warnings, q.cache, q.text = file.mistakes, file.warnings, file.cache, file.text
 	q.budget, q.suggested = p.budget, p.suggested

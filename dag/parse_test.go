@@ -3,6 +3,8 @@
 package dag
 
 import (
+	"context"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,4 +53,14 @@ func TestTheFormatsExample(t *testing.T) {
 	require.Equal(t, []NodeID{3}, g.Succs(2))
 	require.Equal(t, "out.npy", g.Buffers[4].Save)
 	require.Equal(t, Expect{Kind: ExpectFile, File: "want.npy", RTol: 1e-6}, *g.Buffers[4].Expect)
+}
+
+// Where nobody waits for the graph any more, a file that asks for millions of nodes is not read to its end.
+func TestReadingStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(io.ErrUnexpectedEOF)
+	options := testOptions()
+	g, err := ParseContext(ctx, []byte("version: 1\nbuffers: {d: {place: device, dtype: u8, shape: [8]}}\nnodes:\n  - {foreach: {i: 2000, j: 2000}, name: n.$i.$j, memset: {to: d, value: 1}}\n"), options)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Nil(t, g)
 }

@@ -42,7 +42,8 @@ type parser struct {
 	pending  []pendingAfter
 	patterns afterPatterns
 	levels   levels
-	budget   int64 // repetitions that are still allowed
+	ended    <-chan struct{} // closed when nobody waits for the result any more
+	budget   int64           // repetitions that are still allowed
 	cache    map[string]*parsedText
 	// usesUnknown is set when an expression uses a value that is unknown because of a mistake that has been reported. What follows
 	// from that value is not reported again.
@@ -58,6 +59,16 @@ type parser struct {
 	shared      bool          // the tree is read for other ranks too
 	memory      *parserMemory // of the rank that was read before; nil: there is none
 	passed      bool          // values were skipped because what they belong to does not exist with these params
+}
+
+// stopped reports whether nobody waits for the result any more. What is then read is thrown away.
+func (p *parser) stopped() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // broken is the id of a buffer, node or module with a mistake. Nothing but its name is known.

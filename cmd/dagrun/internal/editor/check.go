@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -29,12 +30,10 @@ type Session struct {
 	client  *lsp.Client
 	version string // of dagrun
 
+	ctx       context.Context // ends all checks
 	mu        sync.Mutex
 	documents map[string]*document
-	waiting   []string           // documents to check, the first to come first
-	checking  string             // the document that is checked now
-	interrupt context.CancelFunc // ends the reading of files for that check
-	wake      chan struct{}
+	checks    map[string]*check // that run, by document
 
 	modules modules
 }
@@ -55,61 +54,50 @@ type checked struct {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// wants puts a document on the list of those to check. A check of an older version goes on without waiting for files.
+// check is the check of a document that runs now.
+type check struct {
+	stop  context.CancelFunc
+	again bool // the document has changed since
+}
+
+// wants has a document checked, beside those of other documents. A check of an older version is stopped. The caller holds mu.
 func (s *Session) wants(uri string) {
-	if s.checking == uri && s.interrupt != nil {
-		s.interrupt()
+	if c := s.checks[uri]; c != nil {
+		c.again = true
+		c.stop()
+		return
 	}
-	if !slices.Contains(s.waiting, uri) {
-		s.waiting = append(s.waiting, uri)
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default: // it will look at the list anyway
-	}
+	s.begin(uri)
 }
 
-// check checks documents one after the other until ctx ends. Of a document that changes faster than it can be checked, only the latest
-// version is.
-func (s *Session) check(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.wake:
-		}
-		for ctx.Err() == nil && s.checkNext(ctx) {
-		}
+// begin starts a check of the document as it is now. The caller holds mu.
+func (s *Session) begin(uri string) {
+	if s.ctx.Err() != nil {
+		return
 	}
+	ctx, stop := context.WithTimeout(s.ctx, mostTime)
+	c, d := &check{stop: stop}, s.documents[uri]
+	s.checks[uri] = c
+	go func() {
+		defer stop()
+		publish := lsp.PublishParams{URI: uri, Diagnostics: []lsp.Diagnostic{}}
+		var found *checked
+		if d != nil {
+			publish.Version = &d.version
+			publish.Diagnostics, found = s.examine(ctx, d)
+		}
+		s.finish(uri, c, d, found, publish)
+	}()
 }
 
-// checkNext checks the first document on the list and reports whether there was one.
-func (s *Session) checkNext(ctx context.Context) bool {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	s.mu.Lock()
-	if len(s.waiting) == 0 {
-		s.mu.Unlock()
-		return false
-	}
-	uri := s.waiting[0]
-	s.waiting = s.waiting[1:]
-	d := s.documents[uri]
-	s.checking, s.interrupt = uri, stop
-	s.mu.Unlock()
-
-	publish := lsp.PublishParams{URI: uri, Diagnostics: []lsp.Diagnostic{}}
-	var found *checked
-	if d != nil {
-		publish.Version = &d.version
-		publish.Diagnostics, found = s.examine(ctx, d)
-	}
-
+// finish publishes what was found, unless the document has changed since; then it is checked again.
+func (s *Session) finish(uri string, c *check, d *document, found *checked, publish lsp.PublishParams) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.checking, s.interrupt = "", nil
-	if s.documents[uri] != d { // it has changed since, and is on the list again
-		return true
+	delete(s.checks, uri)
+	if c.again {
+		s.begin(uri)
+		return
 	}
 	if d != nil {
 		kept := *d
@@ -117,8 +105,13 @@ func (s *Session) checkNext(ctx context.Context) bool {
 		s.documents[uri] = &kept
 	}
 	_ = s.client.Notify("textDocument/publishDiagnostics", publish) // where it cannot be sent, the next answer cannot either
-	return true
 }
+
+// Limits of a check, so that a few lines that ask for millions of nodes do not take gigabytes while they are typed.
+const (
+	mostRepeated = 1 << 17
+	mostTime     = 20 * time.Second
+)
 
 // examine parses a document. What it takes of modules is what their files declare: nothing is compiled.
 func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnostic, found *checked) {
@@ -136,7 +129,7 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 		}
 		return s.modules.open(ctx, dir, m)
 	}
-	graph, err := dag.ParseContext(ctx, d.text.Source, dag.Options{Name: name, Dir: dir, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
+	graph, err := dag.ParseContext(ctx, d.text.Source, dag.Options{Name: name, Dir: dir, MaxRepeated: mostRepeated, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
 		opened, err := open(m)
 		if err == nil {
 			found.modules[m.Name] = opened
@@ -152,6 +145,8 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 	switch {
 	case errors.As(err, &wrong):
 		return diagnostics(d.text, &wrong.Diagnostics, "mistakes"), found
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return []lsp.Diagnostic{{Severity: lsp.SeverityWarning, Source: "dagrun", Message: fmt.Sprintf("checking this takes longer than %s; dagrun check has no limit", mostTime)}}, found
 	case err != nil:
 		return []lsp.Diagnostic{{Severity: lsp.SeverityError, Source: "dagrun", Message: err.Error()}}, found
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/dagrun/dagrun/dag"
@@ -16,8 +17,11 @@ import (
 // mostModules is how many modules are kept open.
 const mostModules = 64
 
-// modules keeps opened modules. One goroutine uses it.
-type modules struct{ opened map[string]*module }
+// modules keeps opened modules.
+type modules struct {
+	mu     sync.Mutex
+	opened map[string]*module
+}
 
 // module is what a declaration led to, and the files that were read for it.
 type module struct {
@@ -50,6 +54,8 @@ func (m *module) fresh() bool {
 
 // open opens a module whose paths are relative to dir. Its files are read, and nothing is compiled.
 func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (dag.Library, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	key := fmt.Sprintf("%q %q %q %q %q %q %q", dir, declared.Name, declared.Path, declared.Include, declared.Define, declared.Options, declared.Compiler)
 	if known := c.opened[key]; known != nil && known.fresh() {
 		return known.library, nil

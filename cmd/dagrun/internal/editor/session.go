@@ -18,9 +18,7 @@ import (
 
 // NewSession begins a session. Documents are checked until ctx ends.
 func NewSession(ctx context.Context, client *lsp.Client, version string) *Session {
-	s := &Session{client: client, version: version, documents: map[string]*document{}, wake: make(chan struct{}, 1)}
-	go s.check(ctx)
-	return s
+	return &Session{client: client, version: version, ctx: ctx, documents: map[string]*document{}, checks: map[string]*check{}}
 }
 
 // Request answers a request.

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // roles are what this program does when it runs as a compiler, with the arguments of the command.
@@ -271,4 +273,9 @@ func ended(t *testing.T, path string) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// docs/security.md tells the limits.
+func TestThePageTellsTheLimits(t *testing.T) {
+	require.Contains(t, text(t, "../../../../docs/security.md"), fmt.Sprintf("may use %s and %.0f minutes of processor time on Linux, and %.0f minutes by the clock", words.Bytes(mostMemory), mostTime.Minutes(), mostTime.Minutes()))
 }
