@@ -53,13 +53,6 @@ func (h *header) process() *Process {
 		StartUnix: int64(h.startUnix), StartClock: int64(h.startClock)}
 }
 
-// piece is a row of records, one after the other.
-type piece struct {
-	bytes []byte
-	at    int64 // offset of the first byte, for errors
-	cut   bool  // the last record may be incomplete
-}
-
 // beginsPart tells whether b is the beginning of a part, or the part of a process that ended before it had written a header.
 func beginsPart(b []byte) bool {
 	n := min(len(b), len(formatMagic))

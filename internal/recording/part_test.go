@@ -307,12 +307,15 @@ func wordsListed(kind, comment string) int {
 	return n
 }
 
+// The fuzzer changes the beginnings of the header and of a block, and the records; the zeros between them would only slow it down.
 func FuzzPart(f *testing.F) {
-	b := everything().Bytes(0)
-	f.Add(b)
-	f.Add(b[:65536+300])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := recording.ParsePart("a.part", b)
+	whole := everything().Bytes(0)
+	f.Add(whole[:72], whole[65536:65536+24], whole[65536+24:65536+24+1600])
+	f.Add(whole[:72], whole[65536:65536+24], whole[2*65536+24:2*65536+24+600])
+	f.Fuzz(func(t *testing.T, header, block, records []byte) {
+		file := append(bytes.Clone(header), make([]byte, max(0, 65536-len(header)))...)
+		file = append(append(file, block...), records...)
+		p, err := recording.ParsePart("a.part", file)
 		if err != nil {
 			require.Nil(t, p)
 			return
@@ -324,8 +327,6 @@ func FuzzPart(f *testing.F) {
 				end = r.Address + uint64(r.Bytes)
 			}
 		}
-		var out bytes.Buffer
-		require.NoError(t, recording.PackTo(&out, recording.Meta{}, recording.Part{Name: "a.part", Bytes: b}))
 	})
 }
 

@@ -13,6 +13,13 @@ import (
 	"unsafe"
 )
 
+// piece is a row of records, one after the other.
+type piece struct {
+	bytes []byte
+	at    int64 // offset of the first byte, for errors
+	cut   bool  // the last record may be incomplete
+}
+
 // decoder collects what must be known of all records before it can be put together.
 type decoder struct {
 	p      *Process
