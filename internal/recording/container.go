@@ -168,22 +168,3 @@ func follow(records []byte, visit func(at, before, size int)) {
 		at += int(f.size)
 	}
 }
-
-// packed is a blob in a recording that is in memory.
-type packed struct {
-	file string
-	all  *mapping
-	section
-}
-
-// load returns what is there already, or unpacks the blob.
-func (p *packed) load(there []byte) ([]byte, error) {
-	if there != nil || p == nil {
-		return there, nil
-	}
-	b, wrong := p.unpack(p.all.bytes)
-	if wrong != "" {
-		return nil, &Error{p.file, p.at, wrong}
-	}
-	return b, nil
-}

@@ -21,9 +21,9 @@ func OpenBytes(name string, b []byte) (*Archive, error) { return openBytes(name,
 func Forget(p *Process) {
 	p.held = nil
 	for k := range p.Modules {
-		p.Modules[k].packed = nil
+		p.Modules[k].unpack = nil
 	}
 	for k := range p.Contents {
-		p.Contents[k].packed = nil
+		p.Contents[k].unpack = nil
 	}
 }

@@ -29,7 +29,7 @@ type Archive struct {
 	Cut bool // see Recording
 
 	parts []archived
-	blobs map[blobName]*packed
+	blobs map[blobName]section
 	held  *mapping
 }
 
@@ -96,7 +96,7 @@ func openBytes(name string, m *mapping) (*Archive, error) {
 	begins := func(magic string) bool { return len(m.bytes) >= len(magic) && string(m.bytes[:len(magic)]) == magic }
 	switch {
 	case begins(recordingMagic):
-		a := &Archive{Meta: Meta{Status: -1}, blobs: map[blobName]*packed{}, held: m}
+		a := &Archive{Meta: Meta{Status: -1}, blobs: map[blobName]section{}, held: m}
 		return a, a.sections(name)
 	case begins(formatMagic):
 		return &Archive{Meta: Meta{Status: -1}, Cut: true, parts: []archived{{name: name, part: m}}}, nil
@@ -192,7 +192,7 @@ func (a *Archive) section(name string, s section) error {
 		of := &a.parts[len(a.parts)-1]
 		of.records = append(of.records, s)
 	case sectionBlob:
-		a.blobs[blobName{s.hash, s.bytes}] = &packed{name, a.held, s}
+		a.blobs[blobName{s.hash, s.bytes}] = s
 	}
 	return nil
 }
@@ -238,15 +238,31 @@ func (a *Archive) Process(k int) (*Process, error) {
 	}
 	for k := range p.Modules {
 		if m := &p.Modules[k]; m.Code == nil && m.Hash != 0 {
-			m.packed = a.blobs[blobName{m.Hash, m.Bytes}]
+			m.unpack = a.blob(of.name, m.Hash, m.Bytes)
 		}
 	}
 	for k := range p.Contents {
 		if c := &p.Contents[k]; c.Data == nil && c.Hash != 0 {
-			c.packed = a.blobs[blobName{c.Hash, c.Bytes}]
+			c.unpack = a.blob(of.name, c.Hash, c.Bytes)
 		}
 	}
 	return p, nil
+}
+
+// blob returns how to unpack code or contents, or nil if they are not there.
+func (a *Archive) blob(name string, hash, bytes uint64) func() ([]byte, error) {
+	s, ok := a.blobs[blobName{hash, bytes}]
+	if !ok {
+		return nil
+	}
+	file := a.held.bytes
+	return func() ([]byte, error) {
+		b, wrong := s.unpack(file)
+		if wrong != "" {
+			return nil, &Error{name, s.at, wrong}
+		}
+		return b, nil
+	}
 }
 
 // read unpacks a process and decodes it.

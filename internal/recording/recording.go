@@ -215,11 +215,11 @@ type ModuleInfo struct {
 	Bytes                 uint64
 	Code                  []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
 
-	packed *packed
+	unpack func() ([]byte, error)
 }
 
 // Load returns the code as it was given to the loader, unpacked, or nil if it was not kept.
-func (m *ModuleInfo) Load() ([]byte, error) { return m.packed.load(m.Code) }
+func (m *ModuleInfo) Load() ([]byte, error) { return loaded(m.Code, m.unpack) }
 
 // NoteInfo is something that the recorder said.
 type NoteInfo struct {
@@ -233,11 +233,18 @@ type ContentsInfo struct {
 	Sequence, Address, Bytes, Hash uint64
 	Data                           []byte // nil if it was not kept, or must be unpacked by Load
 
-	packed *packed
+	unpack func() ([]byte, error)
 }
 
 // Load returns the bytes, unpacked, or nil if they were not kept.
-func (c *ContentsInfo) Load() ([]byte, error) { return c.packed.load(c.Data) }
+func (c *ContentsInfo) Load() ([]byte, error) { return loaded(c.Data, c.unpack) }
+
+func loaded(there []byte, unpack func() ([]byte, error)) ([]byte, error) {
+	if there != nil || unpack == nil {
+		return there, nil
+	}
+	return unpack()
+}
 
 // TraceInfo is what a framework's allocator noted of one device.
 type TraceInfo struct {

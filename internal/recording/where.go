@@ -63,13 +63,16 @@ func (p *Process) chosen(frames []Frame) Frame {
 // kernel on the host has the kernel's name.
 func (p *Process) generated(f Frame) bool {
 	return p.kernels[f.Function] || strings.HasSuffix(f.File, ".stub.c") ||
-		slices.ContainsFunc([]string{"__device_stub__", "_ZL16__device_stub__", "libcudart_static_", "cuda", "__cuda", "_ZN6cudart", "_Z16cudaLaunchKernel"}, func(begin string) bool {
+		slices.ContainsFunc([]string{"libcudart_static_", "__cuda", "_ZN6cudart", "_Z16cudaLaunchKernel", "_ZL16cudaLaunchKernel"}, func(begin string) bool {
 			return strings.HasPrefix(f.Function, begin)
-		}) || strings.Contains(f.Function, "__device_stub__")
+		}) || strings.Contains(f.Function, "__device_stub__") || runtimeCall.MatchString(f.Function)
 }
 
+// runtimeCall is a function of the runtime that is linked into the program.
+var runtimeCall = regexp.MustCompile(`^cuda[A-Z]`)
+
 // libraries are those that programs use and do not contain.
-var libraries = regexp.MustCompile(`^(libcu|libnv|libnccl|libtorch|libc10|libcaffe2|libc\.|libpthread|libdl|libstdc\+\+|libgcc_s|libpython|ld-linux|linux-vdso|libgomp|libcheckpoint)`)
+var libraries = regexp.MustCompile(`^(libcuda|libcudart|libcupti|libcublas|libcudnn|libcufft|libcurand|libcusolver|libcusparse|libnvrtc|libnvJitLink|libnvidia|libnccl|libtorch|libc10|libcaffe2|libc\.|libpthread|libdl|libstdc\+\+|libgcc_s|libpython|ld-linux|linux-vdso|libgomp|libcheckpoint)`)
 
 // packaged tells whether a file belongs to an installed package, the language or the system.
 func packaged(file string) bool {

@@ -326,7 +326,14 @@ static int own_image(struct dl_phdr_info *info, size_t size, void *found) {
     return 1;
 }
 
+// A forked child writes a file of its own, in which nothing is known yet.
+static void forked(void) {
+    for (unsigned k = 0; k < KNOWN; k++) atomic_store_explicit(&known[k], 0, memory_order_relaxed);
+    atomic_store(&image_count, 0);
+}
+
 void place_start(void) {
+    pthread_atfork(NULL, NULL, forked);
     dl_iterate_phdr(own_image, NULL);
     void *library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
