@@ -25,7 +25,7 @@ func newShell(t *testing.T, bin string) *shell {
 	t.Helper()
 	s := &shell{t.TempDir(), bin}
 	require.NoError(t, os.CopyFS(filepath.Join(s.folder, "pipelines"), os.DirFS("../pipelines")))
-	recorded, err := os.ReadFile("../internal/recording/testdata/seed.rec") // what the pages call infer.rec and seed.rec
+	recorded, err := os.ReadFile("../internal/recording/order/testdata/recordings/seed.rec") // what the pages call infer.rec and seed.rec
 	require.NoError(t, err)
 	for _, name := range []string{"infer.rec", "seed.rec"} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.folder, name), recorded, 0o644))

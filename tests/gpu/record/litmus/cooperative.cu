@@ -1,7 +1,5 @@
-// A cooperative launch is not measured, and the report says so: what its arguments point into is assumed, so the race is a possible one.
-// verdicts: racy 3, ordered 3
-// says: not measured
-// racy says: possible race
+// A cooperative launch is measured like any other.
+// verdicts: racy 1, ordered 0
 #include "litmus.h"
 #include <cooperative_groups.h>
 
