@@ -104,6 +104,26 @@ type graph struct {
 	kernels []signed // the nodes that launch kernels; nil until they are asked for
 }
 
+// nodeAccess is a node of a launched graph that was measured.
+type nodeAccess struct {
+	node, number uint64
+	launches     string // the kernel and its shape; "" if that is not known
+}
+
+// signed is a node of a graph that launches a kernel.
+type signed struct {
+	node       uint64
+	launches   string
+	parameters []byte
+}
+
+// Step is a call that submitted something to a stream, or for which the host waited.
+type Step struct {
+	Call   int32   // index of Process.Calls
+	Stream string  // its name, as in reports; "the host"
+	For    []int32 // of a wait: the calls that recorded the event
+}
+
 type graphNode struct {
 	node  *recording.GraphNode // nil where a child graph ends
 	words []uint64
@@ -286,4 +306,15 @@ type moment struct {
 func (m *machine) step(at moment, on happens.Lane, of *stream, accesses []happens.Access) {
 	m.acts = append(m.acts, act{call: at.index, stream: of, node: -1})
 	m.checker.Step(on, accesses)
+}
+
+// note adds a step; the same call on the same stream is one step.
+func (m *machine) note(at moment, stream string) {
+	if m.steps == nil || at.index < 0 {
+		return
+	}
+	if n := len(m.steps); n > 0 && m.steps[n-1].Call == at.index && m.steps[n-1].Stream == stream {
+		return
+	}
+	m.steps = append(m.steps, Step{Call: at.index, Stream: stream})
 }

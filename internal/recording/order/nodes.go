@@ -13,12 +13,6 @@ import (
 	"github.com/dagrun/dagrun/internal/recording"
 )
 
-// nodeAccess is a node of a launched graph that was measured.
-type nodeAccess struct {
-	node, number uint64
-	launches     string // the kernel and its shape; "" if that is not known
-}
-
 func accessOf(p *recording.Process, c *recording.Call) nodeAccess {
 	const own, shape = 4, 7 // words that say which, and words that say what is launched
 	n := nodeAccess{node: c.Args[2], number: c.Args[3]}
@@ -38,13 +32,6 @@ func nameOf(p *recording.Process, function, moment uint64) string {
 		}
 	}
 	return name
-}
-
-// signed is a node of a graph that launches a kernel.
-type signed struct {
-	node       uint64
-	launches   string
-	parameters []byte
 }
 
 // numbers returns the numbers of the measured launches by the nodes of a graph.
