@@ -1,4 +1,4 @@
-// Tests of the layout of the module: which top-level folder may import which, and how many layers of packages a folder has.
+// Tests of the layout of the module: which top-level folder may import which, what the core imports of the packages around it, and how many layers of packages a folder has.
 
 package tests
 
@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,56 @@ func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
 }
 
 func roomOf(name string) string { return strings.SplitN(name, "/", 2)[0] }
+
+// satellites are the packages around the core: it works without them, and they can come and go. Packages below one belong to it. Every other package
+// of the rooms above cmd/ is of the core.
+var satellites = []string{
+	"dag/exchange",
+	"planner/internal/spread", "planner/internal/plantest", "planner/proof/ranks", "planner/analysis", "planner/picture",
+	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
+	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/world",
+	"runtime/cache",
+}
+
+// coreImportsSatellites are the imports that still go the wrong way: the command, or who embeds the core, should hand in what the satellite does.
+// The list only shrinks.
+var coreImportsSatellites = []string{
+	"cudart/driver imports cudart/libraries",
+	"cudart/driver imports cudart/world",
+	"cudart/driver imports kernels/ptx",
+	"cudart/host imports cudart/host/simt",
+	"cudart/host imports cudart/world",
+	"cudart/host imports kernels/ptx",
+	"kernels imports kernels/calls",
+	"kernels imports kernels/source",
+	"planner imports planner/internal/spread",
+	"runtime imports cudart/cupti",
+	"runtime imports planner/analysis",
+	"runtime imports runtime/cache",
+}
+
+func TestTheCoreImportsNoSatellite(t *testing.T) {
+	all := packages(t)
+	satellite := func(name string) bool {
+		return slices.ContainsFunc(satellites, func(s string) bool { return name == s || strings.HasPrefix(name, s+"/") })
+	}
+	for _, name := range satellites {
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(other string) bool { return other == name || strings.HasPrefix(other, name+"/") }), "there is no %s", name)
+	}
+	var wrong []string
+	for name, imports := range all {
+		if at := slices.Index(rooms, roomOf(name)); at < 1 || rooms[at] == "cmd" || satellite(name) {
+			continue
+		}
+		for other := range imports {
+			if satellite(other) {
+				wrong = append(wrong, name+" imports "+other)
+			}
+		}
+	}
+	slices.Sort(wrong)
+	require.Equal(t, coreImportsSatellites, wrong, "the core may import no more satellites than the list says; remove from it what is no longer true")
+}
 
 // A package on floor one imports no package of its room; any other is one floor above the highest that it imports. The limits keep
 // rooms small enough to remember.
