@@ -51,7 +51,8 @@ var satellites = []string{
 	"dag/exchange",
 	"planner/internal/spread", "planner/internal/plantest", "planner/proof/ranks", "planner/analysis", "planner/picture",
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
-	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/world",
+	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
+	"internal/recording", "internal/happens",
 	"runtime/cache",
 }
 
