@@ -88,3 +88,14 @@ func packaged(file string) bool {
 	}
 	return libraries.MatchString(path.Base(file))
 }
+
+// FunctionName returns the mangled name of the kernel that a handle meant at a moment, "" if it is not known.
+func (p *Process) FunctionName(handle, moment uint64) string {
+	name := ""
+	for _, f := range p.Functions[handle] {
+		if name == "" || f.Sequence <= moment {
+			name = f.Name
+		}
+	}
+	return name
+}

@@ -17,22 +17,12 @@ func accessOf(p *recording.Process, c *recording.Call) nodeAccess {
 	const own, shape = 4, 7 // words that say which, and words that say what is launched
 	n := nodeAccess{node: c.Args[2], number: c.Args[3]}
 	if len(c.Args) >= own+shape {
-		n.launches = launchText(nameOf(p, c.Args[own], c.Begin), c.Args[own+1:own+shape])
+		n.launches = launchText(p.FunctionName(c.Args[own], c.Begin), c.Args[own+1:own+shape])
 	}
 	return n
 }
 
 func launchText(kernel string, shape []uint64) string { return fmt.Sprint(kernel, shape) }
-
-func nameOf(p *recording.Process, function, moment uint64) string {
-	name := ""
-	for _, f := range p.Functions[function] {
-		if name == "" || f.Sequence <= moment {
-			name = f.Name
-		}
-	}
-	return name
-}
 
 // numbers returns the numbers of the measured launches by the nodes of a graph.
 func (m *machine) numbers(g *graph, launch uint64) map[uint64]uint64 {

@@ -169,13 +169,7 @@ func name(p *recording.Process, call *recording.Call) string {
 	if call.Kind != recording.Launch {
 		return names[call.Kind]
 	}
-	is := ""
-	for _, f := range p.Functions[call.Args[2]] {
-		if is == "" || f.Sequence <= call.Begin {
-			is = f.Name
-		}
-	}
-	return order.PlainName(is)
+	return order.PlainName(p.FunctionName(call.Args[2], call.Begin))
 }
 
 func where(p *recording.Process, place uint64) string {
