@@ -384,7 +384,6 @@ struct driver {
     int (*event_record)(handle event, handle stream);
     int (*event_query)(handle event);
     int (*event_drop)(handle event);
-    int (*current)(handle *context);
     int (*push)(handle context);
     int (*pop)(handle *context);
     int (*graph_nodes)(handle graph, handle *nodes, size_t *count);

@@ -34,8 +34,7 @@ static struct function *find(handle function) {
 // A CUkernel goes where a CUfunction does, so both are asked.
 static int parameter(handle function, size_t index, size_t *offset, size_t *bytes) {
     int wrong = driver.function_parameter ? driver.function_parameter(function, index, offset, bytes) : 1;
-    if (wrong && index == 0 && driver.kernel_parameter) wrong = driver.kernel_parameter(function, index, offset, bytes);
-    else if (wrong && driver.kernel_parameter) wrong = driver.kernel_parameter(function, index, offset, bytes);
+    if (wrong && driver.kernel_parameter) wrong = driver.kernel_parameter(function, index, offset, bytes);
     return wrong;
 }
 

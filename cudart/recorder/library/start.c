@@ -37,7 +37,7 @@ void driver_start(void) {
         {"cuFuncGetAttribute", &driver.function_attribute}, {"cuStreamGetCaptureInfo_v2", &driver.capture_info}, {"cuStreamGetCaptureInfo_v3", &driver.capture_info3},
         {"cuStreamQuery", &driver.stream_query}, {"cuCtxSynchronize", &driver.context_wait},
         {"cuEventCreate", &driver.event_make}, {"cuEventRecord", &driver.event_record}, {"cuEventQuery", &driver.event_query}, {"cuEventDestroy_v2", &driver.event_drop},
-        {"cuCtxGetCurrent", &driver.current}, {"cuCtxPushCurrent_v2", &driver.push}, {"cuCtxPopCurrent_v2", &driver.pop},
+        {"cuCtxPushCurrent_v2", &driver.push}, {"cuCtxPopCurrent_v2", &driver.pop},
         {"cuGraphGetNodes", &driver.graph_nodes}, {"cuGraphGetEdges", &driver.graph_edges}, {"cuGraphGetEdges_v2", &driver.graph_edges2}, {"cuGraphNodeGetType", &driver.node_type},
         {"cuGraphKernelNodeGetParams_v2", &driver.node_kernel}, {"cuGraphMemcpyNodeGetParams", &driver.node_copy}, {"cuGraphMemsetNodeGetParams", &driver.node_set},
         {"cuGraphHostNodeGetParams", &driver.node_host}, {"cuGraphChildGraphNodeGetGraph", &driver.node_graph}, {"cuGraphEventRecordNodeGetEvent", &driver.node_record},
