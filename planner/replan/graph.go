@@ -24,6 +24,7 @@ type Graph struct {
 	Device  string   `json:"device"`
 	Torch   string   `json:"torch"`
 	Pool    []Extent `json:"pool"`   // segments from which its own memory comes
+	Shared  []Extent `json:"shared"` // blocks of other memory that several nodes point to
 	Active  []Extent `json:"active"` // blocks that the framework has given out and not got back
 	Nodes   []Node   `json:"nodes"`
 	Edges   [][3]int `json:"edges"` // from, to, type
@@ -162,8 +163,16 @@ func DecodeGraph(text []byte) (*Graph, error) {
 
 // order returns the nodes in an order that the edges allow: that of the list, where they do.
 func (g *Graph) order() ([]int, error) {
-	before, after := make([]int, len(g.Nodes)), make([][]int, len(g.Nodes))
-	for _, e := range g.Edges {
+	edges := make([][2]int, len(g.Edges))
+	for k, e := range g.Edges {
+		edges[k] = [2]int{e[0], e[1]}
+	}
+	return sorted(len(g.Nodes), edges)
+}
+
+func sorted(nodes int, edges [][2]int) ([]int, error) {
+	before, after := make([]int, nodes), make([][]int, nodes)
+	for _, e := range edges {
 		before[e[1]]++
 		after[e[0]] = append(after[e[0]], e[1])
 	}
@@ -173,7 +182,7 @@ func (g *Graph) order() ([]int, error) {
 			ready = append(ready, k)
 		}
 	}
-	order := make([]int, 0, len(g.Nodes))
+	order := make([]int, 0, nodes)
 	for len(ready) > 0 {
 		k := ready[0]
 		ready = ready[1:]
@@ -185,7 +194,7 @@ func (g *Graph) order() ([]int, error) {
 			}
 		}
 	}
-	if len(order) < len(g.Nodes) {
+	if len(order) < nodes {
 		return nil, fmt.Errorf("a graph's description: its edges go in a circle")
 	}
 	return order, nil

@@ -29,6 +29,8 @@ type Value struct {
 	Pinned string `json:"pinned,omitempty"` // why it cannot be moved
 }
 
+func (v *Value) within(e Extent) bool { return e[0] <= v.At && v.At+v.Bytes <= e.end() }
+
 // Seen is a node with what it was seen to touch.
 type Seen struct {
 	Node
@@ -55,6 +57,11 @@ type Use struct {
 	Atomic bool `json:"atomic,omitempty"`
 }
 
+const (
+	notOwn    = "not the graph's own memory"
+	readFirst = "it is read before the graph writes it"
+)
+
 const sometimes = "its accesses change when a word is moved"
 
 // learner collects what is known of a graph.
@@ -68,6 +75,8 @@ type learner struct {
 	blocks *blocks
 	values map[int32]int // by block
 	uses   map[int][]used
+
+	position []int // of each node in the order in which they were captured
 }
 
 // attempt is a launch with words moved.
@@ -105,10 +114,13 @@ func Learn(p *recording.Process, note recording.NoteInfo) (*Known, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range moments {
+	l.position = make([]int, len(g.Nodes))
+	for turn, k := range moments {
+		l.position[k.node] = turn
 		l.blocks.until(k.moment)
 		l.look(k.node)
 	}
+	l.split()
 	return l.known, nil
 }
 
@@ -310,8 +322,9 @@ func (l *learner) elsewhere(node *Seen, k int, rest byMode) {
 	for _, p := range node.Parameters {
 		for at := (p[0] + 7) &^ 7; at+8 <= p[0]+p[1] && at+8 <= len(node.Bytes); at += 8 {
 			address := binary.LittleEndian.Uint64(node.Bytes[at:])
-			if value := l.valueAt(address); value >= 0 && !l.known.Values[value].Pool {
-				node.Words = append(node.Words, Word{Offset: at, Value: value, Delta: int64(address - l.known.Values[value].At), Fixed: "not the graph's own memory"})
+			tried := slices.ContainsFunc(node.Words, func(w Word) bool { return w.Offset == at })
+			if value := l.valueAt(address); !tried && value >= 0 && !l.known.Values[value].Pool {
+				node.Words = append(node.Words, Word{Offset: at, Value: value, Delta: int64(address - l.known.Values[value].At), Fixed: notOwn})
 				pointed[value] = true
 			}
 		}
@@ -387,7 +400,7 @@ func (l *learner) valueAt(address uint64) int {
 	pinned := ""
 	switch {
 	case !pool:
-		pinned = "not the graph's own memory"
+		pinned = notOwn
 	case !is.tensor:
 		pinned = "the allocator did not tell of it"
 	}
@@ -429,4 +442,75 @@ func (l *learner) add(k int, u Use) {
 		}
 	}
 	node.Uses = append(node.Uses, u)
+}
+
+// split makes a value of each of the contents that a block has one after the other. Memory that is not the graph's own but used again and again, as workspaces
+// are, keeps only what it holds at the end: all contents before that can lie elsewhere.
+func (l *learner) split() {
+	for value := range len(l.known.Values) {
+		v := l.known.Values[value]
+		shared := slices.ContainsFunc(l.g.Shared, (&v).within)
+		if uses := l.uses[value]; len(uses) > 0 && (v.Pool || shared) {
+			l.contents(value, uses, shared)
+		}
+	}
+}
+
+func (l *learner) contents(value int, uses []used, shared bool) {
+	var left []stretch // bytes that others may read after the graph
+	if shared {
+		for _, u := range uses {
+			left = union(left, u.byMode[1])
+		}
+	}
+	starts := fresh(uses, left)
+	if len(starts) == 0 || starts[0] != 0 {
+		l.pin(value, readFirst)
+		starts = append([]int{0}, starts...)
+	}
+	last := value
+	for _, start := range starts[1:] {
+		next := l.known.Values[value]
+		if shared && next.Pinned == notOwn {
+			l.known.Values[last].Pinned = ""
+		}
+		l.known.Values = append(l.known.Values, next)
+		from := l.position[uses[start].node]
+		for k := range l.known.Nodes {
+			if l.position[k] >= from {
+				l.known.Nodes[k].rename(last, len(l.known.Values)-1)
+			}
+		}
+		last = len(l.known.Values) - 1
+	}
+}
+
+// rename lets a node use another value where it used one.
+func (s *Seen) rename(from, to int) {
+	for k := range s.Words {
+		if s.Words[k].Value == from {
+			s.Words[k].Value = to
+		}
+	}
+	for k := range s.Uses {
+		if s.Uses[k].Value == from {
+			s.Uses[k].Value = to
+		}
+	}
+}
+
+// fresh returns the uses of a value at which it begins anew: from there on, no byte is read that was written before.
+// left is read after all of them.
+func fresh(uses []used, left []stretch) []int {
+	var starts []int
+	needed := left // bytes that are read from here on and were written before
+	for k := len(uses) - 1; k >= 0; k-- {
+		u := &uses[k]
+		needed = union(without(needed, u.byMode[1]), union(u.byMode[0], u.byMode[2]))
+		if len(needed) == 0 {
+			starts = append(starts, k)
+		}
+	}
+	slices.Reverse(starts)
+	return starts
 }

@@ -43,15 +43,15 @@ type Trial struct {
 	Writes []Extent `json:"writes"`
 }
 
-// Plan is one way to run the graph.
+// Plan is one way to run the graph. Where something lies is an address, or, if the number behind it is 1, a distance into new memory.
 type Plan struct {
 	Name   string     `json:"name"`
 	US     float64    `json:"us"` // predicted
 	Edges  [][2]int   `json:"edges"`
-	Memory int64      `json:"memory"`
-	Words  [][3]int64 `json:"words"`  // node, offset in its parameters, and what the new memory's address is to be increased by
-	Sets   [][2]int64 `json:"sets"`   // memset node and the same
-	Copies [][3]int64 `json:"copies"` // copy node, 0 for what it reads or 1 for what it writes, and the same
+	Memory int64      `json:"memory"` // bytes of new memory
+	Words  [][4]int64 `json:"words"`  // node, offset in its parameters, where they are to point
+	Sets   [][3]int64 `json:"sets"`   // memset node, where it sets
+	Copies [][4]int64 `json:"copies"` // copy node, 0 for what it reads or 1 for what it writes, where that lies
 }
 
 // network is a known graph as the planner takes it.
@@ -63,6 +63,8 @@ type network struct {
 	buffers []dag.BufferID
 	moves   []bool
 	pinned  []string
+	passing []bool // values of the graph's own memory that stay, and hold nothing before the graph writes them, nor after it
+	arena   arena
 }
 
 // Make plans a graph.
@@ -79,6 +81,7 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 	}
 	n := &network{located: l}
 	n.decide(o)
+	n.room()
 	if err := n.build(o); err != nil {
 		return nil, err
 	}
@@ -121,24 +124,29 @@ func (n *network) decide(o Options) {
 	}
 	for _, k := range n.order {
 		for _, u := range n.known.Nodes[k].Uses {
-			if !met[u.Value] && (u.Read || u.Atomic) {
-				n.pinned[u.Value] = cmp.Or(n.pinned[u.Value], "it is read before the graph writes it")
-			}
 			met[u.Value] = met[u.Value] || !u.Guess
 		}
 	}
 	for _, block := range n.located.graph.Active {
 		last := -1
 		for v := range values {
-			if values[v].Pool && n.at[v] != 0 && block.overlaps(Extent{n.at[v], values[v].Bytes}) && (last < 0 || values[v].Born > values[last].Born) {
+			if values[v].Pool && n.at[v] != 0 && block.overlaps(Extent{n.at[v], values[v].Bytes}) && (last < 0 || values[v].Born >= values[last].Born) {
 				last = v
 			}
 		}
-		if last >= 0 {
-			n.pinned[last] = cmp.Or(n.pinned[last], held)
+		for v := range values { // all its contents: the program sees what is left of each
+			if last >= 0 && values[v].Pool && values[v].Born == values[last].Born {
+				n.pinned[v] = cmp.Or(n.pinned[v], held)
+			}
 		}
 	}
+	n.passing = make([]bool, len(values))
 	for v := range values {
+		_, inside := n.arena.of(n.located.graph.Pool, n.at[v])
+		n.passing[v] = values[v].Pool && inside && met[v] && n.pinned[v] == values[v].Pinned && n.pinned[v] != readFirst
+		if !met[v] {
+			n.pinned[v] = cmp.Or(n.pinned[v], "no node was seen to touch it")
+		}
 		if o.Stay {
 			n.pinned[v] = cmp.Or(n.pinned[v], "nothing is to be moved")
 		}
@@ -152,7 +160,7 @@ func (n *network) access(u Use, k int, exact bool) (dag.Mode, bool) {
 		if exact || !slices.ContainsFunc(n.known.Nodes[k].Words, func(w Word) bool { return w.Value == u.Value && !n.stale[[2]int{k, w.Offset}] }) {
 			return dag.Read, false
 		}
-		return dag.ReadWrite, true
+		return dag.Write, true
 	}
 	switch {
 	case u.Atomic, u.Read && u.Write:
@@ -262,67 +270,188 @@ func (n *network) trial(k int) Trial {
 	return t
 }
 
-// plan makes the plans that the program is to compare.
+// ways are the schedules that are tried: as many streams as may help, by two strategies.
+var ways = []struct {
+	strategy string
+	streams  int
+}{{"list", 1}, {"list", 2}, {"list", 3}, {"list", 4}, {"list", 6}, {"list", 8}, {"heft", 2}, {"heft", 3}, {"heft", 4}, {"heft", 8}}
+
+// Layouts of memory: where a value died last, as little memory as possible, or every value in a place of its own.
+const (
+	recent = "where a value died last"
+	tight  = "tight"
+	apart  = "apart"
+)
+
+// plan makes the plans that the program is to compare: each schedule with values in places of their own and with values that share places.
 func (n *network) plan(ctx context.Context, o Options, plans *Plans) error {
-	for _, streams := range []int{2, 3, 4, 6, 8} {
-		for _, strategy := range []string{"list", "heft"} {
-			p, err := planner.New(ctx, n.graph, planner.Options{Strategy: strategy, Streams: streams, Machine: o.Machine, KeepAll: true})
-			if err != nil {
+	var seen [][][2]int
+	for _, way := range ways {
+		p, err := planner.New(ctx, n.graph, planner.Options{Strategy: way.strategy, Streams: way.streams, Machine: o.Machine, KeepAll: true})
+		if err != nil {
+			return err
+		}
+		reduced, err := planner.GraphEdges(n.graph, p)
+		if err != nil {
+			return err
+		}
+		edges := n.edges(reduced)
+		if slices.ContainsFunc(seen, func(other [][2]int) bool { return slices.Equal(other, edges) }) {
+			continue
+		}
+		seen = append(seen, edges)
+		us, err := planner.Repeated(n.graph, p, o.Machine, nil, true)
+		if err != nil {
+			return err
+		}
+		plans.Critical = p.Stats.CriticalPathUS
+		name := fmt.Sprintf("%s on %d streams", way.strategy, way.streams)
+		for _, layout := range []string{recent, tight, apart} {
+			out := Plan{Name: fmt.Sprintf("%s, memory %s", name, layout), US: us, Edges: edges}
+			if err := n.place(p, &out, layout); err != nil {
 				return err
 			}
 			if err := planner.Verify(n.graph, p); err != nil {
-				return err
+				return fmt.Errorf("%s: %w", out.Name, err)
 			}
-			edges, err := planner.GraphEdges(n.graph, p)
-			if err != nil {
-				return err
-			}
-			us, err := planner.Repeated(n.graph, p, o.Machine, nil, true)
-			if err != nil {
-				return err
-			}
-			plans.Critical = p.Stats.CriticalPathUS
-			plans.Plans = append(plans.Plans, n.made(fmt.Sprintf("%s on %d streams", strategy, streams), us, edges, p))
+			plans.Plans = append(plans.Plans, out)
 		}
 	}
 	return nil
 }
 
-func (n *network) made(name string, us float64, edges []planner.GraphEdge, p *planner.Plan) Plan {
-	out := Plan{Name: name, US: us, Memory: p.Stats.PeakDeviceBytes}
-	for _, e := range edges {
+func (n *network) edges(reduced []planner.GraphEdge) [][2]int {
+	var edges [][2]int
+	for _, e := range reduced {
 		if e.From >= 0 && int(e.From) < len(n.node) {
-			out.Edges = append(out.Edges, [2]int{n.node[e.From], n.node[e.To]})
+			edges = append(edges, [2]int{n.node[e.From], n.node[e.To]})
 		}
 	}
-	at := map[dag.BufferID]int64{}
-	for _, m := range p.Memory {
-		at[m.Buffer] = m.Offset
+	return edges
+}
+
+// place lays out the values that move, tells the planner's plan where, so that it can be proved, and notes what changes in the graph.
+func (n *network) place(p *planner.Plan, out *Plan, layout string) error {
+	order, err := sorted(len(n.nodes), out.Edges)
+	if err != nil {
+		return err
 	}
+	position := make([]int, len(order))
+	for at, k := range order {
+		position[k] = at
+	}
+	users := make([][]int, len(n.known.Values))
+	for _, k := range n.order {
+		for _, u := range n.known.Nodes[k].Uses {
+			users[u.Value] = append(users[u.Value], k)
+		}
+	}
+	r := newReach(len(order), out.Edges, order)
+	var values, stays []*lying
+	for v := range n.known.Values {
+		if !n.moves[v] && !n.passing[v] {
+			continue
+		}
+		l := &lying{value: v, size: int64(n.known.Values[v].Bytes+255) &^ 255, begins: len(order)}
+		l.first, l.last = r.ends(users[v])
+		for _, k := range users[v] {
+			l.begins, l.ends = min(l.begins, position[k]), max(l.ends, position[k])
+		}
+		if n.moves[v] {
+			values = append(values, l)
+		} else {
+			l.at, _ = n.arena.of(n.located.graph.Pool, n.at[v])
+			stays = append(stays, l)
+		}
+	}
+	end := n.arena.own
+	if layout != apart {
+		end = max(end, n.arena.place(values, stays, r, layout == tight))
+	} else {
+		for _, v := range values {
+			v.at, end = end, end+v.size
+		}
+	}
+	out.Memory = end - n.arena.own
+	p.Stats.PeakDeviceBytes = max(p.Stats.PeakDeviceBytes, end)
+	at := make([]int64, len(n.known.Values))
+	offsets := map[dag.BufferID]int64{}
+	for _, v := range values {
+		at[v.value] = v.at
+		offsets[n.buffers[v.value]] = v.at
+	}
+	for k := range p.Memory {
+		p.Memory[k].Offset = offsets[p.Memory[k].Buffer]
+	}
+	if layout != apart {
+		p.Kept = nil
+	}
+	n.change(out, at)
+	return disjoint(len(n.nodes), out.Edges, users, append(values, stays...))
+}
+
+// address returns what a place in the arena is in the program: an address, or a distance into new memory.
+func (n *network) address(at int64) (int64, int64) {
+	if at >= n.arena.own {
+		return at - n.arena.own, 1
+	}
+	for _, e := range n.located.graph.Pool {
+		if at < int64(e[1]) {
+			return int64(e[0]) + at, 0
+		}
+		at -= int64(e[1])
+	}
+	panic("a place outside the arena")
+}
+
+// change notes what is different in the new graph.
+func (n *network) change(out *Plan, at []int64) {
 	for k, node := range n.known.Nodes {
 		for _, w := range node.Words {
 			if n.moves[w.Value] && !n.stale[[2]int{k, w.Offset}] {
-				out.Words = append(out.Words, [3]int64{int64(k), int64(w.Offset), at[n.buffers[w.Value]] + w.Delta})
+				to, fresh := n.address(at[w.Value])
+				out.Words = append(out.Words, [4]int64{int64(k), int64(w.Offset), to + w.Delta, fresh})
 			}
 		}
-	}
-	for k, node := range n.known.Nodes {
 		for _, u := range node.Uses {
 			if !n.moves[u.Value] {
 				continue
 			}
 			v := &n.known.Values[u.Value]
-			lies, to := Extent{v.At, v.Bytes}, at[n.buffers[u.Value]]
+			lies := Extent{v.At, v.Bytes}
+			to, fresh := n.address(at[u.Value])
 			if node.Set != nil && lies.holds(node.Set.Address) {
-				out.Sets = append(out.Sets, [2]int64{int64(k), to + int64(node.Set.Address-v.At)})
+				out.Sets = append(out.Sets, [3]int64{int64(k), to + int64(node.Set.Address-v.At), fresh})
 			}
 			if node.Copy != nil && u.Read && lies.holds(node.Copy.Source.Address) {
-				out.Copies = append(out.Copies, [3]int64{int64(k), 0, to + int64(node.Copy.Source.Address-v.At)})
+				out.Copies = append(out.Copies, [4]int64{int64(k), 0, to + int64(node.Copy.Source.Address-v.At), fresh})
 			}
 			if node.Copy != nil && u.Write && lies.holds(node.Copy.Destination.Address) {
-				out.Copies = append(out.Copies, [3]int64{int64(k), 1, to + int64(node.Copy.Destination.Address-v.At)})
+				out.Copies = append(out.Copies, [4]int64{int64(k), 1, to + int64(node.Copy.Destination.Address-v.At), fresh})
 			}
 		}
 	}
-	return out
+}
+
+// room finds out which parts of the graph's memory values may be placed in: those where nothing lies that stays, or that the program holds.
+func (n *network) room() {
+	base := int64(0)
+	for _, e := range n.located.graph.Pool {
+		take := func(other Extent) {
+			if low, high := max(e[0], other[0]), min(e.end(), other.end()); low < high {
+				n.arena.taken = append(n.arena.taken, [2]int64{base + int64(low-e[0]), base + int64(high-e[0])})
+			}
+		}
+		for _, other := range n.located.graph.Active {
+			take(other)
+		}
+		for v, is := range n.known.Values {
+			if !n.moves[v] && n.at[v] != 0 && !n.passing[v] {
+				take(Extent{n.at[v], is.Bytes})
+			}
+		}
+		base += int64(e[1])
+		n.arena.taken = append(n.arena.taken, [2]int64{base, base}) // nothing lies across the end of a segment
+	}
+	n.arena.own = base
 }

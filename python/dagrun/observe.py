@@ -53,9 +53,20 @@ def _words(node, segments):
     return found
 
 
+def shared(graph, pool, active):
+    """The blocks outside the pool that several kernels point to: workspaces, and what many read."""
+    users = {}
+    for k, node in enumerate(graph.nodes):
+        if node.type == KERNEL:
+            for word in _words(node, active):
+                if not _segment(pool, word):
+                    users.setdefault(_segment(active, word), set()).add(k)
+    return sorted(block for block, nodes in users.items() if len(nodes) > 1)
+
+
 def accesses(graph, pool, stream):
-    """Launches the nodes of a graph alone, in order, on a stream of its own. pool lists the segments (address, size) from which the graph's own
-    memory comes. Returns what was launched in which order: node, the offsets of the words that were moved, and by how much.
+    """Launches the nodes of a graph alone, in order, on a stream of its own. pool lists the memory (address, size) whose words are moved: the segments from
+    which the graph's own memory comes, and what is shared. Returns what was launched in which order: node, the offsets of the words that were moved, and by how much.
 
     Afterwards the pool and everything else that parameters point into hold what they held before."""
     kept = _Kept(graph, pool)

@@ -64,7 +64,8 @@ def record(g, library):
     stream = driver.made("cuStreamCreate", 1).value
     try:
         about["stream"] = stream
-        about["tried"] = observe.accesses(graph, about["pool"], stream)
+        about["shared"] = observe.shared(graph, about["pool"], about["active"])
+        about["tried"] = observe.accesses(graph, about["pool"] + about["shared"], stream)
     finally:
         driver.call("cuStreamDestroy_v2", driver.handle(stream))
     text = json.dumps(about, separators=(",", ":")).encode()
@@ -128,9 +129,10 @@ def _replanned(torch, g, recording, stream, stay, exact):
     trial.nodes(torch, graph, about["pool"], plans["try"] or [], stream)
     tried = time.perf_counter()
     memory = torch.empty(max(1, max(p["memory"] for p in plans["plans"])), dtype=torch.uint8, device="cuda")
-    copies = [_built(graph, p, memory.data_ptr()) for p in plans["plans"]]
     old = driver.handle(g.raw_cuda_graph_exec())
-    launches = [lambda s: driver.call("cuGraphLaunch", old, driver.handle(s))] + [c.launch for c in copies]
+    launches = [lambda s: driver.call("cuGraphLaunch", old, driver.handle(s))]
+    copies = [_built(graph, p, memory.data_ptr()) for p in plans["plans"]]
+    launches += [c.launch for c in copies]
     torch.cuda.synchronize()
     times = trial.in_turn(launches, stream)
     best = min(range(1, len(times)), key=times.__getitem__)
