@@ -4,7 +4,10 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -195,6 +198,91 @@ func TestLimitEndsTheRecordingOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, report.Cut)
 	require.False(t, report.Proved())
+}
+
+// The graph's kernel gets a pointer to 9 MiB and 10 bytes, filled with 7, then 8 (a second launch), 9 (another executable graph) and 7 again.
+func TestContentsOfMemoryThatAGraphReaches(t *testing.T) {
+	r, _ := recorded(t, Options{Contents: true}, "graph", "9")
+	p := r.Processes[0]
+	launches := []uint64{}
+	for _, call := range p.Calls {
+		if call.Kind == recording.GraphLaunch {
+			launches = append(launches, call.Begin)
+		}
+	}
+	require.Len(t, launches, 4)
+	const piece, rest = 4 << 20, 1<<20 + 10
+	filled := map[uint64]byte{launches[0]: 7, launches[2]: 9, launches[3]: 7}
+	next := map[uint64]uint64{}
+	for k := range p.Contents {
+		c := &p.Contents[k]
+		require.Contains(t, filled, c.Sequence, "the second launch of a graph is not looked at")
+		if at, begun := next[c.Sequence]; begun {
+			require.Equal(t, at, c.Address)
+		}
+		next[c.Sequence] = c.Address + c.Bytes
+		data, err := c.Load()
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(bytes.Repeat([]byte{filled[c.Sequence]}, len(data)), data))
+		require.Len(t, data, int(c.Bytes))
+		sum := sha256.Sum256(data)
+		require.Equal(t, binary.BigEndian.Uint64(sum[:]), c.Hash)
+	}
+	require.Len(t, next, 3)
+	require.Len(t, p.Contents, 9)
+	require.Equal(t, []uint64{piece, piece, rest}, []uint64{p.Contents[0].Bytes, p.Contents[1].Bytes, p.Contents[2].Bytes})
+	require.Equal(t, p.Contents[0].Hash, p.Contents[7].Hash)
+	for _, call := range p.Calls {
+		require.NotContains(t, []recording.Kind{recording.Copy, recording.EventCreate, recording.EventSync, recording.StreamSync}, call.Kind, "what the recorder does itself is not recorded")
+	}
+	require.Len(t, p.Graphs, 4, "the capture, and three instantiations")
+
+	r, _ = recorded(t, Options{}, "graph", "9")
+	require.Empty(t, r.Processes[0].Contents)
+}
+
+// Contents may fill three quarters of the limit; calls are recorded on.
+func TestLimitCutsContents(t *testing.T) {
+	r, _ := recorded(t, Options{Contents: true, Limit: 48 << 20}, "graph", "90", "distinct")
+	p := r.Processes[0]
+	require.Zero(t, p.Lost)
+	require.False(t, p.Cut)
+	require.Equal(t, 4, count(p, recording.GraphLaunch))
+	missing := 0
+	for k := range p.Contents {
+		if data, err := p.Contents[k].Load(); err == nil && data == nil {
+			missing++
+		}
+	}
+	require.NotZero(t, missing)
+	last := p.Notes[len(p.Notes)-1]
+	require.Equal(t, uint64(recording.NoteContents), last.Code)
+	require.Equal(t, "contents of memory and code are missing: with them, the recording would have reached its limit (--limit)", last.Text)
+}
+
+// A fatbin is kept without the cubins of other generations of GPUs; PTX is kept with its zero, once.
+func TestCodeOfModules(t *testing.T) {
+	r, _ := recorded(t, Options{}, "modules")
+	modules := r.Processes[0].Modules
+	require.Len(t, modules, 3)
+	require.NotZero(t, modules[0].Library)
+	require.NotZero(t, modules[0].Sequence)
+	require.Zero(t, modules[0].Handle)
+	code, err := modules[0].Load()
+	require.NoError(t, err)
+	const head, part = 16, 40
+	require.Len(t, code, head+2*part)
+	require.Equal(t, uint64(2*part), binary.LittleEndian.Uint64(code[8:]))
+	require.Equal(t, "ptx", string(code[head+32:][:3]))
+	require.Equal(t, "90\x00", string(code[head+part+32:][:3]))
+	for _, m := range modules[1:] {
+		code, err := m.Load()
+		require.NoError(t, err)
+		require.Equal(t, "// one\n.version 8.0\x00", string(code))
+		require.NotZero(t, m.Handle)
+		require.Zero(t, m.Library)
+	}
+	require.NotEqual(t, modules[1].Handle, modules[2].Handle)
 }
 
 func TestAnotherProfilerIsNamed(t *testing.T) {

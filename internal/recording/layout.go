@@ -11,7 +11,7 @@ import (
 
 const (
 	formatMagic   = "KAGRECE1"
-	formatVersion = 1
+	formatVersion = 2
 	blockBytes    = 65536
 	blockMagic    = "BLOK"
 
@@ -26,6 +26,15 @@ const (
 	commonWords  = 6 // with which every call begins
 )
 
+// wrongVersion says that a part was written by another version of the recorder, "" if this dagrun reads it. Version 1 has neither
+// code nor contents, and says of no function which library it is of.
+func wrongVersion(version uint32) string {
+	if version == formatVersion || version == formatVersion-1 {
+		return ""
+	}
+	return fmt.Sprintf("version %d of the format; this dagrun reads versions %d and %d", version, formatVersion-1, formatVersion)
+}
+
 // Notes of the recorder.
 const (
 	NoteCut = 1 + iota
@@ -34,6 +43,7 @@ const (
 	NoteUncovered
 	NoteAllocator
 	NoteText
+	NoteContents
 )
 
 // shape is what a record of a kind must have at least. Words and bytes behind these are of later versions.
@@ -44,7 +54,7 @@ type shape struct {
 
 // shapes are the kinds that this version knows, by number.
 var shapes = [...]shape{
-	Thread: {"thread", 2}, Note: {"note", 2}, Place: {"place", 1}, Image: {"image", 3}, Code: {"code", 3}, Module: {"module", 4}, Function: {"function", 7},
+	Thread: {"thread", 2}, Note: {"note", 2}, Place: {"place", 1}, Image: {"image", 3}, Code: {"code", 3}, Module: {"module", 5}, Function: {"function", 7},
 	Graph: {"graph", 5}, Access: {"access", 4}, Tensor: {"tensor", 7}, TensorTrace: {"tensor trace", 1}, ProcessInfo: {"process", 0}, Contents: {"contents", 4},
 
 	Launch: {"launch", 13}, Copy: {"copy", 16}, Set: {"set", 9}, EventRecord: {"record", 4}, StreamWait: {"wait", 4}, EventSync: {"event sync", 1},

@@ -71,8 +71,8 @@ func splitPart(name string, b []byte) (h header, pieces []piece, err error) {
 		return header{cut: true}, nil, nil
 	}
 	h = headerOf(b)
-	if h.version != formatVersion {
-		return wrong(8, "version %d of the format; this dagrun reads version %d", h.version, formatVersion)
+	if text := wrongVersion(h.version); text != "" {
+		return wrong(8, "%s", text)
 	}
 	if h.reserved%blockBytes != 0 || h.reserved == 0 {
 		return wrong(40, "%d bytes are said to be used, which are no whole blocks of %d", h.reserved, blockBytes)

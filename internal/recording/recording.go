@@ -138,6 +138,7 @@ type Frame struct {
 // FunctionInfo is a kernel.
 type FunctionInfo struct {
 	Handle, Module uint64
+	Library        uint64 // 0 if there is none, or it is not known
 	Sequence       uint64 // of the moment from which the handle meant this
 	Name           string // mangled
 	Opaque         bool
@@ -211,9 +212,10 @@ const (
 
 // ModuleInfo is code that was loaded.
 type ModuleInfo struct {
-	Handle, Library, Hash uint64
-	Bytes                 uint64
-	Code                  []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
+	Handle, Library uint64 // one of them; the other is 0
+	Hash, Bytes     uint64
+	Sequence        uint64 // of the moment from which the handle meant this
+	Code            []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
 
 	unpack func() ([]byte, error)
 }
@@ -228,7 +230,7 @@ type NoteInfo struct {
 	Text  string
 }
 
-// ContentsInfo is what bytes of memory were at one moment.
+// ContentsInfo is what bytes of memory were at one moment: before the launch of a graph that began with this sequence.
 type ContentsInfo struct {
 	Sequence, Address, Bytes, Hash uint64
 	Data                           []byte // nil if it was not kept, or must be unpacked by Load

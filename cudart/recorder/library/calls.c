@@ -4,9 +4,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "contents.h"
 #include "file.h"
 #include "functions.h"
 #include "graphs.h"
+#include "memory.h"
 #include "place.h"
 
 __thread int calling;
@@ -136,15 +138,19 @@ static void alloc(struct call *c, uint64_t at, uint64_t bytes, uint64_t kind, ha
     put(c, at), put(c, bytes), put(c, kind);
     handle on = kind == ALLOC_ASYNC ? stream_of(c->api, stream) : 0;
     put(c, on), put(c, pool), put(c, flags);
-    put(c, kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0);
+    uint64_t node = kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0;
+    put(c, node);
+    if (c->result == 0 && !node && kind != ALLOC_ARRAY) memory_put(at, bytes, (uint32_t)kind);
     write_call(c, CALL_ALLOC, NULL, 0);
 }
 
-static void release(struct call *c, uint64_t at, uint64_t kind, handle stream) {
+static void release(struct call *c, uint64_t at, uint64_t bytes, uint64_t kind, handle stream) {
     put(c, at), put(c, kind);
     handle on = kind == ALLOC_ASYNC ? stream_of(c->api, stream) : 0;
     put(c, on);
-    put(c, kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0);
+    uint64_t node = kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0;
+    put(c, node);
+    if (c->result == 0 && !node && kind != ALLOC_ARRAY) memory_drop(at, bytes);
     write_call(c, CALL_FREE, NULL, 0);
 }
 
@@ -189,11 +195,15 @@ static void memory_batch(struct call *c, const struct p_memory_batch *p) {
 static void instantiated(struct call *c, const struct p_instantiate *p) {
     handle execution = c->result == 0 && p->execution ? *p->execution : 0;
     if (execution) graph_write(c->words[1], p->graph, execution);
+    contents_instantiated(execution);
     two(c, CALL_INSTANTIATE, execution, p->graph);
 }
 
 static void updated(struct call *c, handle execution, handle graph, handle node) {
-    if (c->result == 0 && graph) graph_write(c->words[1], graph, execution);
+    if (c->result == 0 && graph) {
+        graph_write(c->words[1], graph, execution);
+        contents_instantiated(execution);
+    }
     put(c, execution), put(c, graph), put(c, node);
     write_call(c, CALL_UPDATE, NULL, 0);
 }
@@ -250,7 +260,7 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
         struct p_context_event context_event; struct p_stream_create stream; struct p_green_stream_create green; struct p_event_create event; struct p_alloc alloc; struct p_alloc_pitch pitch;
         struct p_register pin; struct p_alloc_async async; struct p_alloc_pool pool; struct p_free_async free; struct p_map map; struct p_unmap unmap; struct p_pool_attribute attribute;
         struct p_array made; struct p_host_function host; struct p_capture_end end; struct p_instantiate instantiate; struct p_graph_launch graph; struct p_memory_value value;
-        struct p_memory_batch operations; struct p_prefetch prefetch; struct p_prefetch2 prefetch2; struct p_tensor_map tensor; struct p_context_create context;
+        struct p_memory_batch operations; struct p_prefetch prefetch; struct p_prefetch2 prefetch2; struct p_tensor_map tensor; struct p_context_create context; struct p_load load;
     } *p = parameters;
     int good = c->result == 0;
     switch (c->api) {
@@ -336,16 +346,16 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
     case API_cuMemAllocHost_v2: alloc(c, good ? *p->alloc.pointer : 0, p->alloc.bytes, ALLOC_PINNED, 0, 0, 0); return 1;
     case API_cuMemHostAlloc: alloc(c, good ? *p->alloc.pointer : 0, p->alloc.bytes, ALLOC_PINNED, 0, 0, p->alloc.flags); return 1;
     case API_cuMemHostRegister: case API_cuMemHostRegister_v2: alloc(c, p->pin.pointer, p->pin.bytes, ALLOC_REGISTERED, 0, 0, p->pin.flags); return 1;
-    case API_cuMemHostUnregister: release(c, p->one.it, ALLOC_REGISTERED, 0); return 1;
-    case API_cuMemFree_v2: release(c, p->one.it, ALLOC_DEVICE, 0); return 1;
-    case API_cuMemFreeHost: release(c, p->one.it, ALLOC_PINNED, 0); return 1;
+    case API_cuMemHostUnregister: release(c, p->one.it, 0, ALLOC_REGISTERED, 0); return 1;
+    case API_cuMemFree_v2: release(c, p->one.it, 0, ALLOC_DEVICE, 0); return 1;
+    case API_cuMemFreeHost: release(c, p->one.it, 0, ALLOC_PINNED, 0); return 1;
     BOTH(cuMemAllocAsync): alloc(c, good ? *p->async.pointer : 0, p->async.bytes, ALLOC_ASYNC, p->async.stream, 0, 0); return 1;
     BOTH(cuMemAllocFromPoolAsync): alloc(c, good ? *p->pool.pointer : 0, p->pool.bytes, ALLOC_ASYNC, p->pool.stream, p->pool.pool, 0); return 1;
-    BOTH(cuMemFreeAsync): release(c, p->free.pointer, ALLOC_ASYNC, p->free.stream); return 1;
+    BOTH(cuMemFreeAsync): release(c, p->free.pointer, 0, ALLOC_ASYNC, p->free.stream); return 1;
     case API_cuMemMap: alloc(c, p->map.pointer, p->map.bytes, ALLOC_MAPPED, 0, p->map.it, p->map.offset); return 1;
-    case API_cuMemUnmap: release(c, p->unmap.pointer, ALLOC_MAPPED, 0); return 1;
+    case API_cuMemUnmap: release(c, p->unmap.pointer, p->unmap.bytes, ALLOC_MAPPED, 0); return 1;
     case API_cuArrayCreate_v2: case API_cuArray3DCreate_v2: alloc(c, good ? *p->made.array : 0, 0, ALLOC_ARRAY, 0, 0, 0); return 1;
-    case API_cuArrayDestroy: release(c, p->one.it, ALLOC_ARRAY, 0); return 1;
+    case API_cuArrayDestroy: release(c, p->one.it, 0, ALLOC_ARRAY, 0); return 1;
     case API_cuMemPoolSetAttribute:
         put(c, p->attribute.pool), put(c, (uint64_t)p->attribute.attribute), put(c, p->attribute.value ? *(uint32_t *)p->attribute.value : 0);
         write_call(c, CALL_POOL, NULL, 0);
@@ -370,6 +380,7 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
     BOTH(cuStreamEndCapture):
         atomic_fetch_sub(&captures, 1);
         if (good && p->end.graph && *p->end.graph) graph_write(c->words[1], *p->end.graph, 0);
+        contents_instantiated(0);
         two(c, CALL_CAPTURE_END, stream_of(c->api, p->end.stream), good && p->end.graph ? *p->end.graph : 0);
         return 1;
     case API_cuGraphInstantiate: case API_cuGraphInstantiate_v2: case API_cuGraphInstantiateWithFlags: BOTH(cuGraphInstantiateWithParams): instantiated(c, &p->instantiate); return 1;
@@ -381,6 +392,10 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
     case API_cuGraphExecHostNodeSetParams: case API_cuGraphExecChildGraphNodeSetParams: case API_cuGraphExecEventRecordNodeSetEvent: case API_cuGraphExecEventWaitNodeSetEvent:
     case API_cuGraphNodeSetEnabled: case API_cuGraphExecNodeSetParams: updated(c, p->two.first, 0, p->two.second); return 1;
 
+    case API_cuModuleLoadData: case API_cuModuleLoadDataEx: case API_cuModuleLoadFatBinary: if (good) contents_of_module(c->words[0], *p->load.it, 0, p->load.from); return 1;
+    case API_cuLibraryLoadData: if (good) contents_of_module(c->words[0], 0, *p->load.it, p->load.from); return 1;
+    case API_cuModuleLoad: if (good) contents_of_file(c->words[0], *p->load.it, 0, p->load.from); return 1;
+    case API_cuLibraryLoadFromFile: if (good) contents_of_file(c->words[0], 0, *p->load.it, p->load.from); return 1;
     case API_cuModuleUnload: case API_cuLibraryUnload: functions_forget(); one(c, CALL_UNLOAD, p->one.it); return 1;
     case API_cuTensorMapEncodeTiled: case API_cuTensorMapEncodeIm2col: tensor_map(c, &p->tensor); return 1;
     case API_cuCtxEnablePeerAccess: two(c, CALL_PEER, p->one.it, 1); return 1;
@@ -405,6 +420,10 @@ void calls_enter(uint32_t api, const void *parameters) {
     if (calls_stream_ends && (api == API_cuStreamDestroy || api == API_cuStreamDestroy_v2)) calls_stream_ends(((const struct p_one *)parameters)->it);
     measured = 0;
     call_began = file_sequence();
+    if (api == API_cuGraphLaunch || api == API_cuGraphLaunch_ptsz) {
+        const struct p_graph_launch *p = parameters;
+        contents_before_launch(call_began, p->execution, stream_of(api, p->stream));
+    }
     began_at = file_clock();
 }
 

@@ -47,7 +47,8 @@ typedef uint64_t address;
     X(cuGraphExecUpdate, 561) X(cuGraphExecUpdate_v2, 696) X(cuGraphExecKernelNodeSetParams, 538) X(cuGraphExecKernelNodeSetParams_v2, 692) \
     X(cuGraphExecMemcpyNodeSetParams, 562) X(cuGraphExecMemsetNodeSetParams, 563) X(cuGraphExecHostNodeSetParams, 564) \
     X(cuGraphExecChildGraphNodeSetParams, 586) X(cuGraphExecEventRecordNodeSetEvent, 595) X(cuGraphExecEventWaitNodeSetEvent, 596) \
-    X(cuGraphNodeSetEnabled, 650) X(cuGraphExecNodeSetParams, 714) X(cuModuleUnload, 22) X(cuLibraryUnload, 680) X(cuTensorMapEncodeTiled, 697) \
+    X(cuGraphNodeSetEnabled, 650) X(cuGraphExecNodeSetParams, 714) X(cuModuleLoad, 18) X(cuModuleLoadData, 19) \
+    X(cuModuleLoadDataEx, 20) X(cuModuleLoadFatBinary, 21) X(cuLibraryLoadData, 678) X(cuLibraryLoadFromFile, 679) X(cuModuleUnload, 22) X(cuLibraryUnload, 680) X(cuTensorMapEncodeTiled, 697) \
     X(cuTensorMapEncodeIm2col, 698) X(cuTensorMapReplaceAddress, 699) X(cuMemPrefetchAsync, 467) X(cuMemPrefetchAsync_ptsz, 468) \
     X(cuMemPrefetchAsync_v2, 716) X(cuMemPrefetchAsync_v2_ptsz, 717) X(cuStreamWaitValue32, 458) X(cuStreamWaitValue32_ptsz, 459) \
     X(cuStreamWaitValue64, 473) X(cuStreamWaitValue64_ptsz, 474) X(cuStreamWriteValue32, 460) X(cuStreamWriteValue32_ptsz, 461) \
@@ -363,6 +364,10 @@ struct p_tensor_map {
     address address;
     const uint64_t *dimensions, *strides;
 };
+struct p_load { // of a module or a library: an image or the name of a file
+    handle *it;
+    const void *from;
+};
 struct p_context_create {
     handle *context;
 };
@@ -375,6 +380,9 @@ struct driver {
     int (*kernel_name)(const char **name, handle kernel);
     int (*kernel_function)(handle *function, handle kernel);
     int (*function_module)(handle *module, handle function);
+    int (*kernel_library)(handle *library, handle kernel);
+    int (*context_device)(int *device);
+    int (*device_attribute)(int *value, int attribute, int device);
     int (*function_attribute)(int *value, int attribute, handle function);
     int (*capture_info)(handle stream, int *status, uint64_t *id, handle *graph, const handle **nodes, size_t *count);
     int (*capture_info3)(handle stream, int *status, uint64_t *id, handle *graph, const handle **nodes, const struct edge_data **edges, size_t *count);
@@ -383,6 +391,12 @@ struct driver {
     int (*event_make)(handle *event, unsigned flags);
     int (*event_record)(handle event, handle stream);
     int (*event_query)(handle event);
+    int (*event_wait)(handle event);
+    int (*stream_make)(handle *stream, unsigned flags);
+    int (*stream_drop)(handle stream);
+    int (*stream_wait)(handle stream);
+    int (*copy_to_host)(void *to, address from, size_t bytes, handle stream);
+    int (*exchange_mode)(int *mode);
     int (*event_drop)(handle event);
     int (*push)(handle context);
     int (*pop)(handle *context);

@@ -54,6 +54,8 @@ uint64_t file_sequence(void) { return header ? atomic_fetch_add((_Atomic uint64_
 
 int file_writes(void) { return atomic_load_explicit(&writing, memory_order_relaxed); }
 
+int file_has_room(uint64_t bytes) { return header && header->reserved + bytes <= limit_bytes - limit_bytes / 4; }
+
 uint64_t file_hash(const void *bytes, size_t count) {
     uint64_t h = 1469598103934665603ull;
     for (const unsigned char *b = bytes, *end = b + count; b < end; b++) h = (h ^ *b) * 1099511628211ull;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define FORMAT_MAGIC 0x314543455247414bull // "KAGRECE1"
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 #define BLOCK_BYTES 65536 // the file is a row of blocks of this size; the first is the header
 #define BLOCK_MAGIC 0x4b4f4c42u // "BLOK"
 
@@ -27,7 +27,7 @@ struct file_header {
     uint64_t sequence;    // the last number that was given to a beginning or an end
 };
 
-enum { MODE_CALLS = 0, MODE_MEASURED = 1 };
+enum { MODE_MEASURED = 1, MODE_CONTENTS = 2 }; // bits
 
 // A block belongs to one thread, which writes its records one after the other. used grows when a record is complete: bytes behind it are not
 // to be read. A record that is larger than a block has a run of blocks of its own.
@@ -61,14 +61,15 @@ enum {
     RECORD_PLACE,        // id; then for each frame, innermost first: kind (0 machine code, 1 Python) and image index or code id, and address or instruction offset: 2 words: (kind<<56 | index), offset
     RECORD_IMAGE,        // index, address where it is loaded, bytes; tail: path, 0, build id (raw bytes)
     RECORD_CODE,         // id, first line, version of Python (3*256+12); tail: file name, 0, function name, 0, line table (raw bytes)
-    RECORD_MODULE,       // handle, library (0 for modules), bytes, hash (FNV-1a of the bytes, 0 if not kept); tail: code as it was given to the loader (absent if it was seen before by hash)
-    RECORD_FUNCTION,     // handle, sequence, module, flags (FUNCTION_*), registers, shared bytes, parameters n, then for each offset and size; tail: mangled name
+    RECORD_MODULE,       // module (0 for a library), library (0 for a module), bytes, hash (of the bytes, 0 if not known; see hash.h), sequence from which the handle means this; tail: code as it was given to the
+                         // loader, but of a fatbin only what is for this generation of GPUs, and PTX (absent if the hash occurred before, or if a note says that it is missing)
+    RECORD_FUNCTION,     // handle, sequence, module, flags (FUNCTION_*), registers, shared bytes, parameters n, then for each offset and size, then the library, 0 if it is not known; tail: mangled name
     RECORD_GRAPH,        // sequence, graph, execution (0: not instantiated), nodes n, edges m; tail: n struct graph_node, m struct graph_edge, then bytes (parameters)
     RECORD_ACCESS,       // launch number, flags (ACCESS_*), lost (accesses that did not fit), runs n; tail: n struct access_run
     RECORD_TENSOR,       // sequence, action (TENSOR_*), address, bytes, stream, allocator's pool, place
     RECORD_TENSOR_TRACE, // the allocator's own trace, in its order: device; tail: lines "action address bytes stream"
     RECORD_PROCESS,      // tail: the command line, 0 between arguments; then two 0; then "key=value" 0 ... (driver, devices, torch, python)
-    RECORD_CONTENTS,     // sequence, address, bytes, hash; tail: bytes (absent if seen before by hash)
+    RECORD_CONTENTS,     // sequence (begin of the launch before which memory was so), address, bytes, hash; tail: bytes (absent as those of modules are)
 
     CALL_LAUNCH = 32,    // stream, node, function, launch number (of RECORD_ACCESS; 0 not measured), grid x, y, z, block x, y, z, shared bytes, flags (LAUNCH_*), cluster (x | y<<16 | z<<32); tail: parameter bytes, laid out as the function's parameters say
     CALL_COPY,           // stream, node, sync, destination, source, bytes in a row, rows, slices, destination pitch, source pitch, destination slice, source slice, destination kind, source kind (MEMORY_*; arrays name the handle), destination context, source context (0: the current one)
@@ -107,7 +108,7 @@ enum {
     CALL_GREEN,          // green context stream or event call: stream, event, action (0 record, 1 wait), context
 };
 
-enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT };
+enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT, NOTE_CONTENTS };
 enum { FUNCTION_OPAQUE = 1, FUNCTION_UNPATCHED = 2 }; // opaque: its code has global accesses that no patch sees
 enum { LAUNCH_COOPERATIVE = 1, LAUNCH_PROGRAMMATIC = 2, LAUNCH_EVENT = 4 }; // programmatic: may begin before its predecessor has ended
 enum { ACCESS_LOST = 1, ACCESS_OPAQUE = 2, ACCESS_UNMEASURED = 4 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contents.h"
 #include "file.h"
 #include "functions.h"
 
@@ -142,6 +143,7 @@ void graph_write(uint64_t sequence, handle graph, handle execution) {
         if (driver.node_type) driver.node_type(list[k], &type);
         size_t before = bodies.used;
         describe(sequence, list[k], type, &bodies);
+        contents_words(bodies.at + before, bodies.used - before);
         described[k] = (struct graph_node){list[k], (uint32_t)type, (uint32_t)(bodies.used - before), before};
     }
     append(&all, described, nodes * sizeof *described);

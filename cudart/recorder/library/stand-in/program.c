@@ -16,6 +16,7 @@ static int (*make_event)(uint64_t *, unsigned);
 static int (*record)(uint64_t, uint64_t);
 static int (*wait_event)(uint64_t, uint64_t, unsigned);
 static int (*synchronize)(void);
+static void *library;
 static uint64_t memory;
 
 __attribute__((noinline)) static void launch_on(uint64_t stream) {
@@ -34,18 +35,67 @@ static void *launches(void *nothing) {
     return NULL;
 }
 
-static void find(void *library, const char *name, void *at) {
+static void find(const char *name, void *at) {
     void *found = dlsym(library, name);
     if (!found) fprintf(stderr, "no %s\n", name), exit(99);
     memcpy(at, &found, sizeof found);
 }
 
+static void fill(int with, size_t bytes, int distinct) {
+    memset((void *)memory, with, bytes);
+    for (size_t k = 0; distinct && k + 8 <= bytes; k += 1 << 20) memcpy((char *)memory + k, &k, 8); // no stretch is like another
+}
+
+// graphs launches a graph twice, instantiates it again and launches that, and once more. Its kernel is given memory that is filled anew before each launch.
+static void graphs(size_t bytes, int distinct) {
+    int (*begin)(uint64_t, int), (*end)(uint64_t, uint64_t *), (*instantiate)(uint64_t *, uint64_t, uint64_t), (*run)(uint64_t, uint64_t);
+    find("cuStreamBeginCapture_v2", &begin), find("cuStreamEndCapture", &end), find("cuGraphInstantiateWithFlags", &instantiate), find("cuGraphLaunch", &run);
+    uint64_t stream, graph, executions[3];
+    alloc(&memory, bytes + 10);
+    make_stream(&stream, 1);
+    begin(stream, 0), launch_on(stream), launch_on(stream), end(stream, &graph);
+    for (int k = 0; k < 3; k++) instantiate(&executions[k], graph, 0);
+    fill(7, bytes + 10, distinct), run(executions[0], stream);
+    fill(8, bytes + 10, distinct), run(executions[0], stream);
+    fill(9, bytes + 10, distinct), run(executions[1], stream);
+    fill(7, bytes + 10, distinct), run(executions[2], stream);
+    synchronize();
+}
+
+// modules loads a fatbin with PTX and cubins of three generations, in the wrapper that the compiler makes; then PTX, twice.
+static void modules(void) {
+    int (*load)(uint64_t *, const void *), (*load_library)(uint64_t *, const void *);
+    find("cuModuleLoadData", &load), find("cuLibraryLoadData", &load_library);
+    struct part {
+        uint16_t kind, version;
+        uint32_t head;
+        uint64_t bytes;
+        uint32_t packed, unknown;
+        uint16_t minor, major;
+        uint32_t architecture;
+        char code[8];
+    };
+    static const struct {
+        uint32_t magic;
+        uint16_t version, head;
+        uint64_t bytes;
+        struct part parts[4];
+    } fatbin = {0xba55ed50, 1, 16, 4 * sizeof(struct part),
+                {{1, 257, 32, 8, 0, 0, 0, 9, 75, "ptx"}, {2, 257, 32, 8, 0, 0, 0, 9, 80, "80"}, {2, 257, 32, 8, 0, 0, 0, 9, 90, "90"}, {2, 257, 32, 8, 0, 0, 0, 9, 100, "100"}}};
+    const struct {
+        uint32_t magic, version;
+        const void *at, *name;
+    } wrapper = {0x466243b1, 1, &fatbin, NULL};
+    uint64_t made;
+    load_library(&made, &wrapper), load(&made, "// one\n.version 8.0"), load(&made, "// one\n.version 8.0");
+}
+
 int main(int count, char **arguments) {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    library = dlopen("libcuda.so.1", RTLD_NOW);
     if (count < 2 || !library) return 98;
     int (*init)(unsigned);
-    find(library, "cuInit", &init), find(library, "cuLaunchKernel", &launch), find(library, "cuMemAlloc_v2", &alloc), find(library, "cuStreamCreate", &make_stream);
-    find(library, "cuEventCreate", &make_event), find(library, "cuEventRecord", &record), find(library, "cuStreamWaitEvent", &wait_event), find(library, "cuCtxSynchronize", &synchronize);
+    find("cuInit", &init), find("cuLaunchKernel", &launch), find("cuMemAlloc_v2", &alloc), find("cuStreamCreate", &make_stream);
+    find("cuEventCreate", &make_event), find("cuEventRecord", &record), find("cuStreamWaitEvent", &wait_event), find("cuCtxSynchronize", &synchronize);
     if (init(0)) return 97;
     const char *what = arguments[1];
     each = count > 2 ? atoi(arguments[2]) : 1;
@@ -69,6 +119,10 @@ int main(int count, char **arguments) {
         }
         wait(NULL);
         launch_on(0);
+    } else if (!strcmp(what, "graph")) {
+        graphs((size_t)each << 20, count > 3);
+    } else if (!strcmp(what, "modules")) {
+        modules();
     } else if (!strcmp(what, "forever")) {
         for (;;) launch_on(0);
     } else {
