@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 // Tests of the recorder against a driver of our own (library/stand-in), which reports calls as CUPTI does: the order of what is recorded, threads, a forked
 // child, a program that is killed, a disk that is full. What the real driver does is tested on a GPU (tests/gpu/record).
 
@@ -11,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,12 +25,15 @@ import (
 	"github.com/dagrun/dagrun/internal/recording/order"
 )
 
+// emulator is what starts programs of this machine's kind where the tests themselves run under it: DAGRUN_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu".
+var emulator = strings.Fields(os.Getenv("DAGRUN_EMULATOR"))
+
 // standIn unpacks the driver and the program, and returns their folder.
 func standIn(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	for _, name := range []string{"libcuda.so.1", "program"} {
-		packed, err := os.ReadFile(filepath.Join("library", "stand-in", name+".gz"))
+		packed, err := os.ReadFile(filepath.Join("library", "stand-in", runtime.GOARCH, name+".gz"))
 		require.NoError(t, err)
 		bytes, err := unzip(packed)
 		require.NoError(t, err)
@@ -56,8 +63,11 @@ func recorded(t *testing.T, o Options, arguments ...string) (*recording.Recordin
 	if o.Start == nil {
 		o.Start = quiet
 	}
+	if o.Limit == 0 {
+		o.Limit = 1 << 30 // an emulator is slow to keep address space
+	}
 	file := filepath.Join(folder, "program.rec")
-	status, err := Run(t.Context(), file, append([]string{filepath.Join(folder, "program")}, arguments...), o)
+	status, err := Run(t.Context(), file, slices.Concat(emulator, []string{filepath.Join(folder, "program")}, arguments), o)
 	require.NoError(t, err)
 	require.NoDirExists(t, recording.PartsFolder(file))
 	r, err := recording.ReadFile(file)
@@ -243,7 +253,7 @@ func TestContentsOfMemoryThatAGraphReaches(t *testing.T) {
 
 // Contents may fill three quarters of the limit; calls are recorded on.
 func TestLimitCutsContents(t *testing.T) {
-	r, _ := recorded(t, Options{Contents: true, Limit: 48 << 20}, "graph", "90", "distinct")
+	r, _ := recorded(t, Options{Contents: true, Limit: 40 << 20}, "graph", "31", "distinct")
 	p := r.Processes[0]
 	require.Zero(t, p.Lost)
 	require.False(t, p.Cut)
@@ -258,6 +268,24 @@ func TestLimitCutsContents(t *testing.T) {
 	last := p.Notes[len(p.Notes)-1]
 	require.Equal(t, uint64(recording.NoteContents), last.Code)
 	require.Equal(t, "contents of memory and code are missing: with them, the recording would have reached its limit (--limit)", last.Text)
+}
+
+// The second launch of a place finds its frames without unwinding.
+func TestPlacesOfMachineCode(t *testing.T) {
+	r, _ := recorded(t, Options{}, "launches", "3")
+	p := r.Processes[0]
+	require.Equal(t, 3, count(p, recording.Launch))
+	for _, call := range p.Calls {
+		if call.Kind != recording.Launch {
+			continue
+		}
+		require.Equal(t, p.Calls[len(p.Calls)-1].Place, call.Place)
+		frame, known := p.Where(call.Place)
+		require.True(t, known)
+		require.Equal(t, "launch_on", frame.Function)
+		require.Equal(t, "program.c", filepath.Base(frame.File))
+		require.Equal(t, "program", filepath.Base(p.Places[call.Place][len(p.Places[call.Place])-1].File), "the outermost frame")
+	}
 }
 
 // A fatbin is kept without the cubins of other generations of GPUs; PTX is kept with its zero, once.
