@@ -22,6 +22,8 @@ type Options struct {
 	Calls bool
 	// Contents keeps the memory that each graph reaches before its first launch, which waits for that.
 	Contents bool
+	// HostAccesses notes what the host touches of pinned and managed memory.
+	HostAccesses bool
 	// CUPTI and Sanitizer are paths of libcupti.so and libsanitizer-public.so; "" looks for them.
 	CUPTI, Sanitizer string
 	// Limit is how many bytes a process may write; 0 is 64 GiB.
@@ -100,6 +102,9 @@ func environment(command []string, parts string, o Options) ([]string, error) {
 	}
 	if o.Contents {
 		environment = append(environment, "DAGRUN_RECORD_CONTENTS=1")
+	}
+	if o.HostAccesses {
+		environment = append(environment, "DAGRUN_RECORD_HOST=1")
 	}
 	if before := os.Getenv("CUDA_INJECTION64_PATH"); before != "" {
 		return nil, fmt.Errorf("CUDA_INJECTION64_PATH is %s: the driver loads one tool at a time; unset it to record", before)

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -268,6 +269,59 @@ func TestLimitCutsContents(t *testing.T) {
 	last := p.Notes[len(p.Notes)-1]
 	require.Equal(t, uint64(recording.NoteContents), last.Code)
 	require.Equal(t, "contents of memory and code are missing: with them, the recording would have reached its limit (--limit)", last.Text)
+}
+
+// The program says at the end of its lines what is noted. An emulator does not tell reads from writes, so that a write is noted as a read and a write.
+func TestTouchesOfTheHost(t *testing.T) {
+	r, status := recorded(t, Options{HostAccesses: true}, "touches")
+	require.Equal(t, 7, status, "the program's own handler of SIGSEGV ends it")
+	p := r.Processes[0]
+	require.True(t, p.Host)
+	var pinned, page uint64
+	var got []string
+	source, err := os.ReadFile("library/stand-in/program.c")
+	require.NoError(t, err)
+	lines := strings.Split(string(source), "\n")
+	var registered recording.Call
+	for k, call := range p.Calls {
+		switch {
+		case len(emulator) > 0 && call.Kind == recording.HostAccess && k+1 < len(p.Calls) && p.Calls[k+1].Kind == recording.HostAccess && p.Calls[k+1].Args[0] == call.Args[0] &&
+			!strings.Contains(lines[max(frameLine(p, call), 1)-1], "[0]++"):
+		case call.Kind == recording.Alloc && call.Args[2] == 2:
+			pinned, page = call.Args[0], call.Args[1]/3
+		case call.Kind == recording.Alloc && call.Args[2] == 5:
+			registered = p.Calls[k]
+		case call.Kind == recording.HostAccess:
+			require.EqualValues(t, 1, call.Args[1])
+			require.Equal(t, call.Args[0]&^(page-1), call.Args[3])
+			text := map[uint64]string{recording.Read: "read", recording.Write: "write"}[call.Args[2]]
+			if offset := call.Args[0] - pinned; offset < 3*page {
+				text += strings.Repeat(" page", int(offset/page)) + " " + strconv.Itoa(int(offset%page))
+			} else {
+				require.Equal(t, registered.Args[0]+page, call.Args[0])
+				text += " of the registered memory"
+			}
+			frame, known := p.Where(call.Place)
+			require.True(t, known)
+			require.Contains(t, lines[frame.Line-1], map[bool]string{true: "note: " + text, false: "[0]++"}[call.Thread == 0], "line %d", frame.Line)
+			got = append(got, text)
+		}
+	}
+	require.Equal(t, []string{"read 100", "write 102", "write page 5", "read 1", "read 0", "write 0", "write of the registered memory"}, got)
+	last := p.Notes[len(p.Notes)-1]
+	require.Equal(t, uint64(recording.NoteUncovered), last.Code)
+	report, err := order.Check(p, order.Options{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"memory of the host touched by host functions, or by threads that call no CUDA": 1}, report.Uncovered)
+
+	r, status = recorded(t, Options{}, "launches", "1")
+	require.Equal(t, 7, status)
+	require.False(t, r.Processes[0].Host)
+}
+
+func frameLine(p *recording.Process, call recording.Call) int {
+	frame, _ := p.Where(call.Place)
+	return frame.Line
 }
 
 // The second launch of a place finds its frames without unwinding.

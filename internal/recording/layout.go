@@ -23,6 +23,7 @@ const (
 	runBytes    = 16 // of struct access_run
 
 	modeMeasured = 1
+	modeHost     = 4
 	commonWords  = 6 // with which every call begins
 )
 
@@ -64,6 +65,7 @@ var shapes = [...]shape{
 	CaptureBegin: {"capture begin", 2}, CaptureEnd: {"capture end", 2}, Instantiate: {"instantiate", 2}, Update: {"update", 3}, GraphLaunch: {"graph launch", 4},
 	GraphDestroy: {"graph destroy", 1}, ExecDestroy: {"exec destroy", 1}, Context: {"context", 3}, Pool: {"pool", 3}, TensorMap: {"tensor map", 3},
 	Prefetch: {"prefetch", 4}, Unload: {"unload", 1}, Peer: {"peer", 2}, Uncovered: {"uncovered", 0}, NodeAccess: {"node access", 11}, Green: {"green", 4},
+	HostAccess: {"host access", 4},
 }
 
 // known tells whether this version knows a kind, and call whether it is a call of the driver.

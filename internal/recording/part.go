@@ -49,7 +49,7 @@ func headerOf(b []byte) header {
 }
 
 func (h *header) process() *Process {
-	return &Process{ID: h.id, Parent: h.parent, Measured: h.mode&modeMeasured != 0, Cut: h.cut || h.lost > 0, Lost: h.lost,
+	return &Process{ID: h.id, Parent: h.parent, Measured: h.mode&modeMeasured != 0, Host: h.mode&modeHost != 0, Cut: h.cut || h.lost > 0, Lost: h.lost,
 		StartUnix: int64(h.startUnix), StartClock: int64(h.startClock)}
 }
 

@@ -60,6 +60,7 @@ const (
 	Uncovered
 	NodeAccess
 	Green
+	HostAccess // no call: what a thread touched by itself
 )
 
 // Record is one record as it is in the file. Words and Tail alias the file's bytes in memory and must not be changed.
@@ -89,6 +90,7 @@ type Call struct {
 type Process struct {
 	ID, Parent uint32
 	Measured   bool
+	Host       bool   // what the host touches of pinned and managed memory was recorded
 	Cut        bool   // the process ended before everything was written, or the disk was full
 	Lost       uint64 // records that were not written
 	Unknown    uint64 // records of kinds that this version does not know, which were skipped

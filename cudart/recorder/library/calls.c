@@ -8,6 +8,7 @@
 #include "file.h"
 #include "functions.h"
 #include "graphs.h"
+#include "host.h"
 #include "memory.h"
 #include "place.h"
 
@@ -15,6 +16,7 @@ __thread int calling;
 __thread uint64_t measured;
 __thread uint64_t call_began;
 static __thread uint64_t began_at;
+static __thread int submitted; // the current call gave work to the device
 void (*calls_waited)(void);
 void (*calls_stream_ends)(handle stream);
 _Atomic int captures;
@@ -31,7 +33,10 @@ struct call {
 
 static void put(struct call *c, uint64_t word) { c->words[c->count++] = word; }
 
-static void write_call(struct call *c, uint16_t kind, const void *tail, size_t bytes) { file_put(kind, c->words, c->count, tail, bytes); }
+static void write_call(struct call *c, uint16_t kind, const void *tail, size_t bytes) {
+    if (kind == CALL_LAUNCH || kind == CALL_COPY || kind == CALL_SET || kind == CALL_GRAPH_LAUNCH || kind == CALL_MEMORY_WRITE) submitted = 1;
+    file_put(kind, c->words, c->count, tail, bytes);
+}
 
 // captured_node returns the graph node that a call on a stream made, 0 if the stream is not being captured.
 static uint64_t captured_node(handle stream) {
@@ -141,6 +146,7 @@ static void alloc(struct call *c, uint64_t at, uint64_t bytes, uint64_t kind, ha
     uint64_t node = kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0;
     put(c, node);
     if (c->result == 0 && !node && kind != ALLOC_ARRAY) memory_put(at, bytes, (uint32_t)kind);
+    if (c->result == 0 && (kind == ALLOC_PINNED || kind == ALLOC_MANAGED || kind == ALLOC_REGISTERED)) host_put(at, bytes, (uint32_t)kind, flags);
     write_call(c, CALL_ALLOC, NULL, 0);
 }
 
@@ -362,6 +368,7 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
         return 1;
 
     BOTH(cuLaunchHostFunc): BOTH(cuStreamAddCallback):
+        host_function();
         target(c, p->host.stream), put(c, p->host.function), put(c, p->host.data);
         write_call(c, CALL_HOST_FUNCTION, NULL, 0);
         return 1;
@@ -416,9 +423,21 @@ int calls_wanted(uint32_t api) {
     return api < API_COUNT && wanted[api];
 }
 
+// gives_back tells of memory that is about to be given back, while it is still there.
+static void gives_back(uint32_t api, const void *parameters) {
+    switch (api) {
+    case API_cuMemFree_v2: case API_cuMemFreeHost: case API_cuMemHostUnregister: host_drop(((const struct p_one *)parameters)->it); return;
+    case API_cuCtxDestroy_v2: case API_cuDevicePrimaryCtxReset_v2: host_drop_all(); return;
+    default: return;
+    }
+}
+
 void calls_enter(uint32_t api, const void *parameters) {
     if (calls_stream_ends && (api == API_cuStreamDestroy || api == API_cuStreamDestroy_v2)) calls_stream_ends(((const struct p_one *)parameters)->it);
+    host_enter();
+    gives_back(api, parameters);
     measured = 0;
+    submitted = 0;
     call_began = file_sequence();
     if (api == API_cuGraphLaunch || api == API_cuGraphLaunch_ptsz) {
         const struct p_graph_launch *p = parameters;
@@ -434,4 +453,5 @@ void calls_exit(uint32_t api, const void *parameters, int result, handle context
     if (!decode(&c, parameters, symbol)) write_call(&c, CALL_UNCOVERED, name, name ? strlen(name) : 0);
     measured = 0;
     if (calls_waited && waits((uint16_t)api) && result == 0) calls_waited();
+    host_exit(submitted);
 }

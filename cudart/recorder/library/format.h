@@ -27,7 +27,7 @@ struct file_header {
     uint64_t sequence;    // the last number that was given to a beginning or an end
 };
 
-enum { MODE_MEASURED = 1, MODE_CONTENTS = 2 }; // bits
+enum { MODE_MEASURED = 1, MODE_CONTENTS = 2, MODE_HOST = 4 }; // bits
 
 // A block belongs to one thread, which writes its records one after the other. used grows when a record is complete: bytes behind it are not
 // to be read. A record that is larger than a block has a run of blocks of its own.
@@ -106,6 +106,8 @@ enum {
     CALL_UNCOVERED,      // a call whose effect on memory or order the recorder does not know: only the common words; tail: its name
     CALL_NODE_ACCESS,    // a node of a graph launch was measured: execution, launch of the graph (begin number of its CALL_GRAPH_LAUNCH), node (of the executable graph), launch number, function, grid x, y, z, block x, y, z
     CALL_GREEN,          // green context stream or event call: stream, event, action (0 record, 1 wait), context
+    CALL_HOST_ACCESS,    // no call: the thread itself touched pinned or managed memory: address, bytes (1: how many more is not known), RUN_READ or RUN_WRITE, address of the page; only
+                         // the first read and the first write of a page after a call gave work to the device
 };
 
 enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT, NOTE_CONTENTS };

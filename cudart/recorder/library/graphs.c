@@ -7,6 +7,7 @@
 #include "contents.h"
 #include "file.h"
 #include "functions.h"
+#include "host.h"
 
 static uint64_t side(uint32_t kind, address host, address device, handle array, size_t x, size_t y, size_t z, size_t pitch, size_t height) {
     if (kind == MEMORY_ARRAY) return array;
@@ -84,6 +85,7 @@ static void describe(uint64_t sequence, handle node, int type, struct bytes *b) 
     }
     case NODE_HOST: {
         struct host_node h = {0, 0};
+        host_function();
         if (driver.node_host && !driver.node_host(node, &h)) append(b, &h, sizeof h);
         break;
     }

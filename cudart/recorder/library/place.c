@@ -253,7 +253,7 @@ struct walk {
 
 struct context; // of the unwinder
 static int (*unwind)(int (*)(struct context *, void *), void *);
-static uint64_t (*unwound_address)(struct context *);
+static uint64_t (*unwound_address)(struct context *, int *exact); // exact: a signal came there; else a call returns there
 static uint64_t (*unwound_stack)(struct context *);
 static uint64_t (*unwound_register)(struct context *, int);
 static uint64_t own_low, own_high; // this library, whose frames are left out
@@ -277,12 +277,13 @@ static uint64_t slot_of(struct context *c, struct walk *w, uint64_t address) {
 
 static int note_frame(struct context *c, void *argument) {
     struct walk *w = argument;
-    uint64_t address = unwound_address(c);
+    int exact = 0;
+    uint64_t address = unwound_address(c, &exact);
     uint64_t slot = slot_of(c, w, address);
     if (!address || w->frames == FRAMES) return 5; // _URC_END_OF_STACK
     if (address >= own_low && address < own_high) return 0;
     w->slot[w->frames] = slot;
-    w->address[w->frames] = address;
+    w->address[w->frames] = address + (exact != 0); // readers look before the address
     w->frames++;
     return 0;
 }
@@ -358,7 +359,7 @@ void place_start(void) {
         file_note(NOTE_TEXT, 0, "libgcc_s.so.1 is missing: calls of machine code have no place");
         return;
     }
-    unwound_address = (uint64_t(*)(struct context *))dlsym(library, "_Unwind_GetIP");
+    unwound_address = (uint64_t(*)(struct context *, int *))dlsym(library, "_Unwind_GetIPInfo");
     unwound_stack = (uint64_t(*)(struct context *))dlsym(library, "_Unwind_GetCFA");
     unwound_register = (uint64_t(*)(struct context *, int))dlsym(library, "_Unwind_GetGR");
     unwind = (int (*)(int (*)(struct context *, void *), void *))dlsym(library, "_Unwind_Backtrace");

@@ -4,6 +4,7 @@
 //   DAGRUN_RECORD            folder for the file of this process
 //   DAGRUN_RECORD_LIMIT      bytes that the file may have
 //   DAGRUN_RECORD_CONTENTS   set: keep the memory that graphs reach
+//   DAGRUN_RECORD_HOST       set: note what the host touches of pinned and managed memory
 //   DAGRUN_RECORD_CUPTI      path of libcupti.so, for recording calls alone
 //   DAGRUN_RECORD_SANITIZER  path of libsanitizer-public.so, for measuring accesses too
 //   DAGRUN_RECORD_PATCHES    path of the compiled patch.cu
@@ -19,6 +20,7 @@
 #include "calls.h"
 #include "contents.h"
 #include "file.h"
+#include "host.h"
 #include "measure.h"
 #include "place.h"
 
@@ -143,8 +145,8 @@ EXPORTED int InitializeInjection(void) {
     const char *folder = getenv("DAGRUN_RECORD");
     if (started++ || !folder) return 1;
     const char *sanitizer = getenv("DAGRUN_RECORD_SANITIZER"), *cupti = getenv("DAGRUN_RECORD_CUPTI"), *limit = getenv("DAGRUN_RECORD_LIMIT");
-    const char *contents = getenv("DAGRUN_RECORD_CONTENTS");
-    int wrong = file_open(folder, (sanitizer ? MODE_MEASURED : 0) | (contents ? MODE_CONTENTS : 0), limit ? strtoull(limit, NULL, 10) : 1ull << 36);
+    const char *contents = getenv("DAGRUN_RECORD_CONTENTS"), *host = getenv("DAGRUN_RECORD_HOST");
+    int wrong = file_open(folder, (sanitizer ? MODE_MEASURED : 0) | (contents ? MODE_CONTENTS : 0) | (host ? MODE_HOST : 0), limit ? strtoull(limit, NULL, 10) : 1ull << 36);
     if (wrong) {
         fprintf(stderr, "dagrun: nothing is recorded in process %d: %s: %s\n", (int)getpid(), folder, strerror(wrong));
         return 1;
@@ -155,6 +157,7 @@ EXPORTED int InitializeInjection(void) {
     place_start();
     contents_start();
     if (contents) contents_watch();
+    if (host) host_watch();
     calling--;
     atexit(ended);
     if (sanitizer) {

@@ -2,9 +2,11 @@
 // computes nothing, and the device's memory is the host's. It is libcuda.so.1 and libcupti.so at once.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../driver.h"
 
@@ -231,4 +233,47 @@ EXPORTED int cuGraphInstantiateWithFlags(handle *execution, handle graph, uint64
 EXPORTED int cuGraphLaunch(handle execution, handle stream) {
     struct p_graph_launch p = {execution, stream};
     REPORT(cuGraphLaunch, &p, NULL);
+}
+
+EXPORTED int cuMemHostAlloc(address *pointer, size_t bytes, unsigned flags) {
+    struct p_alloc p = {pointer, bytes, flags};
+    *pointer = (address)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REPORT(cuMemHostAlloc, &p, NULL);
+}
+
+// Frees nothing: the memory can be touched as before.
+EXPORTED int cuMemFreeHost(address pointer) {
+    struct p_one p = {pointer};
+    REPORT(cuMemFreeHost, &p, NULL);
+}
+
+EXPORTED int cuMemHostRegister_v2(address pointer, size_t bytes, unsigned flags) {
+    struct p_register p = {pointer, bytes, flags};
+    REPORT(cuMemHostRegister_v2, &p, NULL);
+}
+
+// Reads the source within the call, as the driver may.
+EXPORTED int cuMemcpyHtoDAsync_v2(address to, address from, size_t bytes, handle stream) {
+    struct p_copy p = {to, from, bytes, stream};
+    struct report r = {0, 0, "cuMemcpyHtoDAsync_v2", &p, NULL, NULL, 0xc0};
+    if (subscriber && enabled[API_cuMemcpyHtoDAsync_v2]) subscriber(NULL, 1, API_cuMemcpyHtoDAsync_v2, &r);
+    memcpy((void *)to, (const void *)from, bytes);
+    r.site = 1;
+    if (subscriber && enabled[API_cuMemcpyHtoDAsync_v2]) subscriber(NULL, 1, API_cuMemcpyHtoDAsync_v2, &r);
+    return 0;
+}
+
+// Runs the function on a thread of its own, and waits for it.
+static void *run(void *what) {
+    ((void (*)(void *))((handle *)what)[0])((void *)((handle *)what)[1]);
+    return NULL;
+}
+
+EXPORTED int cuLaunchHostFunc(handle stream, handle function, handle data) {
+    struct p_host_function p = {stream, function, data};
+    handle what[2] = {function, data};
+    pthread_t thread;
+    int result = reported(API_cuLaunchHostFunc, "cuLaunchHostFunc", &p, NULL);
+    pthread_create(&thread, NULL, run, what), pthread_join(thread, NULL);
+    return result;
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,14 +91,65 @@ static void modules(void) {
     load_library(&made, &wrapper), load(&made, "// one\n.version 8.0"), load(&made, "// one\n.version 8.0");
 }
 
+// touches reads and writes pinned memory: what is to be noted is said at the end of the line.
+static volatile char *pinned;
+
+static void *touch(void *at) {
+    ((volatile char *)at)[0]++;
+    return NULL;
+}
+
+static void touched(void *at) { touch(at); }
+
+static void own_handler(int number) {
+    static const char text[] = "done touches\n";
+    (void)number;
+    if (write(1, text, sizeof text - 1) > 0) _exit(7);
+}
+
+static void touches(void) {
+    int (*pin)(uint64_t *, size_t, unsigned), (*unpin)(uint64_t), (*copy)(uint64_t, uint64_t, size_t, uint64_t), (*call)(uint64_t, void (*)(void *), void *), (*pin_it)(void *, size_t, unsigned);
+    find("cuMemHostAlloc", &pin), find("cuMemFreeHost", &unpin), find("cuMemcpyHtoDAsync_v2", &copy), find("cuLaunchHostFunc", &call), find("cuMemHostRegister_v2", &pin_it);
+    long page = sysconf(_SC_PAGESIZE);
+    uint64_t at;
+    int ends[2];
+    pthread_t thread;
+    pin(&at, 3 * page, 0);
+    pinned = (volatile char *)at;
+    pinned[0] = 1;
+    launch_on(0);
+    char a = pinned[100]; // note: read 100
+    char b = pinned[101];
+    pinned[102] = a + b; // note: write 102
+    pinned[page + 5] = 1; // note: write page 5
+    pinned[page + 6] = pinned[page + 5];
+    if (pipe(ends) || write(ends[1], (const void *)(pinned + 2 * page), 1) >= 0) exit(95); // a system call cannot read what is closed
+    copy(memory, at, 200, 0);
+    a = pinned[1]; // note: read 1
+    launch_on(0);
+    pthread_create(&thread, NULL, touch, (void *)pinned), pthread_join(thread, NULL); // note: read 0, write 0, by a thread
+    char *buffer = (char *)((uint64_t)malloc(4 * page) | 8);
+    pin_it(buffer, 3 * page, 0);
+    launch_on(0);
+    buffer[0] = a; // not a page of its own
+    buffer[page] = buffer[0]; // note: write of the registered memory
+    launch_on(0);
+    call(0, touched, (void *)pinned);
+    launch_on(0);
+    unpin(at);
+    pinned[0] = 2; // given back
+    *(volatile char *)8 = 1; // the program's own handler
+}
+
 int main(int count, char **arguments) {
     library = dlopen("libcuda.so.1", RTLD_NOW);
     if (count < 2 || !library) return 98;
     int (*init)(unsigned);
     find("cuInit", &init), find("cuLaunchKernel", &launch), find("cuMemAlloc_v2", &alloc), find("cuStreamCreate", &make_stream);
     find("cuEventCreate", &make_event), find("cuEventRecord", &record), find("cuStreamWaitEvent", &wait_event), find("cuCtxSynchronize", &synchronize);
-    if (init(0)) return 97;
     const char *what = arguments[1];
+    if (!strcmp(what, "touches")) signal(SIGSEGV, own_handler);
+    if (init(0)) return 97;
     each = count > 2 ? atoi(arguments[2]) : 1;
     alloc(&memory, 4000);
     if (!strcmp(what, "two") || !strcmp(what, "waits")) { // two launches on two streams, without and with a wait
@@ -121,6 +173,8 @@ int main(int count, char **arguments) {
         launch_on(0);
     } else if (!strcmp(what, "graph")) {
         graphs((size_t)each << 20, count > 3);
+    } else if (!strcmp(what, "touches")) {
+        touches();
     } else if (!strcmp(what, "modules")) {
         modules();
     } else if (!strcmp(what, "forever")) {
