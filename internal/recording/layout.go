@@ -44,6 +44,7 @@ const (
 	NoteUncovered
 	NoteAllocator
 	NoteText
+	NoteGraph // what the Python package tried with a graph: JSON, and the sequence at which it was done
 	NoteContents
 )
 

@@ -106,11 +106,12 @@ enum {
     CALL_UNCOVERED,      // a call whose effect on memory or order the recorder does not know: only the common words; tail: its name
     CALL_NODE_ACCESS,    // a node of a graph launch was measured: execution, launch of the graph (begin number of its CALL_GRAPH_LAUNCH), node (of the executable graph), launch number, function, grid x, y, z, block x, y, z
     CALL_GREEN,          // green context stream or event call: stream, event, action (0 record, 1 wait), context
-    CALL_HOST_ACCESS,    // no call: the thread itself touched pinned or managed memory: address, bytes (1: how many more is not known), RUN_READ or RUN_WRITE, address of the page; only
-                         // the first read and the first write of a page after a call gave work to the device
+    CALL_HOST_ACCESS,    // address, bytes, access (RUN_READ or RUN_WRITE), page
+                         // This is no call: the thread itself touched pinned or managed memory. Only the first read and the first write of a page after a call gave work to
+                         // the device are noted, as one byte, since how many were touched is not known.
 };
 
-enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT, NOTE_CONTENTS };
+enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT, NOTE_GRAPH, NOTE_CONTENTS }; // graph: what the Python package tried with a graph, as JSON; the value is a sequence
 enum { FUNCTION_OPAQUE = 1, FUNCTION_UNPATCHED = 2 }; // opaque: its code has global accesses that no patch sees
 enum { LAUNCH_COOPERATIVE = 1, LAUNCH_PROGRAMMATIC = 2, LAUNCH_EVENT = 4 }; // programmatic: may begin before its predecessor has ended
 enum { ACCESS_LOST = 1, ACCESS_OPAQUE = 2, ACCESS_UNMEASURED = 4 };
