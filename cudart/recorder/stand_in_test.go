@@ -324,6 +324,52 @@ func frameLine(p *recording.Process, call recording.Call) int {
 	return frame.Line
 }
 
+// Calls that few programs make, in the order in which the program makes them.
+func TestCallsThatFewProgramsMake(t *testing.T) {
+	r, _ := recorded(t, Options{}, "others")
+	p := r.Processes[0]
+	of := map[recording.Kind][]recording.Call{}
+	for _, call := range p.Calls {
+		of[call.Kind] = append(of[call.Kind], call)
+	}
+	event := of[recording.EventCreate][0].Args[0]
+	require.Len(t, of[recording.Launch], 2)
+	for k, want := range []uint64{recording.EventBlocks | recording.EventStart, recording.EventBegun} {
+		got, when := of[recording.Launch][k].LaunchEvent()
+		require.Equal(t, []uint64{event, want}, []uint64{got, when})
+	}
+	made := of[recording.Pool][0].Args[0]
+	pools := [][]uint64{}
+	for _, call := range of[recording.Pool] {
+		pools = append(pools, call.Args)
+	}
+	require.Equal(t, [][]uint64{{made, 0, 1}, {made, 1, 0}, {made, 4, 1 << 40}, {made, 0, 0}}, pools)
+	allocations := of[recording.Alloc]
+	require.Equal(t, uint64(0xb00), allocations[1].Args[4], "the pool of the device")
+	require.Zero(t, allocations[1].Args[6])
+	require.NotZero(t, allocations[2].Args[6], "a captured one")
+	contexts := [][]uint64{}
+	for _, call := range of[recording.Context] {
+		contexts = append(contexts, call.Args)
+	}
+	require.Equal(t, [][]uint64{{0xc0, 4, 1}, {0, 3, 1}}, contexts)
+
+	g := p.Graphs[len(p.Graphs)-1]
+	require.Len(t, g.Nodes, 2)
+	require.Equal(t, uint32(10), g.Nodes[0].Type)
+	require.Equal(t, []uint64{allocations[2].Args[0], 640}, []uint64{binary.LittleEndian.Uint64(g.Nodes[0].Body), binary.LittleEndian.Uint64(g.Nodes[0].Body[8:])})
+	kind, bodies, known := g.Nodes[1].Conditional()
+	require.True(t, known)
+	require.Equal(t, uint64(1), kind)
+	require.Len(t, bodies, 1)
+	require.True(t, slices.ContainsFunc(p.Graphs, func(body recording.GraphInfo) bool { return body.Graph == bodies[0] && body.Sequence == g.Sequence }))
+	_, _, known = g.Nodes[0].Conditional()
+	require.False(t, known)
+
+	require.Equal(t, []recording.NoteInfo{{Code: recording.NoteTable, Value: 0x3736353433323130,
+		Text: "cuGetExportTable: a library got a table of undocumented functions (3031323334353637); what it does with them is not recorded"}}, p.Notes)
+}
+
 // The second launch of a place finds its frames without unwinding.
 func TestPlacesOfMachineCode(t *testing.T) {
 	r, _ := recorded(t, Options{}, "launches", "3")

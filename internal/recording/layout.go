@@ -25,6 +25,8 @@ const (
 	modeMeasured = 1
 	modeHost     = 4
 	commonWords  = 6 // with which every call begins
+
+	conditionalNode = 13 // CUgraphNodeType
 )
 
 // wrongVersion says that a part was written by another version of the recorder, "" if this dagrun reads it. Version 1 has neither
@@ -46,6 +48,7 @@ const (
 	NoteText
 	NoteGraph // what the Python package tried with a graph: JSON, and the sequence at which it was done
 	NoteContents
+	NoteTable // a library got a table of undocumented functions, other than the CUDA runtime
 )
 
 // shape is what a record of a kind must have at least. Words and bytes behind these are of later versions.

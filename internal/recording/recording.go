@@ -168,12 +168,37 @@ type GraphNode struct {
 	Body []byte
 }
 
+// Conditional returns what a conditional node is (0 if, 1 while, 2 switch) and the handles of its bodies, each a graph of Process.Graphs; false if that is not known.
+func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
+	words := wordsOf(n.Body)
+	if n.Type != conditionalNode || len(words) < 2 || words[1] > uint64(len(words)-2) {
+		return 0, nil, false
+	}
+	return words[0], words[2 : 2+words[1]], true
+}
+
 // GraphEdge leads from one node to another, by index.
 type GraphEdge struct {
 	From, To     uint32
 	Programmatic bool
 	Ports        uint32
 }
+
+// LaunchEvent returns the event that a launch records by an attribute, and when (Event*); 0 if there is none.
+func (c *Call) LaunchEvent() (event, when uint64) {
+	const at = 13
+	if c.Kind != Launch || len(c.Args) < at+2 { // a recorder before version 2
+		return 0, 0
+	}
+	return c.Args[at], c.Args[at+1]
+}
+
+// When a launch records its event.
+const (
+	EventBlocks = 1 << iota // when all blocks allow it: a programmatic event
+	EventStart              // and each does so by beginning
+	EventBegun              // when all blocks have begun
+)
 
 // AccessInfo is what a launch was seen to touch.
 type AccessInfo struct {

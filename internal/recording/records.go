@@ -224,7 +224,7 @@ func (d *decoder) function(r Record) string {
 }
 
 // bodyWords are the words of which the body of a node consists, by type, where a body was written.
-var bodyWords = map[uint32]int{0: 10, 1: 13, 2: 6, 3: 2, 4: 1, 6: 1, 7: 1, 10: 2, 11: 1}
+var bodyWords = map[uint32]int{0: 10, 1: 13, 2: 6, 3: 2, 4: 1, 6: 1, 7: 1, 10: 2, 11: 1, 13: 2}
 
 func (d *decoder) graph(r Record) string {
 	n, m, room := r.Words[3], r.Words[4], uint64(len(r.Tail))

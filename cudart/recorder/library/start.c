@@ -37,7 +37,7 @@ void driver_start(void) {
         void *at;
     } names[] = {
         {"cuFuncGetParamInfo", &driver.function_parameter}, {"cuKernelGetParamInfo", &driver.kernel_parameter}, {"cuFuncGetName", &driver.function_name},
-        {"cuKernelGetName", &driver.kernel_name}, {"cuKernelGetFunction", &driver.kernel_function}, {"cuFuncGetModule", &driver.function_module},
+        {"cuKernelGetName", &driver.kernel_name}, {"cuKernelGetFunction", &driver.kernel_function}, {"cuFuncGetModule", &driver.function_module}, {"cuDeviceGetMemPool", &driver.device_pool}, {"cuGraphMemAllocNodeGetParams", &driver.node_alloc},
         {"cuKernelGetLibrary", &driver.kernel_library}, {"cuCtxGetDevice", &driver.context_device}, {"cuDeviceGetAttribute", &driver.device_attribute},
         {"cuFuncGetAttribute", &driver.function_attribute}, {"cuStreamGetCaptureInfo_v2", &driver.capture_info}, {"cuStreamGetCaptureInfo_v3", &driver.capture_info3},
         {"cuStreamQuery", &driver.stream_query}, {"cuCtxSynchronize", &driver.context_wait},

@@ -79,6 +79,8 @@ struct captured {
     uint64_t pointer;
     int number;
     void *parameters[2];
+    int type;
+    size_t bytes; // of an allocation
 };
 struct graph {
     struct captured nodes[8];
@@ -212,8 +214,7 @@ EXPORTED int cuGraphGetEdges(handle graph, handle *from, handle *to, size_t *cou
 }
 
 EXPORTED int cuGraphNodeGetType(handle node, int *type) {
-    (void)node;
-    *type = NODE_KERNEL;
+    *type = ((struct captured *)node)->type; // NODE_KERNEL is 0
     return 0;
 }
 
@@ -276,4 +277,72 @@ EXPORTED int cuLaunchHostFunc(handle stream, handle function, handle data) {
     int result = reported(API_cuLaunchHostFunc, "cuLaunchHostFunc", &p, NULL);
     pthread_create(&thread, NULL, run, what), pthread_join(thread, NULL);
     return result;
+}
+
+EXPORTED int cuLaunchKernelEx(const struct launch_config *config, handle function, void **parameters, void **extra) {
+    struct p_launch_ex p = {config, function, parameters, extra};
+    REPORT(cuLaunchKernelEx, &p, "_Z6doublePfi");
+}
+
+EXPORTED int cuDeviceGetMemPool(handle *pool, int device) {
+    *pool = 0xb00 + device;
+    return 0;
+}
+
+EXPORTED int cuMemPoolCreate(handle *pool, const void *properties) {
+    struct p_load p = {pool, properties};
+    *pool = atomic_fetch_add(&made, 16);
+    REPORT(cuMemPoolCreate, &p, NULL);
+}
+
+EXPORTED int cuMemPoolSetAttribute(handle pool, int attribute, void *value) {
+    struct p_pool_attribute p = {pool, attribute, 0, value};
+    REPORT(cuMemPoolSetAttribute, &p, NULL);
+}
+
+EXPORTED int cuMemPoolDestroy(handle pool) {
+    struct p_one p = {pool};
+    REPORT(cuMemPoolDestroy, &p, NULL);
+}
+
+EXPORTED int cuMemAllocAsync(address *pointer, size_t bytes, handle stream) {
+    struct p_alloc_async p = {pointer, bytes, stream};
+    *pointer = (address)calloc(bytes, 1);
+    if (capture && stream == capturing) capture->nodes[capture->count++] = (struct captured){.type = NODE_ALLOC, .pointer = *pointer, .bytes = bytes};
+    REPORT(cuMemAllocAsync, &p, NULL);
+}
+
+EXPORTED int cuGraphMemAllocNodeGetParams(handle node, struct alloc_node *a) {
+    struct captured *c = (struct captured *)node;
+    *a = (struct alloc_node){.bytes = c->bytes, .pointer = c->pointer};
+    return 0;
+}
+
+// Makes conditional nodes only, with bodies of no nodes.
+EXPORTED int cuGraphAddNode_v2(handle *node, handle graph, const handle *before, const struct edge_data *data, size_t count, struct node_parameters *parameters) {
+    struct p_add_node p = {.node = node, .graph = graph, .before = before, .v2 = {data, count, parameters}};
+    struct graph *g = (struct graph *)graph;
+    handle *bodies = calloc(parameters->count, sizeof *bodies);
+    for (uint32_t k = 0; k < parameters->count; k++) bodies[k] = (handle)calloc(1, sizeof *g);
+    parameters->bodies = bodies;
+    g->nodes[g->count] = (struct captured){.type = NODE_CONDITIONAL};
+    *node = (handle)&g->nodes[g->count++];
+    REPORT(cuGraphAddNode_v2, &p, NULL);
+}
+
+EXPORTED int cuDevicePrimaryCtxRetain(handle *context, int device) {
+    struct p_retain p = {context, device};
+    *context = 0xc0;
+    REPORT(cuDevicePrimaryCtxRetain, &p, NULL);
+}
+
+EXPORTED int cuDevicePrimaryCtxReset_v2(int device) {
+    struct p_device p = {device};
+    REPORT(cuDevicePrimaryCtxReset_v2, &p, NULL);
+}
+
+EXPORTED int cuGetExportTable(const void **table, const unsigned char *id) {
+    struct p_export_table p = {table, id};
+    *table = NULL;
+    REPORT(cuGetExportTable, &p, NULL);
 }

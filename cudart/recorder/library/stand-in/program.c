@@ -91,6 +91,51 @@ static void modules(void) {
     load_library(&made, &wrapper), load(&made, "// one\n.version 8.0"), load(&made, "// one\n.version 8.0");
 }
 
+// others makes one call of each kind that few programs make.
+static void others(void) {
+    int (*launch_ex)(const void *, uint64_t, void **, void **), (*pool)(uint64_t *, const void *), (*set)(uint64_t, int, void *), (*unpool)(uint64_t), (*get)(uint64_t *, size_t, uint64_t);
+    int (*add)(uint64_t *, uint64_t, const uint64_t *, const void *, size_t, void *), (*retain)(uint64_t *, int), (*reset)(int), (*table)(const void **, const unsigned char *);
+    int (*begin)(uint64_t, int), (*end)(uint64_t, uint64_t *), (*instantiate)(uint64_t *, uint64_t, uint64_t);
+    find("cuLaunchKernelEx", &launch_ex), find("cuMemPoolCreate", &pool), find("cuMemPoolSetAttribute", &set), find("cuMemPoolDestroy", &unpool), find("cuMemAllocAsync", &get);
+    find("cuGraphAddNode_v2", &add), find("cuDevicePrimaryCtxRetain", &retain), find("cuDevicePrimaryCtxReset_v2", &reset), find("cuGetExportTable", &table);
+    find("cuStreamBeginCapture_v2", &begin), find("cuStreamEndCapture", &end), find("cuGraphInstantiateWithFlags", &instantiate);
+    uint64_t context, stream, event, at, made, graph, node, threshold = 1ull << 40;
+    uint32_t no = 0;
+    const void *functions;
+    retain(&context, 1), make_stream(&stream, 1), make_event(&event, 2);
+    struct {
+        uint32_t id, pad;
+        struct {
+            uint64_t event;
+            int flags, trigger;
+            char more[48];
+        } value;
+    } attributes[2] = {{7, 0, {event, 0, 1, ""}}, {12, 0, {event, 0, 0, ""}}};
+    struct {
+        uint32_t grid[3], block[3], shared, pad;
+        uint64_t stream;
+        const void *attributes;
+        uint32_t count;
+    } config = {{1, 1, 1}, {32, 1, 1}, 0, 0, stream, &attributes[0], 1};
+    int n = 1000;
+    void *parameters[] = {&memory, &n};
+    launch_ex(&config, 0xf1, parameters, NULL);
+    config.attributes = &attributes[1], launch_ex(&config, 0xf1, parameters, NULL);
+    pool(&made, NULL), set(made, 1, &no), set(made, 4, &threshold), get(&at, 64, stream), unpool(made);
+    struct {
+        uint32_t type, pad[3];
+        uint64_t handle;
+        uint32_t conditional, count;
+        const uint64_t *bodies;
+        uint64_t room[32];
+    } condition = {13, {0}, 5, 1, 1, NULL, {0}};
+    begin(stream, 0), get(&at, 640, stream), end(stream, &graph);
+    add(&node, graph, NULL, NULL, 0, &condition), instantiate(&made, graph, 0);
+    table(&functions, (const unsigned char *)"\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9"); // as the CUDA runtime does
+    table(&functions, (const unsigned char *)"0123456789abcdef"), table(&functions, (const unsigned char *)"0123456789abcdef");
+    reset(1);
+}
+
 // touches reads and writes pinned memory: what is to be noted is said at the end of the line.
 static volatile char *pinned;
 
@@ -175,6 +220,8 @@ int main(int count, char **arguments) {
         graphs((size_t)each << 20, count > 3);
     } else if (!strcmp(what, "touches")) {
         touches();
+    } else if (!strcmp(what, "others")) {
+        others();
     } else if (!strcmp(what, "modules")) {
         modules();
     } else if (!strcmp(what, "forever")) {
