@@ -175,6 +175,8 @@ type GraphEdge struct {
 // AccessInfo is what a launch was seen to touch.
 type AccessInfo struct {
 	Lost, Opaque, Unmeasured bool
+	Together                 bool  // measured together with other launches of its node of a graph: Runs is what they all touched
+	Again                    bool  // and it is not the first of them
 	Runs                     []Run // sorted by address, without overlaps
 }
 

@@ -104,14 +104,23 @@ func (m *machine) launchAccesses(into []happens.Access, f *function, number uint
 	case info == nil:
 		m.report.Lost++
 	default:
-		for _, run := range info.Runs {
-			into = append(into, happens.Access{Low: run.Address, High: run.Address + uint64(run.Bytes), Mode: happens.Mode(run.Modes)})
+		possible := 0
+		if info.Again {
+			possible = 3 // another of the launches may have touched it
 		}
-		if !f.opaque && !info.Opaque && !info.Lost {
+		for _, run := range info.Runs {
+			into = append(into, happens.Access{Low: run.Address, High: run.Address + uint64(run.Bytes), Mode: happens.Mode(run.Modes) << possible})
+		}
+		switch {
+		case f.opaque || info.Opaque || info.Lost:
+			m.report.Opaque++
+		case info.Together:
+			m.report.Together++
+			return into
+		default:
 			m.report.Measured++
 			return into
 		}
-		m.report.Opaque++
 	}
 	return arguments(into)
 }

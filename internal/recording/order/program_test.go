@@ -535,22 +535,23 @@ func (p *program) instantiate(c *recording.Call, w *fields) {
 	c.Kind, c.Args = recording.Instantiate, []uint64{execution, g.handle}
 }
 
-// runGraph launches an executable graph, and measures its kernels.
+// runGraph launches an executable graph, and measures its kernels: together with those of the next launches that are run "again".
 func (p *program) runGraph(c *recording.Call, w *fields) {
 	stream := p.stream(w)
+	together, again := w.cut("together"), w.cut("again")
 	name := w.take()
 	c.Kind, c.Args = recording.GraphLaunch, []uint64{stream, p.node, p.named(p.kernels, name), 0}
-	p.measure(c, p.graph(name))
+	p.measure(c, p.graph(name), together || again, again)
 }
 
 // measure tells what the kernels of a graph and of its children accessed in a launch.
-func (p *program) measure(c *recording.Call, g *recordedGraph) {
+func (p *program) measure(c *recording.Call, g *recordedGraph, together, again bool) {
 	for i, access := range g.accesses {
 		node := g.info.Nodes[i]
 		if node.Type == nodeChild {
 			for _, child := range p.graphs {
 				if child.handle == binary.LittleEndian.Uint64(node.Body) {
-					p.measure(c, child)
+					p.measure(c, child, together, again)
 				}
 			}
 		}
@@ -558,7 +559,9 @@ func (p *program) measure(c *recording.Call, g *recordedGraph) {
 			continue
 		}
 		p.launches++
-		p.process.Accesses[p.launches] = access
+		measured := *access
+		measured.Together, measured.Again = together, again
+		p.process.Accesses[p.launches] = &measured
 		p.process.Calls = append(p.process.Calls, recording.Call{Record: recording.Record{Kind: recording.NodeAccess, Thread: c.Thread}, Begin: c.Begin + 1<<40, End: c.Begin + 1<<40,
 			Args: []uint64{c.Args[2], c.Begin, node.Node, p.launches}})
 	}

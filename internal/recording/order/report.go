@@ -24,6 +24,7 @@ type Report struct {
 	Opaque     int `json:"opaque"`         // launches that were measured, but whose code has accesses that cannot be
 	Unmeasured int `json:"unmeasured"`     // launches that were to be measured, and were not
 	Lost       int `json:"lost"`           // launches whose measurement is missing in the recording
+	Together   int `json:"together"`       // launches of a graph's node that were measured together with others of the node: what all touched counts for each, for all but the first as possible
 
 	Uncovered map[string]int `json:"uncovered"` // calls whose effect is not known, by name
 	Cut       bool           `json:"cut"`       // the recording lacks something: the process ended early, or records were lost

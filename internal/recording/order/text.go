@@ -31,6 +31,7 @@ func (r *Report) Text(p *recording.Process) string {
 	}
 	launches(r.Arguments, "accesses assumed from the arguments")
 	launches(r.Opaque, "some accesses of the code cannot be measured, or were too many; what the arguments point into is assumed too")
+	launches(r.Together, "of graphs that were launched again before the program waited, so that only what they all touched together is known; it counts for each, for all but the first as possible")
 	launches(r.Unmeasured, "not measured; accesses assumed from the arguments")
 	launches(r.Lost, "the measurement is not in the recording; accesses assumed from the arguments")
 	for _, name := range slices.Sorted(maps.Keys(r.Uncovered)) {
