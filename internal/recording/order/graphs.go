@@ -217,7 +217,7 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 	if g.external {
 		m.launchNodes(at, s, g)
 	} else {
-		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: -1})
+		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: -1, doubtful: m.doubtful(on)})
 		m.checker.Unit(on, g.shape, g.accesses)
 	}
 	m.executed[execution] = m.checker.Now(on)
@@ -247,7 +247,7 @@ func (m *machine) launchNodes(at moment, s *stream, g *graph) {
 		if n.node != nil && n.node.Type == nodeWait {
 			m.checker.After(lane, m.clockOf(at, m.event(n.words[0])))
 		}
-		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: node})
+		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: node, doubtful: m.doubtful(lane)})
 		m.checker.Step(lane, g.accesses[node])
 		ends[node] = m.checker.Now(lane)
 		if n.node != nil && n.node.Type == nodeRecord {

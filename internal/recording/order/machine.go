@@ -25,6 +25,7 @@ type context struct {
 	legacy  *stream
 	threads map[uint32]*stream // the per-thread default streams
 	streams []*stream          // all of them
+	gate    *stream            // not nil if all that is submitted waits for events: those waits
 }
 
 type stream struct {
@@ -138,6 +139,8 @@ type act struct {
 	stream *stream
 	graph  *graph // of a graph launch
 	node   int32  // of the graph, where it was told by itself; else -1
+
+	doubtful bool // it comes after something that may have an order that is not known
 }
 
 // function is a kernel, as far as its accesses go.
@@ -158,7 +161,7 @@ type where struct {
 
 type site struct {
 	first, second where
-	possible      bool
+	because       string // of a possible race
 }
 
 // group is a race while pairs are added to it.
@@ -202,6 +205,8 @@ type machine struct {
 	strict       *watched // nil without Options.Strict
 	leaned       bool     // something was ordered by time alone
 	loosened     bool     // a programmatic launch was left without an order
+	doubting     bool     // a wait for a value was met that nothing known ends
+	doubts       happens.Clock
 }
 
 // watched is what Options.Strict looks at.
@@ -304,7 +309,7 @@ type moment struct {
 
 // step tells the checker of a step of a stream, or of the host.
 func (m *machine) step(at moment, on happens.Lane, of *stream, accesses []happens.Access) {
-	m.acts = append(m.acts, act{call: at.index, stream: of, node: -1})
+	m.acts = append(m.acts, act{call: at.index, stream: of, node: -1, doubtful: m.doubtful(on)})
 	m.checker.Step(on, accesses)
 }
 

@@ -173,6 +173,8 @@ func (m *machine) call(index int, c *recording.Call) error {
 		} else {
 			m.waitContext(at, of, e)
 		}
+	case recording.Context:
+		m.contextCall(at, c)
 	case recording.CaptureBegin:
 		m.join(m.stream(in, c.Thread, c.Args[0]), &capture{})
 	case recording.CaptureEnd:
@@ -193,6 +195,28 @@ func (m *machine) call(index int, c *recording.Call) error {
 		m.report.Uncovered[string(c.Tail)]++
 	}
 	return nil
+}
+
+// contextCall applies a call that ends a context. One that resets a device names no context, so it can only be followed where one did all the work.
+func (m *machine) contextCall(at moment, c *recording.Call) {
+	switch {
+	case c.Args[1] == contextDestroyed:
+		m.endContext(at, c.Args[0])
+	case c.Args[1] == contextReset:
+		var used []uint64
+		for handle, of := range m.contexts {
+			if len(of.streams) > 0 {
+				used = append(used, handle)
+			}
+		}
+		switch len(used) {
+		case 0:
+		case 1:
+			m.endContext(at, used[0])
+		default:
+			m.report.Uncovered["the reset of a device, where there are several contexts"]++
+		}
+	}
 }
 
 func (m *machine) synchronize(at moment, c *recording.Call, in *context) {
@@ -220,12 +244,12 @@ func (m *machine) join(s *stream, c *capture) {
 func (m *machine) launch(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[launchStream])
 	f := m.function(c.Args[launchFunction], c.Begin)
+	if c.Args[launchFlags]&flagEvent != 0 {
+		m.report.Uncovered["a launch that records an event"]++
+	}
 	if s.capture != nil || c.Args[launchNode] != 0 {
 		m.nodes[c.Args[launchNode]] = captured{at.index, m.argumentAccesses(nil, f, c.Tail)}
 		return
-	}
-	if c.Args[launchFlags]&flagEvent != 0 {
-		m.report.Uncovered["a launch that records an event"]++
 	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
 	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
@@ -286,6 +310,7 @@ func (m *machine) value(at moment, c *recording.Call, in *context) {
 	if c.Kind == recording.MemoryWait {
 		if !m.waitValue(at, on, address, value, c.Args[5]) {
 			m.report.Uncovered["a wait for a value that no call before it writes"]++
+			m.doubt(at, on)
 		}
 		return
 	}
@@ -347,7 +372,6 @@ func (m *machine) alloc(at moment, c *recording.Call, in *context) {
 	}
 	m.reuse(at.thread.lane, low, high)
 	m.learned++
-	m.checker.Fresh(low, high)
 	m.allocations.put(low, high, is)
 }
 

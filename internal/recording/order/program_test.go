@@ -298,6 +298,10 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 	case "context":
 		set(recording.Green, 0, 0, bit(w.take() == "wait"), c.Context)
 		c.Args[1] = p.named(p.events, w.take())
+	case "ends":
+		set(recording.Context, c.Context, contextDestroyed, 0)
+	case "resets":
+		set(recording.Context, 0, contextReset, 0)
 	case "function":
 		set(recording.HostFunction, p.stream(w), p.node, 1, 2)
 	case "capture":

@@ -78,6 +78,9 @@ func (s *spans[T]) replace(low, high uint64, with ...span[T]) {
 	}
 }
 
+// all returns what lies anywhere.
+func (s *spans[T]) all() []T { return s.overlapping(0, ^uint64(0)) }
+
 // overlapping returns what lies between two addresses.
 func (s *spans[T]) overlapping(low, high uint64) []T {
 	var found []T

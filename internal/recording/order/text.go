@@ -95,7 +95,8 @@ func plural(n int, one, many string) string {
 var because = map[string]string{
 	"arguments":    "nothing orders these two, but one of the accesses is assumed",
 	"programmatic": "only a programmatic launch is between them, which may begin before its predecessor has ended",
-	"assumed":      "only a call of one thread that was over before another's began, or a value that a stream waited for, orders these two",
+	"value":        "nothing that is known orders these two, but one of them comes after a wait for a value that no call before it writes",
+	"assumed":      "only a call of one thread that was over before another's began, a value that a stream waited for, or memory that was given out again orders these two",
 }
 
 func (r *Race) text(p *recording.Process, what, why string) string {
