@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/internal/recording"
 )
 
 func TestKindsOfFixes(t *testing.T) {
@@ -26,5 +28,16 @@ func TestKindsOfFixes(t *testing.T) {
 		require.NotEmpty(t, got.Text)
 		got.Text = ""
 		require.Equal(t, want, got, program)
+	}
+}
+
+// What was not written is not proved.
+func TestRecordingsThatAreNotWhole(t *testing.T) {
+	for _, p := range []*recording.Process{{Cut: true}, {Lost: 1}} {
+		report, err := Check(p, Options{})
+		require.NoError(t, err)
+		require.True(t, report.Cut)
+		require.False(t, report.Proved())
+		require.Equal(t, "the recording is not whole\nno race found\n", report.Text(p))
 	}
 }

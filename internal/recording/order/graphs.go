@@ -10,7 +10,8 @@ import (
 	"github.com/dagrun/dagrun/internal/recording"
 )
 
-func newIndex(p *recording.Process) *index {
+// newIndex fails where a call has fewer words than one of its kind.
+func newIndex(p *recording.Process) (*index, error) {
 	x := &index{executions: map[uint64][]int{}, graphs: map[uint64][]int{}, measured: map[uint64][]nodeAccess{},
 		made: map[uint64]int32{}, children: map[uint64]bool{}}
 	for i, g := range p.Graphs {
@@ -26,8 +27,8 @@ func newIndex(p *recording.Process) *index {
 	}
 	for i := range p.Calls {
 		c := &p.Calls[i]
-		if len(c.Args) < words[c.Kind] {
-			continue
+		if len(c.Args) < c.Kind.Words() {
+			return nil, fmt.Errorf("byte %d: a call (%s) has %d words, and %d are needed", c.Offset, c.Kind, len(c.Args), c.Kind.Words())
 		}
 		switch c.Kind {
 		case recording.Instantiate:
@@ -38,7 +39,7 @@ func newIndex(p *recording.Process) *index {
 			x.measured[c.Args[1]] = append(x.measured[c.Args[1]], accessOf(p, c))
 		}
 	}
-	return x
+	return x, nil
 }
 
 // latest returns the last state of a graph up to a moment, or -1.

@@ -13,8 +13,10 @@ import (
 
 func ran(t *testing.T, p *recording.Process, pass pass) *machine {
 	t.Helper()
-	m := newMachine(p, newIndex(p), Options{}, pass)
-	require.NoError(t, m.run())
+	x, err := newIndex(p)
+	require.NoError(t, err)
+	m := newMachine(p, x, Options{}, pass)
+	m.run()
 	return m
 }
 

@@ -3,22 +3,21 @@
 package order
 
 import (
-	"fmt"
-
 	"github.com/dagrun/dagrun/internal/happens"
 	"github.com/dagrun/dagrun/internal/recording"
 )
 
 // Check goes through what a process did.
 func Check(p *recording.Process, options Options) (*Report, error) {
-	x := newIndex(p)
+	x, err := newIndex(p)
+	if err != nil {
+		return nil, err
+	}
 	first := newMachine(p, x, options, pass{assume: !options.StrictThreads, programmatic: true})
 	if options.Strict {
 		first.watch()
 	}
-	if err := first.run(); err != nil {
-		return nil, err
-	}
+	first.run()
 	report := first.report
 	if options.Strict {
 		report.Strict = first.strictReport()
@@ -33,16 +32,12 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	}
 	if first.loosened {
 		second := newMachine(p, x, options, pass{assume: !options.StrictThreads})
-		if err := second.run(); err != nil {
-			return nil, err
-		}
+		second.run()
 		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
 	}
 	if first.leaned && !options.StrictThreads {
 		third := newMachine(p, x, options, pass{programmatic: true})
-		if err := third.run(); err != nil {
-			return nil, err
-		}
+		third.run()
 		report.Assumed = third.found(first, "assumed")
 	}
 	return report, nil
@@ -56,7 +51,7 @@ func newMachine(p *recording.Process, x *index, options Options, pass pass) *mac
 }
 
 // run goes through the calls and the events of allocators in the order in which they began.
-func (m *machine) run() error {
+func (m *machine) run() {
 	p := m.process
 	m.report.Cut = p.Cut || p.Lost > 0
 	tensor := 0
@@ -66,15 +61,12 @@ func (m *machine) run() error {
 			m.tensorEvent(tensor)
 			tensor++
 		}
-		if err := m.call(i, call); err != nil {
-			return err
-		}
+		m.call(i, call)
 	}
 	for ; tensor < len(p.Tensors); tensor++ {
 		m.tensorEvent(tensor)
 	}
 	m.idleGraphs()
-	return nil
 }
 
 // tensorEvent applies an event of a framework's allocator.
@@ -105,14 +97,11 @@ func (m *machine) tensorEvent(index int) {
 }
 
 // call applies a call of the driver.
-func (m *machine) call(index int, c *recording.Call) error {
-	if len(c.Args) < words[c.Kind] {
-		return fmt.Errorf("byte %d: a call of kind %d has %d words, and %d are needed", c.Offset, c.Kind, len(c.Args), words[c.Kind])
-	}
+func (m *machine) call(index int, c *recording.Call) {
 	at := moment{index: int32(index), begin: c.Begin, end: c.End, thread: m.thread(c.Thread)}
 	m.threadsOrder(at)
 	if c.Result != 0 && c.Kind != recording.CaptureEnd {
-		return nil
+		return
 	}
 	in := m.context(c.Context)
 	m.last = in
@@ -194,7 +183,6 @@ func (m *machine) call(index int, c *recording.Call) error {
 	case recording.Uncovered:
 		m.report.Uncovered[string(c.Tail)]++
 	}
-	return nil
 }
 
 // contextCall applies a call that ends a context. One that resets a device names no context, so it can only be followed where one did all the work.

@@ -57,7 +57,7 @@ func (m *machine) where(step, node int32) where {
 		}
 		return w
 	}
-	if call.Kind == recording.Launch && len(call.Args) > launchFunction {
+	if call.Kind == recording.Launch {
 		w.function = call.Args[launchFunction]
 	}
 	return w

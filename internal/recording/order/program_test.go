@@ -37,7 +37,7 @@ type recordedGraph struct {
 }
 
 func newProgram() *program {
-	return &program{open: map[string]int{}, streams: map[string]uint64{"default": 0, "thread": 2}, events: map[string]uint64{}, memory: map[string][2]uint64{},
+	return &program{open: map[string]int{}, streams: map[string]uint64{"default": 0, "legacy": 1, "thread": 2}, events: map[string]uint64{}, memory: map[string][2]uint64{},
 		kernels: map[string]uint64{}, graphs: map[string]*recordedGraph{}, next: 0x1000_0000, process: &recording.Process{Measured: true, Places: map[uint64][]recording.Frame{},
 			Functions: map[uint64][]recording.FunctionInfo{}, Accesses: map[uint64]*recording.AccessInfo{}}}
 }
@@ -567,6 +567,6 @@ func (p *program) measure(c *recording.Call, g *recordedGraph, together, again b
 		measured.Together, measured.Again = together, again
 		p.process.Accesses[p.launches] = &measured
 		p.process.Calls = append(p.process.Calls, recording.Call{Record: recording.Record{Kind: recording.NodeAccess, Thread: c.Thread}, Begin: c.Begin + 1<<40, End: c.Begin + 1<<40,
-			Args: []uint64{c.Args[2], c.Begin, node.Node, p.launches}})
+			Args: append([]uint64{c.Args[2], c.Begin, node.Node, p.launches}, make([]uint64, 7)...)})
 	}
 }
