@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/dagrun/dagrun/internal/happens"
+	"github.com/dagrun/dagrun/internal/recording"
 )
 
 // mostRows is how many rows of a copy or a memset are told apart. With more, all between the first and the last byte counts as possible.
@@ -87,7 +88,7 @@ func (m *machine) function(handle, sequence uint64) *function {
 	known := m.functions[handle]
 	for len(known) <= at {
 		info := infos[len(known)]
-		known = append(known, &function{name: info.Name, opaque: info.Opaque, parameters: info.Parameters, reads: constParameters(info.Name, len(info.Parameters))})
+		known = append(known, &function{name: info.Name, opaque: info.Opaque, parameters: info.Parameters, reads: recording.ConstParameters(info.Name, len(info.Parameters))})
 		m.functions[handle] = known
 	}
 	return known[at]

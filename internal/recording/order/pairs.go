@@ -174,7 +174,7 @@ func fixOf(r Race) Fix {
 	switch {
 	case r.Because == "programmatic":
 		f.Kind, f.Before = KernelWaits, 0
-		f.Text = "let " + PlainName(r.Second.Name) + ", or a kernel between the two, execute griddepcontrol.wait (cudaGridDependencySynchronize) before it accesses this"
+		f.Text = "let " + recording.PlainName(r.Second.Name) + ", or a kernel between the two, execute griddepcontrol.wait (cudaGridDependencySynchronize) before it accesses this"
 	case r.Second.Tensor != nil:
 		f.Kind = BeforeFree
 		f.Text = "make " + f.Waiting + " wait for " + f.For + ", or record the tensor on " + f.For

@@ -3,9 +3,9 @@
 package order
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -165,19 +165,9 @@ func (s *Side) text(p *recording.Process) string {
 			at += ", " + verb + " at " + placeText(p, s.Call.Place)
 		}
 	}
-	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(PlainName(s.Name)+" "+s.Mode), s.Stream, at)
+	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(recording.PlainName(s.Name)+" "+s.Mode), s.Stream, at)
 }
 
-// placeText names the user's line of a place.
 func placeText(p *recording.Process, place uint64) string {
-	f, known := p.Where(place)
-	switch {
-	case !known:
-		return "an unknown place"
-	case f.Line > 0:
-		return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
-	case f.Function != "":
-		return fmt.Sprintf("%s in %s", PlainName(f.Function), path.Base(f.File))
-	}
-	return fmt.Sprintf("%s+0x%x", path.Base(f.File), f.Offset)
+	return cmp.Or(p.PlaceText(place), "an unknown place")
 }

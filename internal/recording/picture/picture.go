@@ -4,7 +4,6 @@ package picture
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/recording"
@@ -70,7 +69,7 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 			continue // it is drawn where it is work
 		}
 		at[step.Call] = len(x.boxes)
-		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: name(p, call), places: []string{where(p, call.Place)}, host: step.Stream == hostRow})
+		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: name(p, call), places: []string{p.PlaceText(call.Place)}, host: step.Stream == hostRow})
 		for _, record := range step.For {
 			if from, known := at[record]; known {
 				x.arrows = append(x.arrows, arrow{from: from, to: len(x.boxes) - 1, count: 1})
@@ -169,16 +168,5 @@ func name(p *recording.Process, call *recording.Call) string {
 	if call.Kind != recording.Launch {
 		return names[call.Kind]
 	}
-	return order.PlainName(p.FunctionName(call.Args[2], call.Begin))
-}
-
-func where(p *recording.Process, place uint64) string {
-	f, known := p.Where(place)
-	switch {
-	case !known:
-		return ""
-	case f.Line > 0:
-		return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
-	}
-	return path.Base(f.File)
+	return recording.PlainName(p.FunctionName(call.Args[2], call.Begin))
 }
