@@ -38,7 +38,7 @@ func (m *machine) where(step, node int32) where {
 	act := m.acts[step]
 	if act.call < 0 {
 		event := &m.process.Tensors[-1-act.call]
-		return where{place: event.Place, node: -1}
+		return where{place: event.Place}
 	}
 	call := &m.process.Calls[act.call]
 	w := where{place: call.Place, kind: call.Kind, node: -1}

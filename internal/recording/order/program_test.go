@@ -16,6 +16,7 @@ import (
 type program struct {
 	process  *recording.Process
 	sequence uint64
+	clock    int64 // nanoseconds
 	line     int
 	open     map[string]int // calls that have begun and not ended
 	streams  map[string]uint64
@@ -179,7 +180,10 @@ func (p *program) read(w fields) {
 	if w.cut("fails") {
 		c.Result = 600
 	}
-	c.Begin = p.tick()
+	c.Begin, c.Time = p.tick(), p.clock
+	if time := w.after("takes"); time != "" {
+		p.clock += int64(p.number(time)) // until the next call
+	}
 	p.node = 0
 	if !p.call(&c, w.take(), &w) {
 		return

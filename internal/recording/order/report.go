@@ -40,15 +40,23 @@ type Strict struct {
 	Edges            []NeedlessEdge `json:"edges"`
 
 	Copies    []Needless  `json:"copies"`    // copies of pinned memory that the host waits for
+	Waited    Cost        `json:"waited"`    // all synchronizations, needed or not
 	Unwritten []Unwritten `json:"unwritten"` // bytes of the device that were read before anything wrote them
+}
+
+// Cost is how many calls there were, and how long their threads were in them at most: until they made their next calls. It is 0 where that is not
+// known, as where accesses were measured, which takes time in between.
+type Cost struct {
+	Count       int   `json:"count"`
+	Nanoseconds int64 `json:"nanoseconds,omitempty"`
 }
 
 // Needless is the calls at one place.
 type Needless struct {
-	Call  *recording.Call `json:"-"` // the first
-	What  string          `json:"what"`
-	Where string          `json:"where,omitempty"`
-	Count int             `json:"count"`
+	Calls []*recording.Call `json:"-"`
+	What  string            `json:"what"`
+	Where string            `json:"where,omitempty"`
+	Cost
 }
 
 // NeedlessEdge is an edge of a graph, as Process.Graphs has it.

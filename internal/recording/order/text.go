@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Text returns a report in words, for people. The last line is the verdict.
@@ -53,12 +54,15 @@ func (r *Report) Text(p *recording.Process) string {
 func (s *Strict) text(out *strings.Builder, p *recording.Process) {
 	list := func(calls []Needless, why string) {
 		for _, n := range calls {
-			fmt.Fprintf(out, "%s, %s: %s (%d %s)\n", n.What, n.Where, why, n.Count, plural(n.Count, "call", "calls"))
+			fmt.Fprintf(out, "%s, %s: %s (%s)\n", n.What, n.Where, why, n.Cost)
 		}
 	}
 	list(s.Waits, "no conflict needs it")
 	list(s.Synchronizations, "no conflict needs it, and it waits for nothing that the host could read")
 	list(s.Copies, "the memory is pinned, so the copy could be asynchronous")
+	if s.Waited.Nanoseconds > 0 {
+		fmt.Fprintf(out, "the host synchronized in %s\n", s.Waited)
+	}
 	for _, e := range s.Edges {
 		fmt.Fprintf(out, "edge of a graph, from node %d to node %d: no conflict needs it\n", e.From, e.To)
 	}
@@ -70,6 +74,15 @@ func (s *Strict) text(out *strings.Builder, p *recording.Process) {
 		fmt.Fprintf(out, "%d %s read before anything wrote them: %s, in %s of %d bytes, bytes %d to %d%s\n", u.Bytes, plural(int(min(u.Bytes, 2)), "byte", "bytes"),
 			u.Reader.text(p), u.Memory.What, u.Memory.Bytes, u.Low-u.Memory.Address, u.High-u.Memory.Address, more)
 	}
+}
+
+// String is the cost in words: 3 calls, 1.2 ms at most.
+func (c Cost) String() string {
+	text := fmt.Sprintf("%d %s", c.Count, plural(c.Count, "call", "calls"))
+	if c.Nanoseconds > 0 {
+		text += ", " + words.Time(float64(c.Nanoseconds)/1000) + " at most"
+	}
+	return text
 }
 
 // Verdict is the last line of Text.
@@ -128,7 +141,7 @@ func (r *Race) text(p *recording.Process, what, why string) string {
 func (s *Strict) locate(p *recording.Process) {
 	for _, list := range [][]Needless{s.Waits, s.Synchronizations, s.Copies} {
 		for k := range list {
-			list[k].Where = placeText(p, list[k].Call.Place)
+			list[k].Where = placeText(p, list[k].Calls[0].Place)
 		}
 	}
 	for k := range s.Unwritten {
