@@ -235,16 +235,17 @@ func TestWhichFrameIsMeant(t *testing.T) {
 
 // A report and a picture may ask at once.
 func TestWhereIsAskedBySeveralGoroutines(t *testing.T) {
-	p := placed(t, machine{symbols: []symbol{{"first", 0x100, 0x2000, elf.STT_FUNC}}}.write(t, "solve"), "", make([]uint64, 1000)...)
+	p := placed(t, machine{symbols: []symbol{{"first", 0x100, 0x8000, elf.STT_FUNC}}}.write(t, "solve"), "", make([]uint64, 20_000)...)
 	for place, frames := range p.Places {
 		frames[0].Offset = 0x101 + place
 	}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			for place := range uint64(1000) {
+			for place := range uint64(20_000) {
 				if text := p.PlaceText(place); text != "first in solve" {
 					t.Errorf("%d: %s", place, text)
+					return
 				}
 			}
 		})
