@@ -59,4 +59,7 @@ func TestPassesThatAreNeeded(t *testing.T) {
 	require.False(t, ran(t, millionLaunches(3000, 8, 1), all).leaned)
 	require.True(t, ran(t, millionLaunches(3000, 8, 2), all).leaned)
 	require.False(t, ran(t, millionLaunches(3000, 8, 2), all).loosened)
+	const waits = "stream s\nthread: 2 launch one on s\nthread: 1 synchronize s\nthread: 1 launch two on s\n"
+	require.False(t, ran(t, read(waits), all).leaned, "the thread that waited makes the next call")
+	require.True(t, ran(t, read(waits+"thread: 2 launch three on s\n"), all).leaned, "another does")
 }

@@ -41,7 +41,7 @@ func (m *machine) where(step, node int32) where {
 		return where{place: event.Place}
 	}
 	call := &m.process.Calls[act.call]
-	w := where{place: call.Place, kind: call.Kind, node: -1}
+	w := where{place: call.Place, kind: call.Kind}
 	if act.graph != nil {
 		if act.node >= 0 {
 			node = act.node

@@ -257,8 +257,6 @@ func (m *machine) learnContext(at moment, c *context) {
 // copied is rule "copy". It says what a thread comes after when a copy returns: what the stream had to do before the copy, and the copy.
 func copied(sync bool, from, to place) (before, copy bool) {
 	switch {
-	case from == pageable && to == pageable:
-		return true, true
 	case to == pageable: // complete when it returns, even by the functions whose name ends in Async
 		return true, true
 	case from == pageable: // staged when it returns, and by the synchronous functions after the stream's work
