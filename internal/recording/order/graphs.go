@@ -162,7 +162,7 @@ func (m *machine) prepare(g *graph, n *graphNode) {
 		return
 	}
 	if made, found := m.nodes[n.node.Node]; found {
-		n.place = made.call
+		n.place, g.records = made.call, g.records || made.records
 	}
 	need := 0
 	switch n.node.Type {
@@ -207,6 +207,9 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 		return
 	}
 	m.checker.After(on, m.executed[execution])
+	if g.records {
+		m.recorders = append(m.recorders, record{at.index, at.begin, at.end, m.checker.Now(on)})
+	}
 	for _, name := range g.uncovered {
 		m.report.Uncovered[name]++
 	}
@@ -246,7 +249,7 @@ func (m *machine) launchNodes(at moment, s *stream, g *graph) {
 			m.checker.After(lane, ends[other])
 		}
 		if n.node != nil && n.node.Type == nodeWait {
-			m.checker.After(lane, m.clockOf(at, m.event(n.words[0])))
+			m.afterEvent(at, lane, m.event(n.words[0]))
 		}
 		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: node, doubtful: m.doubtful(lane)})
 		m.checker.Step(lane, g.accesses[node])

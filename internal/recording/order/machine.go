@@ -60,6 +60,7 @@ type thread struct {
 type event struct {
 	records []record // those of which it is not known whether a later one has replaced them
 	capture *capture
+	created uint64 // when, 0 if that was not seen
 }
 
 // valueWrite is a write of a value to memory by a stream.
@@ -86,6 +87,7 @@ type index struct {
 // captured is a call that made a node of a graph, and what the arguments of a launch pointed into then.
 type captured struct {
 	call     int32
+	records  bool // a launch that records an event
 	accesses []happens.Access
 }
 
@@ -96,6 +98,7 @@ type graph struct {
 	shape     *happens.Shape
 	accesses  [][]happens.Access
 	external  bool // it records events or waits for them
+	records   bool // one of its launches records an event, it is not known which
 	unknown   bool // a node does what is not known, as host functions do
 	launched  bool
 	origin    []int // by edge: the index of the graph's own edge, or -1
@@ -205,8 +208,9 @@ type machine struct {
 	strict       *watched // nil without Options.Strict
 	leaned       bool     // something was ordered by time alone
 	loosened     bool     // a programmatic launch was left without an order
-	doubting     bool     // a wait for a value was met that nothing known ends
+	doubting     bool     // a wait was met of which it is not known what ends it
 	doubts       happens.Clock
+	recorders    []record // launches that record an event, it is not known which
 }
 
 // watched is what Options.Strict looks at.

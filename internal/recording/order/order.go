@@ -132,7 +132,9 @@ func (m *machine) call(index int, c *recording.Call) {
 		}
 	case recording.EventSync, recording.EventQuery, recording.StreamSync, recording.StreamQuery, recording.ContextSync:
 		m.synchronize(at, c, in)
-	case recording.EventCreate, recording.EventDestroy:
+	case recording.EventCreate:
+		m.events[c.Args[0]] = &event{created: c.Begin}
+	case recording.EventDestroy:
 		delete(m.events, c.Args[0])
 	case recording.StreamCreate:
 		m.createStream(in, c.Args[0], c.Args[1]&1 == 0)
@@ -213,7 +215,9 @@ func (m *machine) synchronize(at moment, c *recording.Call, in *context) {
 	m.checker.Tag(at.index)
 	switch c.Kind {
 	case recording.EventSync, recording.EventQuery:
-		m.learn(at.thread, m.clockOf(at, m.event(c.Args[0])))
+		if m.afterEvent(at, at.thread.lane, m.event(c.Args[0])) {
+			m.learned++
+		}
 	case recording.ContextSync:
 		m.learnContext(at, in)
 	default:
@@ -236,10 +240,13 @@ func (m *machine) launch(at moment, c *recording.Call, in *context) {
 		m.report.Uncovered["a launch that records an event"]++
 	}
 	if s.capture != nil || c.Args[launchNode] != 0 {
-		m.nodes[c.Args[launchNode]] = captured{at.index, m.argumentAccesses(nil, f, c.Tail)}
+		m.nodes[c.Args[launchNode]] = captured{at.index, c.Args[launchFlags]&flagEvent != 0, m.argumentAccesses(nil, f, c.Tail)}
 		return
 	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
+	if c.Args[launchFlags]&flagEvent != 0 {
+		m.recorders = append(m.recorders, record{at.index, at.begin, at.end, s.last.start})
+	}
 	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
 		return m.argumentAccesses(into, f, c.Tail)
 	})

@@ -101,7 +101,7 @@ func (m *machine) race(p happens.Pair) Race {
 func (m *machine) because(p happens.Pair) string {
 	switch {
 	case m.acts[p.First].doubtful || m.acts[p.Second].doubtful:
-		return "value"
+		return "wait"
 	case p.Conflict == happens.Possible:
 		return "arguments"
 	}

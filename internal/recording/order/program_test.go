@@ -225,6 +225,9 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		}
 		p.streams[name] = handle
 		set(recording.StreamCreate, handle, bit(!blocking), 0)
+	case "create":
+		w.cut("event")
+		set(recording.EventCreate, p.named(p.events, w.take()), 0)
 	case "destroy":
 		if w.cut("event") {
 			set(recording.EventDestroy, p.named(p.events, w.take()))

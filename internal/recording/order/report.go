@@ -94,7 +94,7 @@ type Race struct {
 	First   Side   `json:"first"`  // of the first pair
 	Second  Side   `json:"second"`
 	Fix     Fix    `json:"fix"`
-	Because string `json:"because,omitempty"` // of a possible race: "arguments", "value" or "programmatic"; of an assumed order: "assumed"
+	Because string `json:"because,omitempty"` // of a possible race: "arguments", "wait" or "programmatic"; of an assumed order: "assumed"
 }
 
 // Memory is a tensor or an allocation.

@@ -5,7 +5,8 @@
 //	stream            what is submitted to a stream comes after all that was submitted to it by calls that were over before
 //	overlap           nothing orders what two calls submit to one stream if they overlapped in time
 //	default           the legacy default stream waits for the blocking streams of its context, and they wait for it
-//	event             a wait comes after the latest record that was over before; where that is not known, after what all that may be have in common
+//	event             a wait comes after the latest record that was over before; where that is not known, after what all that may be have in common.
+//	                  Which event a launch records by an attribute is not in the recording: it may be any, once what comes before the kernel is done
 //	synchronize       a thread that waited for an event, a stream or a context, or found it complete, comes after its work
 //	copy              a thread comes after copies that the driver documents as synchronous for it
 //	memset            a thread comes after memsets of pinned and managed memory by the synchronous functions
@@ -198,24 +199,34 @@ func newestBefore(records []record, moment uint64) uint64 {
 	return newest
 }
 
-// clockOf is rule "event", for whoever waits for the event: what is surely complete when it is.
-func (m *machine) clockOf(at moment, e *event) happens.Clock {
+// afterEvent is rule "event", for whoever waits for the event: what comes on a lane comes after what is surely complete when the event is.
+// It returns false if that was so already.
+func (m *machine) afterEvent(at moment, on happens.Lane, e *event) bool {
+	clock, known := m.clockOf(at, e)
+	doubted := !known && m.doubt(at, on)
+	return m.checker.After(on, clock) || doubted
+}
+
+// clockOf returns what is surely complete when an event is, and false if it may be more because of launches that record events.
+func (m *machine) clockOf(at moment, e *event) (clock happens.Clock, known bool) {
 	newest := newestBefore(e.records, at.begin)
-	if newest == 0 {
-		return happens.Clock{} // it may not have been recorded yet
-	}
-	var clock happens.Clock
 	found := false
 	for _, r := range e.records {
 		switch {
-		case r.end < newest:
+		case newest == 0 || r.end < newest: // it may not have been recorded yet, or was replaced
 		case found:
 			clock = happens.Common(clock, r.clock)
 		default:
 			clock, found = r.clock, true
 		}
 	}
-	return clock
+	known = true
+	for _, r := range m.recorders {
+		if r.end >= max(newest, e.created) {
+			clock, known = happens.Common(clock, r.clock), false
+		}
+	}
+	return clock, known
 }
 
 // waitEvent is rule "event", for a stream that waits.
@@ -223,7 +234,7 @@ func (m *machine) waitEvent(at moment, s *stream, e *event) {
 	lane := m.enqueue(at, s)
 	before := m.checker.Now(lane)
 	m.checker.Tag(at.index)
-	m.checker.After(lane, m.clockOf(at, e))
+	m.afterEvent(at, lane, e)
 	m.checker.Tag(-1)
 	m.waitedForFunction(at, before, m.checker.Now(lane))
 	if m.steps != nil {
@@ -337,15 +348,15 @@ func (m *machine) waitValue(at moment, on happens.Lane, address, value, flags ui
 	return found
 }
 
-// doubt makes what comes on a lane doubtful: it may have an order that is not known.
-func (m *machine) doubt(at moment, on happens.Lane) {
+// doubt makes what comes on a lane doubtful: it may have an order that is not known. It returns false if it was so already.
+func (m *machine) doubt(at moment, on happens.Lane) bool {
 	if !m.doubting {
 		m.doubting = true
 		lane := m.checker.Lane()
 		m.step(at, lane, nil, nil)
 		m.doubts = m.checker.Now(lane)
 	}
-	m.checker.After(on, m.doubts)
+	return m.checker.After(on, m.doubts)
 }
 
 // doubtful says whether what comes on a lane comes after something doubtful.

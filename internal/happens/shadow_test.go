@@ -1,4 +1,4 @@
-// Tests of bytes that were made fresh or unwritten, where brute force sees too little.
+// Tests of the memory, where brute force sees too little: bytes that were made fresh, and how many intervals are kept.
 
 package happens
 
@@ -24,4 +24,18 @@ func TestFreshOfNoBytes(t *testing.T) {
 	require.Len(t, pairs, 1)
 	require.Len(t, c.memory.pages, 1)
 	require.Len(t, c.memory.pages[0].intervals, 1)
+}
+
+// Neighbouring bytes with the same history are one interval, at the beginning of what was touched as well as in it.
+func TestAlikeIntervalsAreOne(t *testing.T) {
+	c := New(func(Pair) {}, nil)
+	lane := c.Lane()
+	for low := range uint64(6) {
+		c.Step(lane, []Access{{4 * low, 4*low + 4, Write}})
+	}
+	require.Len(t, c.memory.pages[0].intervals, 6)
+	c.Step(lane, []Access{{0, 8, Write}})
+	require.Len(t, c.memory.pages[0].intervals, 5)
+	c.Step(lane, []Access{{4, 24, Write}})
+	require.Len(t, c.memory.pages[0].intervals, 2)
 }
