@@ -55,6 +55,23 @@ func TestCopiesOfRowsAndArrays(t *testing.T) {
 	require.Equal(t, []happens.Access{{Low: 1000, High: 1004, Mode: happens.Write}, {Low: 1010, High: 1014, Mode: happens.Write}}, setAccesses(nil, set))
 }
 
+// What a thread itself reads and writes has the rows and slices of its side of the copy.
+func TestHostSidesOfCopies(t *testing.T) {
+	m := ran(t, &recording.Process{}, pass{})
+	m.hostAccesses = true
+	at := moment{thread: m.thread(1)}
+	copy := make([]uint64, copyWords)
+	copy[copyTo], copy[copyFrom], copy[copyBytes], copy[copyRows], copy[copySlices] = 1000, 5000, 4, 2, 2
+	copy[copyToPitch], copy[copyFromPitch], copy[copyToSlice], copy[copyFromSlice] = 10, 20, 100, 200
+	m.hostAccess(at, copy, true, happens.Read)
+	require.Equal(t, stretches(nil, happens.Read, 5000, 4, 2, 2, 20, 200), m.buffer)
+	m.hostAccess(at, copy, true, happens.Write)
+	require.Equal(t, stretches(nil, happens.Write, 1000, 4, 2, 2, 10, 100), m.buffer)
+	require.Len(t, m.acts, 2)
+	m.hostAccess(at, copy, false, happens.Write)
+	require.Len(t, m.acts, 2, "memory that is not pageable")
+}
+
 func TestPlaceOfMemory(t *testing.T) {
 	m := emptyMachine(&recording.Process{}, nil, pass{})
 	for i, kind := range []uint64{1, allocPinned, allocManaged, allocAsync, allocRegistered} {

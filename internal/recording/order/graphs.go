@@ -287,9 +287,7 @@ func (m *machine) idleGraphs() {
 		m.acts = []act{{call: call, stream: idle, graph: g, node: -1}}
 		m.checker.Unit(m.checker.Lane(), g.shape, g.accesses)
 	}
-	atomics := m.report.OrderDependent
 	*m.report = counted // nothing was launched
-	m.report.OrderDependent = atomics
 }
 
 func (m *machine) instantiated(graph uint64) bool {

@@ -50,6 +50,20 @@ func TestGraphsThatCannotBe(t *testing.T) {
 	require.Equal(t, map[string]int{"a child graph that is not in the recording": 1}, uncoveredGraph(t, recording.GraphInfo{Execution: 5, Nodes: []recording.GraphNode{{Type: nodeChild}}}))
 }
 
+// Graphs may lie in graphs, but a file cannot make them do so without end.
+func TestGraphsWithinGraphs(t *testing.T) {
+	nested := func(depth int) map[string]int {
+		graphs := []recording.GraphInfo{{Graph: 100, Execution: 5}}
+		for k := range depth {
+			graphs[k].Nodes = []recording.GraphNode{{Node: uint64(k), Type: nodeChild, Body: body(uint64(101 + k))}}
+			graphs = append(graphs, recording.GraphInfo{Graph: uint64(101 + k)})
+		}
+		return uncoveredGraph(t, graphs...)
+	}
+	require.Empty(t, nested(32))
+	require.Len(t, nested(33), 1)
+}
+
 // A graph that was never launched is passed over where it cannot be, or where no call made it.
 func TestIdleGraphsThatCannotBe(t *testing.T) {
 	racing := []recording.GraphNode{{Node: 1, Type: nodeSet, Body: body(1000, 8, 1, 0)}, {Node: 2, Type: nodeSet, Body: body(1000, 8, 1, 0)}}
