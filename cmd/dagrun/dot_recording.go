@@ -5,12 +5,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/recording"
-	"github.com/dagrun/dagrun/internal/recording/order"
 	"github.com/dagrun/dagrun/internal/recording/picture"
 )
 
@@ -24,25 +22,11 @@ func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags)
 		return withStatus(statusWrong, err)
 	}
 	defer archive.Close()
-	var process *recording.Process
-	var report *order.Report
-	for k := range archive.Processes() {
-		p, err := archive.Process(k)
-		if err != nil {
-			return withStatus(statusWrong, err)
-		}
-		r, err := order.Check(p, order.Options{})
-		if err != nil {
-			return withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), p.ID, err))
-		}
-		if process == nil || len(r.Races) > len(report.Races) || len(r.Races) == len(report.Races) && len(p.Calls) > len(process.Calls) {
-			process, report = p, r
-		}
+	shown, err := showProcess(archive, name)
+	if err != nil {
+		return err
 	}
-	if process == nil {
-		return withStatus(statusWrong, fmt.Errorf("%s holds no process", shownName(name)))
-	}
-	drawn, err := picture.New(process, report, own.most)
+	drawn, err := picture.New(shown.Process, shown.report, own.most)
 	if err != nil {
 		return withStatus(statusWrong, err)
 	}

@@ -66,11 +66,11 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 			x.rows = append(x.rows, step.Stream)
 		}
 		call := &p.Calls[step.Call]
-		if _, drawn := at[step.Call]; drawn && step.Stream != hostRow {
+		if _, drawn := at[step.Call]; drawn && step.Stream != HostRow {
 			continue // it is drawn where it is work
 		}
 		at[step.Call] = len(x.boxes)
-		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: name(p, call), places: []string{where(p, call.Place)}, host: step.Stream == hostRow})
+		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: CallName(p, call), places: []string{CallPlace(p, call.Place)}, host: step.Stream == HostRow})
 		for _, record := range step.For {
 			if from, known := at[record]; known {
 				x.arrows = append(x.arrows, arrow{from: from, to: len(x.boxes) - 1, count: 1})
@@ -96,7 +96,8 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 	return x, nil
 }
 
-const hostRow = "the host"
+// HostRow is the row of calls in which the host waits.
+const HostRow = "the host"
 
 // merge joins neighbours of a row until there are few enough boxes: first those that nothing leads to or from, then what events connect, last what races.
 func (x *Picture) merge(most int) {
@@ -165,14 +166,19 @@ var names = map[recording.Kind]string{
 	recording.HostFunction: "host function", recording.MemoryWait: "wait for a value", recording.MemoryWrite: "write of a value", recording.GraphLaunch: "graph", recording.Prefetch: "prefetch",
 }
 
-func name(p *recording.Process, call *recording.Call) string {
-	if call.Kind != recording.Launch {
-		return names[call.Kind]
+// CallName says in a few words what a call is.
+func CallName(p *recording.Process, call *recording.Call) string {
+	switch name := names[call.Kind]; {
+	case call.Kind == recording.Launch:
+		return order.PlainName(p.FunctionName(call.Args[2], call.Begin))
+	case name != "":
+		return name
 	}
-	return order.PlainName(p.FunctionName(call.Args[2], call.Begin))
+	return call.Kind.String()
 }
 
-func where(p *recording.Process, place uint64) string {
+// CallPlace is the user's file and line of a place, or the file if the line is not known, or "".
+func CallPlace(p *recording.Process, place uint64) string {
 	f, known := p.Where(place)
 	switch {
 	case !known:
