@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -89,13 +90,16 @@ func packaged(file string) bool {
 	return libraries.MatchString(path.Base(file))
 }
 
+// FunctionAt returns the kernel that a handle meant at a moment, one without a name if it is not known.
+func (p *Process) FunctionAt(handle, moment uint64) *FunctionInfo {
+	list := p.Functions[handle]
+	if len(list) == 0 {
+		return &FunctionInfo{Handle: handle}
+	}
+	return &list[max(sort.Search(len(list), func(k int) bool { return list[k].Sequence > moment })-1, 0)]
+}
+
 // FunctionName returns the mangled name of the kernel that a handle meant at a moment, "" if it is not known.
 func (p *Process) FunctionName(handle, moment uint64) string {
-	name := ""
-	for _, f := range p.Functions[handle] {
-		if name == "" || f.Sequence <= moment {
-			name = f.Name
-		}
-	}
-	return name
+	return p.FunctionAt(handle, moment).Name
 }

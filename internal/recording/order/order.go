@@ -227,6 +227,9 @@ func (m *machine) launch(at moment, c *recording.Call, in *context) {
 	if c.Args[launchFlags]&flagEvent != 0 {
 		m.report.Uncovered["a launch that records an event"]++
 	}
+	if m.visit != nil {
+		m.visit(c)
+	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
 	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
 		return m.argumentAccesses(into, f, c.Tail)
