@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/picture"
 )
 
@@ -17,9 +16,9 @@ func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags)
 	if form, err := own.form(); own.before || own.after || own.compare != "" || own.axis != "" || err == nil && form != "svg" && (own.format != "" || own.out != "") {
 		return errors.New("a recording is drawn as SVG, with -o FILE.svg and --boxes only")
 	}
-	archive, err := recording.Open(name)
+	archive, err := a.openRecording(name)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return err
 	}
 	defer archive.Close()
 	shown, err := showProcess(archive, name)

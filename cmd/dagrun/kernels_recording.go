@@ -26,9 +26,9 @@ type recordedKernels struct {
 
 // listRecorded lists the kernels of all processes of a recording.
 func (a *app) listRecorded(name string) error {
-	archive, err := recording.Open(name)
+	archive, err := a.openRecording(name)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return err
 	}
 	defer archive.Close()
 	document := recordedKernels{Version: jsonVersion, Command: "kernels", File: shownName(name), Program: archive.Command, Processes: archive.Processes(), Cut: archive.Cut}

@@ -26,6 +26,16 @@ func onlyFlags(c *cobra.Command, recorded string, allowed ...string) error {
 	return wrong
 }
 
+// openRecording opens a recording. With --confined, nothing else is read to name its places.
+func (a *app) openRecording(name string) (*recording.Archive, error) {
+	archive, err := recording.Open(name)
+	if err != nil {
+		return nil, withStatus(statusWrong, err)
+	}
+	archive.Confined = a.flags.confined
+	return archive, nil
+}
+
 // shownProcess is a process of a recording, with what check finds in it.
 type shownProcess struct {
 	*recording.Process

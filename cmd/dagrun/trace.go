@@ -59,7 +59,7 @@ that strategy.`,
 				return err
 			}
 			if recording.Recognize(args[0]) {
-				if err := onlyFlags(c, args[0], "out", "html"); err != nil {
+				if err := onlyFlags(c, args[0], "out", "html", "confined"); err != nil {
 					return err
 				}
 				return a.traceRecording(c.Context(), args[0], out, html)

@@ -50,9 +50,9 @@ type tracedRow struct {
 
 // traceRecording writes the timeline of what a program enqueued.
 func (a *app) traceRecording(ctx context.Context, name, out, html string) error {
-	archive, err := recording.Open(name)
+	archive, err := a.openRecording(name)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return err
 	}
 	defer archive.Close()
 	shown, err := showProcess(archive, name)

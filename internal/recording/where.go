@@ -11,7 +11,7 @@ import (
 )
 
 // Where returns the innermost frame of a place that is the user's own code, or the innermost of all if none is; false if the place is not known.
-// It reads the files of programs and libraries when it is asked.
+// It reads the files of programs and libraries when it is asked, see Process.Confined.
 func (p *Process) Where(place uint64) (Frame, bool) {
 	frames := p.Places[place]
 	if len(frames) == 0 {
@@ -41,9 +41,11 @@ func (p *Process) chosen(frames []Frame) Frame {
 			continue
 		}
 		if !f.Python {
-			function, file, line := p.files.of(f.File, f.BuildID).resolve(f.Offset)
-			if f.Function = function; line > 0 {
-				f.File, f.Line = file, line
+			if !p.Confined {
+				function, file, line := p.files.of(f.File, f.BuildID).resolve(f.Offset)
+				if f.Function = function; line > 0 {
+					f.File, f.Line = file, line
+				}
 			}
 			if packaged(f.File) || p.generated(f) {
 				continue
