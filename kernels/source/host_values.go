@@ -63,6 +63,9 @@ func (h *hostCode) enclosing(at int, visit func(i, inside int) bool, enters func
 
 // parenthesis is where the one that ends at a place is opened, or -1.
 func (h *hostCode) parenthesis(end int) int {
+	if h.in[end].text != ")" {
+		return -1
+	}
 	depth := 0
 	for at := end; at >= max(0, end-mostConfigured); at-- {
 		h.left--

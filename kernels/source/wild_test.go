@@ -279,6 +279,7 @@ func TestLaunchesAreToldInPipelinesWords(t *testing.T) {
 		{"k<<<1, 1>>>((const unsigned char *)p, size, 2);", "1", "1", "", "unsigned char"},
 		{"k<<<1, 1>>>(p, size, 2);", "1", "1", "", "double"},
 		{"k<<<1, 1>>>(&global[4], size, 2);", "1", "1", "", "short"},
+		{"struct { int v; } u = {1}; do { k<int><<<u.v, 1>>>(p, size, 2); } while (0);", "", "1", "", "int"},
 		{"std::vector<float> q; k<<<1, 1>>>(q.data(), size, 2);", "1", "1", "", ""},
 	} {
 		m, err := Open("m", "a.cu", []byte(`const int wide = 32;
