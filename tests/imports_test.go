@@ -49,7 +49,7 @@ func roomOf(name string) string { return strings.SplitN(name, "/", 2)[0] }
 // of the rooms above cmd/ is of the core.
 var satellites = []string{
 	"dag/exchange",
-	"planner/internal/spread", "planner/internal/plantest", "planner/proof/ranks", "planner/analysis", "planner/picture",
+	"planner/internal/spread", "planner/internal/plantest", "planner/proof/ranks", "planner/analysis", "planner/picture", "planner/replan",
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
 	"internal/recording", "internal/happens",

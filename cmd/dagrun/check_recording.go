@@ -75,7 +75,7 @@ func (a *app) checkRecording(name string, own *recordingFlags) error {
 			}
 			fmt.Fprint(a.stdout, p.Text(p.process))
 			for _, note := range p.process.Notes {
-				if note.Code != recording.NoteAllocator {
+				if note.Code != recording.NoteAllocator && note.Code != recording.NoteGraph {
 					fmt.Fprintf(a.stdout, "the recorder says: %s\n", note.Text)
 				}
 			}

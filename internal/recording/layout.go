@@ -34,6 +34,7 @@ const (
 	NoteUncovered
 	NoteAllocator
 	NoteText
+	NoteGraph // what the Python package tried with a graph: JSON, and the sequence at which it was done
 )
 
 // shape is what a record of a kind must have at least. Words and bytes behind these are of later versions.

@@ -107,7 +107,7 @@ enum {
     CALL_GREEN,          // green context stream or event call: stream, event, action (0 record, 1 wait), context
 };
 
-enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT };
+enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT, NOTE_GRAPH }; // graph: what the Python package tried with a graph, as JSON; the value is a sequence
 enum { FUNCTION_OPAQUE = 1, FUNCTION_UNPATCHED = 2 }; // opaque: its code has global accesses that no patch sees
 enum { LAUNCH_COOPERATIVE = 1, LAUNCH_PROGRAMMATIC = 2, LAUNCH_EVENT = 4 }; // programmatic: may begin before its predecessor has ended
 enum { ACCESS_LOST = 1, ACCESS_OPAQUE = 2, ACCESS_UNMEASURED = 4 };

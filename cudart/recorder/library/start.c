@@ -133,6 +133,12 @@ EXPORTED void dagrun_trace(int device, const char *text, uint64_t bytes) {
 // dagrun_fact keeps a line "key=value".
 EXPORTED void dagrun_fact(const char *text) { file_note(NOTE_ALLOCATOR, 0, "%s", text); }
 
+// dagrun_note keeps what the Python package found out about a graph, with the moment at which it says so.
+EXPORTED void dagrun_note(const char *text, uint64_t bytes) {
+    uint64_t words[2] = {NOTE_GRAPH, file_sequence()};
+    file_put(RECORD_NOTE, words, 2, text, bytes);
+}
+
 EXPORTED int InitializeInjection(void) {
     static int started;
     const char *folder = getenv("DAGRUN_RECORD");
