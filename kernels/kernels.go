@@ -9,8 +9,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/calls"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/maps"
 	"github.com/dagrun/dagrun/kernels/source"

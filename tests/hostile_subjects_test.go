@@ -25,6 +25,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/calls"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/library/cubin"
 	"github.com/dagrun/dagrun/kernels/maps"
@@ -235,7 +236,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	catalog := library.Catalog{}
 	docs := library.Docs()
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), plan.PassSource(99), plan.Passes{}, &plan.Passes{Count: -1, Source: 2}, runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
-	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil))
+	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil), kernels.LibraryModule(), &launch.Module{}, (*launch.Module)(nil))
 	add(calls.Catalog{}, calls.Doc{}, &calls.Doc{}, &runtime.TracedReplay{}, (*runtime.TracedReplay)(nil), &runtime.CallError{})
 	add(&runtime.HostCall{}, (*runtime.HostCall)(nil), &runtime.HostError{}, (*runtime.HostError)(nil), &runtime.UnknownFunctionError{}, (*runtime.UnknownFunctionError)(nil))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), runtime.Overlap(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),

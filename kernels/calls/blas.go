@@ -4,7 +4,8 @@ package calls
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // reals are the versions for f32 and f64.
@@ -73,7 +74,7 @@ func describeGemm(v *values, info *dag.LaunchInfo) error {
 	}
 	tf32 := v.integer("math") != 0
 	if tf32 && v.types.T != dag.F32 {
-		return launch.Wrong("math", "is tf32, which is for f32; the matrices are %s", v.types.T)
+		return describe.Wrong("math", "is tf32, which is for f32; the matrices are %s", v.types.T)
 	}
 	if v.zero("beta") {
 		info.Modes[v.at("c")] = dag.Write

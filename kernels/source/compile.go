@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/files"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
 	"github.com/dagrun/dagrun/kernels/source/internal/child"
 )

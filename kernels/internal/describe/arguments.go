@@ -1,6 +1,5 @@
-// The checks of a launch's arguments that all kinds of kernels share.
-
-package launch
+// Package describe holds what all kinds of kernels use when they describe a launch: checks of its arguments, and numbers of blocks and threads.
+package describe
 
 import (
 	"fmt"

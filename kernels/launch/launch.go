@@ -53,8 +53,11 @@ type MachineKernel struct {
 	Waits bool // for the launches before it; every kernel does if that is asked for
 }
 
-// Identity is a hash of the code and of how it is compiled. Kernels of one entry in modules of one identity do the same.
+// Identity is a hash of the code and of how it is compiled. Kernels of one entry in modules of one identity do the same. nil is an empty module.
 func (m *Module) Identity() string {
+	if m == nil {
+		m = &Module{}
+	}
 	h := sha256.New()
 	fmt.Fprintf(h, "module 1 %d %q %q %q %q\n", m.Kind, m.Build.Compiler, m.Build.Define, m.Build.Options, m.Headers)
 	h.Write(m.Code)

@@ -1,7 +1,7 @@
 // Launch shapes: how many blocks of how many threads. They depend only on sizes, because the same launch must be good for a large GPU and for
 // a laptop's GPU. Kernels go through the data in strides, so any number of blocks is right.
 
-package launch
+package describe
 
 import (
 	"math"
