@@ -115,7 +115,7 @@ func (h *hostile) functions() []namedFunction {
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Join": kernels.Join, "maps.Join": maps.Join, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
-		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "kernels.CubinParameters": kernels.CubinParameters, "kernels.MostBytes": kernels.MostBytes, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
+		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "launch.CubinParameters": launch.CubinParameters, "launch.ReadCubin": launch.ReadCubin, "launch.Compile": launch.Compile, "kernels.MostBytes": kernels.MostBytes, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
 		"library.Sources": library.Sources, "library.Module": library.Module, "library.Docs": library.Docs,
 		"cubin.Architectures": cubin.Architectures, "cubin.For": cubin.For, "cubin.Read": cubin.Read, "cubin.Write": cubin.Write,
 
@@ -236,7 +236,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	catalog := library.Catalog{}
 	docs := library.Docs()
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), plan.PassSource(99), plan.Passes{}, &plan.Passes{Count: -1, Source: 2}, runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
-	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil), kernels.LibraryModule(), &launch.Module{}, (*launch.Module)(nil))
+	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil), kernels.LibraryModule(), &launch.Module{}, (*launch.Module)(nil), &launch.Compiled{}, (*launch.Compiled)(nil))
 	add(calls.Catalog{}, calls.Doc{}, &calls.Doc{}, &runtime.TracedReplay{}, (*runtime.TracedReplay)(nil), &runtime.CallError{})
 	add(&runtime.HostCall{}, (*runtime.HostCall)(nil), &runtime.HostError{}, (*runtime.HostError)(nil), &runtime.UnknownFunctionError{}, (*runtime.UnknownFunctionError)(nil))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), runtime.Overlap(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),

@@ -96,6 +96,17 @@ func TestTheCoreImportsNoSatellite(t *testing.T) {
 	require.Equal(t, coreImportsSatellites, wrong, "the core may import no more satellites than the list says; remove from it what is no longer true")
 }
 
+// Devices are given compilers by those who open them, so that a program that compiles nothing contains none.
+func TestDevicesReachNoCompiler(t *testing.T) {
+	all := packages(t)
+	for _, device := range []string{"cudart", "cudart/driver", "cudart/host"} {
+		require.NotEmpty(t, all[device])
+		for below := range reached(all, device) {
+			require.False(t, strings.HasPrefix(below+"/", "kernels/source/"), "%s reaches %s", device, below)
+		}
+	}
+}
+
 // A package on floor one imports no package of its room; any other is one floor above the highest that it imports. The limits keep
 // rooms small enough to remember.
 func TestRoomsHaveFewFloors(t *testing.T) {
