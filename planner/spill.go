@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
-	"github.com/dagrun/dagrun/planner/proof"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 )
 
 // Residency says when bytes of a buffer are in device memory; see [plan.Residency].
@@ -360,7 +360,7 @@ func (s *spilling) take(p *spread.SpillProblem, order []dag.NodeID, list []Resid
 	} else {
 		joined.Devices, joined.Bodies = made.Devices, made.Bodies
 	}
-	if err := proof.Spread(s.r.g, &joined); err != nil {
+	if err := spreadproof.Verify(s.r.g, &joined); err != nil {
 		return nil, fmt.Errorf("planner: the spilled graph is wrong: %w", err)
 	}
 	return &joined, s.r.ctx.Err()

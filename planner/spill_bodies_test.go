@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/plan"
-	"github.com/dagrun/dagrun/planner/proof"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 )
 
 func TestSpilledNestsAgreeWithBruteForce(t *testing.T) {
@@ -30,7 +30,7 @@ func TestSpilledNestsAgreeWithBruteForce(t *testing.T) {
 		if s == nil || !g.HasControl() {
 			continue
 		}
-		require.NoError(t, proof.Spread(g, s), "seed %d", seed)
+		require.NoError(t, spreadproof.Verify(g, s), "seed %d", seed)
 		require.True(t, plainlyEqual(g, s), "seed %d: the spill is wrong, but was proved", seed)
 		if s.Stats.Reloads > 0 {
 			moved++
@@ -47,14 +47,14 @@ func TestSpilledNestsAgreeWithBruteForce(t *testing.T) {
 			if changed == nil {
 				continue
 			}
-			switch err := proof.Spread(g, changed); {
+			switch err := spreadproof.Verify(g, changed); {
 			case err == nil:
 				require.True(t, plainlyEqual(g, changed), "seed %d: a wrong order was proved", seed)
 				right++
 			case plainlyEqual(g, changed): // wrong in runs that the dice did not make
 				harmless++
 			default:
-				require.ErrorIs(t, err, proof.ErrSpread)
+				require.ErrorIs(t, err, spreadproof.ErrWrong)
 				refused++
 			}
 		}
@@ -136,7 +136,7 @@ func TestPlantedFaultsOfSpilledNestsAreRefused(t *testing.T) {
 				if s == nil {
 					continue
 				}
-				switch err := proof.Spread(g, s); {
+				switch err := spreadproof.Verify(g, s); {
 				case err == nil:
 					require.True(t, plainlyEqual(g, s), "seed %d: the spill is wrong, but was proved", seed)
 				case plainlyEqual(g, s):

@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
-	"github.com/dagrun/dagrun/planner/proof"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 )
 
 // mostRoom returns the bytes of the device that has the most, as an arena counts them.
@@ -76,7 +76,7 @@ func TestSpillsAgreeWithBruteForce(t *testing.T) {
 		if s == nil {
 			continue
 		}
-		require.NoError(t, proof.Spread(g, s), "seed %d", seed)
+		require.NoError(t, spreadproof.Verify(g, s), "seed %d", seed)
 		require.True(t, plainlyEqual(g, s), "seed %d: the spill is wrong, but was proved", seed)
 		if s.Stats.Reloads > 0 {
 			moved++
@@ -190,10 +190,10 @@ func judgeSwaps(t *testing.T, random *rand.Rand, g *dag.Graph, s *plan.Spread, s
 		var err error
 		changed.Graph, err = b.Graph()
 		require.NoError(t, err)
-		err = proof.Spread(g, &changed)
+		err = spreadproof.Verify(g, &changed)
 		require.Equal(t, plainlyEqual(g, &changed), err == nil, "seed %d, nodes %d and %d: %v", seed, i, j, err)
 		if err != nil {
-			require.ErrorIs(t, err, proof.ErrSpread)
+			require.ErrorIs(t, err, spreadproof.ErrWrong)
 			refused++
 		} else {
 			right++
@@ -249,7 +249,7 @@ func TestPlantedFaultsOfSpillsAreRefused(t *testing.T) {
 				if s == nil {
 					continue
 				}
-				err := proof.Spread(g, s)
+				err := spreadproof.Verify(g, s)
 				require.Equal(t, plainlyEqual(g, s), err == nil, "seed %d: %v", seed, err)
 				if err != nil {
 					refused++

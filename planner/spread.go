@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
-	"github.com/dagrun/dagrun/planner/proof"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 )
 
 // A graph over several devices, made from one that was declared.
@@ -27,7 +27,7 @@ const Inserted = plan.Inserted
 
 var (
 	// ErrSpread is matched by the error for a graph over several devices that does something else than the original.
-	ErrSpread = proof.ErrSpread
+	ErrSpread = spreadproof.ErrWrong
 	// ErrCannotSpread is matched by the error for a graph that cannot be spread.
 	ErrCannotSpread = spread.ErrCannot
 )
@@ -63,8 +63,8 @@ func SpreadAt(g *dag.Graph, o Options, at []int32) (*Spread, error) {
 // DecodeSpread reads from the JSON of a plan how its graph was spread; see [plan.DecodeSpread]. SpreadAt makes the graph again.
 func DecodeSpread(r io.Reader) (*Spread, error) { return plan.DecodeSpread(r) }
 
-// VerifySpread proves a graph over several devices; see [proof.Spread].
-func VerifySpread(original *dag.Graph, s *Spread) error { return proof.Spread(original, s) }
+// VerifySpread proves a graph over several devices; see [spreadproof.Verify].
+func VerifySpread(original *dag.Graph, s *Spread) error { return spreadproof.Verify(original, s) }
 
 // mostSimulated is the size of the largest graph for which all candidates are planned and simulated.
 const mostSimulated = 2_000

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/spread"
-	"github.com/dagrun/dagrun/planner/proof"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 )
 
 func TestSpreadNestsAgreeWithBruteForce(t *testing.T) {
@@ -29,7 +29,7 @@ func TestSpreadNestsAgreeWithBruteForce(t *testing.T) {
 		require.NoError(t, err)
 		s, err := spread.Transform(p, drawPlacement(random, p))
 		require.NoError(t, err, "seed %d", seed)
-		require.NoError(t, proof.Spread(g, s), "seed %d", seed)
+		require.NoError(t, spreadproof.Verify(g, s), "seed %d", seed)
 		require.True(t, plainlyEqual(g, s), "seed %d: the spread is wrong, but was proved", seed)
 		for _, body := range s.Bodies {
 			for _, from := range body {
@@ -59,7 +59,7 @@ func TestPlantedFaultsInBodiesAreRefused(t *testing.T) {
 				s, err := spread.Transform(p, at)
 				remove()
 				require.NoError(t, err)
-				err = proof.Spread(g, s)
+				err = spreadproof.Verify(g, s)
 				switch {
 				case err == nil:
 					require.True(t, plainlyEqual(g, s), "seed %d: the spread is wrong, but was proved", seed)

@@ -13,7 +13,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
-	"github.com/dagrun/dagrun/planner/proof"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 )
 
 // spreading is the state of SpreadGraph.
@@ -60,7 +60,7 @@ func (s *spreading) take(c *spread.Candidate) (*plan.Spread, error) {
 		return nil, err
 	}
 	made.Policy, made.Requested, made.Kept = c.Policy, s.policy, slices.Clone(s.r.o.Keep)
-	if err := proof.Spread(s.r.g, made); err != nil {
+	if err := spreadproof.Verify(s.r.g, made); err != nil {
 		return nil, fmt.Errorf("planner: the %s spread is wrong: %w", c.Policy, err)
 	}
 	return made, s.ctx.Err()

@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
-	"github.com/dagrun/dagrun/planner/proof"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 )
 
 // drawSpreadable makes a random graph of tasks and copies on small buffers: with contents from outside, results, state, and nodes and
@@ -415,10 +415,10 @@ func judgeMutants(t *testing.T, random *rand.Rand, g *dag.Graph, s *plan.Spread,
 		if changed == nil {
 			continue
 		}
-		err := proof.Spread(g, changed)
+		err := spreadproof.Verify(g, changed)
 		require.Equal(t, plainlyEqual(g, changed), err == nil, "seed %d: %v", seed, err)
 		if err != nil {
-			require.ErrorIs(t, err, proof.ErrSpread)
+			require.ErrorIs(t, err, spreadproof.ErrWrong)
 			refused++
 		} else {
 			right++
@@ -532,7 +532,7 @@ func TestSpreadsAgreeWithBruteForce(t *testing.T) {
 		require.NoError(t, err)
 		s, err := spread.Transform(p, drawPlacement(random, p))
 		require.NoError(t, err, "seed %d", seed)
-		require.NoError(t, proof.Spread(g, s), "seed %d", seed)
+		require.NoError(t, spreadproof.Verify(g, s), "seed %d", seed)
 		require.True(t, plainlyEqual(g, s), "seed %d: the spread is wrong, but was proved", seed)
 		wrong, harmless := judgeMutants(t, random, g, s, seed)
 		refused, right = refused+wrong, right+harmless
@@ -560,7 +560,7 @@ func TestPlantedFaultsOfSpreadsAreRefused(t *testing.T) {
 				s, err := spread.Transform(p, at)
 				remove()
 				require.NoError(t, err)
-				err = proof.Spread(g, s)
+				err = spreadproof.Verify(g, s)
 				require.Equal(t, plainlyEqual(g, s), err == nil, "seed %d: %v", seed, err)
 				if err != nil {
 					refused++

@@ -36,6 +36,7 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/planner/proof/ranks"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -91,7 +92,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt, "planner.SpreadNodes": planner.SpreadNodes, "planner.SpillGraph": planner.SpillGraph, "planner.SpillAt": planner.SpillAt,
 		"planner.DecodeSpread": planner.DecodeSpread, "planner.VerifySpread": planner.VerifySpread, "planner.CompareSpreads": planner.CompareSpreads,
-		"plan.DecodeSpread": plan.DecodeSpread, "proof.Spread": proof.Spread,
+		"plan.DecodeSpread": plan.DecodeSpread, "spread.Verify": spreadproof.Verify,
 		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
 		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
 

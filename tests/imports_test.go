@@ -49,7 +49,7 @@ func roomOf(name string) string { return strings.SplitN(name, "/", 2)[0] }
 // of the rooms above cmd/ is of the core.
 var satellites = []string{
 	"dag/exchange",
-	"planner/internal/spread", "planner/internal/plantest", "planner/proof/ranks", "planner/analysis", "planner/picture",
+	"planner/internal/spread", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture",
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
 	"internal/recording", "internal/happens",
@@ -68,6 +68,7 @@ var coreImportsSatellites = []string{
 	"kernels imports kernels/calls",
 	"kernels imports kernels/source",
 	"planner imports planner/internal/spread",
+	"planner imports planner/proof/spread",
 	"runtime imports cudart/cupti",
 	"runtime imports planner/analysis",
 	"runtime imports runtime/cache",
@@ -208,6 +209,7 @@ var plannerImports = map[string][]string{
 	"planner/plan":             {"dag", "internal/jsontext", "internal/words", "planner/internal/planted"},
 	"planner/proof":            {"dag", "planner/plan"},
 	"planner/proof/ranks":      {"dag"},
+	"planner/proof/spread":     {"dag", "planner/plan", "planner/proof"},
 	"planner/model":            {"dag", "internal/jsontext", "internal/words", "planner/internal/scratch", "planner/internal/shop", "planner/plan"},
 	"planner/internal/order":   {"planner/internal/scratch", "planner/plan"},
 	"planner/internal/layout": {"dag", "planner/internal/effort", "planner/internal/order", "planner/internal/pack", "planner/internal/planted",
@@ -219,7 +221,7 @@ var plannerImports = map[string][]string{
 	"planner/internal/plantest/instances": {},
 	"planner/internal/plantest/planned":   {"dag", "planner/internal/place", "planner/model", "planner/plan"},
 	"planner": {"dag", "internal/jsontext", "internal/words", "planner/internal/effort", "planner/internal/layout", "planner/internal/place",
-		"planner/internal/spread", "planner/model", "planner/plan", "planner/proof"},
+		"planner/internal/spread", "planner/model", "planner/plan", "planner/proof", "planner/proof/spread"},
 	"planner/analysis": {"dag", "internal/words", "planner/model", "planner/plan", "planner/proof"},
 	"planner/picture":  {"dag", "internal/words", "planner", "planner/analysis"},
 }

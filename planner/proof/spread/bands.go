@@ -1,15 +1,16 @@
 // Bands: rows of a buffer that every node uses in the same way, so that versions of tiles need not be kept row by row.
 
-package proof
+package spread
 
 import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // findBands cuts every buffer with tiles where an access or a piece begins or ends.
-func (c *spreadCheck) findBands() *Violation {
+func (c *spreadCheck) findBands() *proof.Violation {
 	c.bands = make([]bandTable, len(c.original.Buffers))
 	each := func(visit func(r dag.Range)) {
 		eachRange(c.original, visit)
@@ -26,7 +27,7 @@ func (c *spreadCheck) findBands() *Violation {
 			continue
 		}
 		if at.Lo%t.pitch != 0 || bytes%t.pitch != 0 {
-			return c.wrong("buffer %q begins or ends within a row of %q, which is used in tiles", c.g.Buffers[k].Name, c.original.Buffers[at.Buffer].Name)
+			return wrong("buffer %q begins or ends within a row of %q, which is used in tiles", c.g.Buffers[k].Name, c.original.Buffers[at.Buffer].Name)
 		}
 		t.starts = append(t.starts, at.Lo/t.pitch, (at.Lo+bytes)/t.pitch)
 	}

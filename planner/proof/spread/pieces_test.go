@@ -1,7 +1,7 @@
 // Tests of what the proof of a spread compares before it follows any bytes: every buffer, node and body must be what it stands for. Each case
 // changes one thing of a right spread.
 
-package proof
+package spread
 
 import (
 	"slices"
@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner/internal/spread"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 const declaredPipeline = `version: 1
@@ -65,7 +66,7 @@ func declaredSpread(t *testing.T) (*dag.Graph, *plan.Spread) {
 	}
 	s, err := spread.Transform(p, at)
 	require.NoError(t, err)
-	require.NoError(t, Spread(g, s))
+	require.NoError(t, Verify(g, s))
 	return g, s
 }
 
@@ -363,13 +364,13 @@ func TestSpreadsThatAreNotThePipelineAreRefused(t *testing.T) {
 			g, s := declaredSpread(t)
 			changed := &parts{g, s}
 			c.spoil(changed)
-			err := Spread(changed.g, changed.s)
+			err := Verify(changed.g, changed.s)
 			if c.want == "" {
 				require.NoError(t, err)
 				return
 			}
 			require.EqualError(t, err, c.want)
-			require.ErrorIs(t, err, ErrSpread)
+			require.ErrorIs(t, err, ErrWrong)
 		})
 	}
 }
@@ -382,7 +383,7 @@ func spreadOf(t *testing.T, text string, at ...int32) (*dag.Graph, *plan.Spread)
 	require.NoError(t, err)
 	s, err := spread.Transform(p, at)
 	require.NoError(t, err)
-	require.NoError(t, Spread(g, s))
+	require.NoError(t, Verify(g, s))
 	return g, s
 }
 
@@ -414,9 +415,9 @@ nodes:
 			break
 		}
 	}
-	err := Spread(g, s)
+	err := Verify(g, s)
 	require.EqualError(t, err, `"use" reads x(32..64) on device 1 and finds what was there when the replay began, but in the pipeline it reads what a run of a body of "loop" begins with`)
-	v := err.(*Violation)
+	v := err.(*proof.Violation)
 	require.Equal(t, [2]int64{128, 256}, [2]int64{v.Lo, v.Hi})
 	require.Equal(t, "use", v.NodeName)
 	require.Equal(t, s.Graph.Buffers[v.Buffer].Name, v.BufferName)
@@ -448,7 +449,7 @@ func TestContentsMayWanderForSixteenReplays(t *testing.T) {
 		}
 		s.Graph, err = made.Graph()
 		require.NoError(t, err)
-		return Spread(g, s)
+		return Verify(g, s)
 	}
 	require.NoError(t, wander(2))
 	require.NoError(t, wander(16))
@@ -479,7 +480,7 @@ func TestPiecesOfAnArgumentMayTouch(t *testing.T) {
 		made.Kernel("add", "add", dag.Args{32, made.Slice(x, 0, 32), made.Slice(high, (128-at)/4, (256-at)/4), made.Whole(y)})
 		s.Graph, err = made.Graph()
 		require.NoError(t, err)
-		return Spread(g, s)
+		return Verify(g, s)
 	}
 	require.NoError(t, two(128, 128))
 	require.NoError(t, two(64, 192), "the pieces overlap, but what is used of them does not")
@@ -502,7 +503,7 @@ func TestPiecesBeginAndEndBetweenRows(t *testing.T) {
 		made.Task("tile", dag.Access{Range: made.Tile(x, 0, 4, 1, 3), Mode: dag.Write})
 		s.Graph, err = made.Graph()
 		require.NoError(t, err)
-		return Spread(g, s)
+		return Verify(g, s)
 	}
 	require.NoError(t, cut(8, 12))
 	require.NoError(t, cut(0, 32))

@@ -1,13 +1,14 @@
 // The proof of a spread: loops and branches, whose bodies are followed as they may run.
 
-package proof
+package spread
 
 import (
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // followLevel follows all nodes of a level.
-func (c *spreadCheck) followLevel(l *spreadLevel) *Violation {
+func (c *spreadCheck) followLevel(l *spreadLevel) *proof.Violation {
 	for i := range l.g.Nodes {
 		follow := c.follow
 		if l.g.Nodes[i].Control != nil {
@@ -21,7 +22,7 @@ func (c *spreadCheck) followLevel(l *spreadLevel) *Violation {
 }
 
 // followControl follows a loop until nothing new can happen in a pass, or all bodies of a branch.
-func (c *spreadCheck) followControl(l *spreadLevel, i dag.NodeID) *Violation {
+func (c *spreadCheck) followControl(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	from := l.nodes[i]
 	n, bodies := &l.g.Nodes[i], l.inner[from]
 	number := l.first + int32(from)
@@ -82,7 +83,7 @@ func (c *spreadCheck) followControl(l *spreadLevel, i dag.NodeID) *Violation {
 }
 
 // tests checks that a condition, if there is one, reads what it reads in the original.
-func (c *spreadCheck) tests(l *spreadLevel, i dag.NodeID) *Violation {
+func (c *spreadCheck) tests(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	condition := l.g.Nodes[i].Control.Condition
 	if condition == nil {
 		return nil

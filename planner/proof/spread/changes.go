@@ -1,6 +1,6 @@
 // The proof of a spread: what the bodies of loops and branches may write. All else keeps its versions, whatever runs.
 
-package proof
+package spread
 
 import (
 	"cmp"

@@ -1,14 +1,15 @@
 // The proof of a spread: what single nodes read and write, byte by byte.
 
-package proof
+package spread
 
 import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // follow checks what a node reads, and notes what it writes.
-func (c *spreadCheck) follow(l *spreadLevel, i dag.NodeID) *Violation {
+func (c *spreadCheck) follow(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	from := l.nodes[i]
 	if from == plan.Inserted {
 		move := l.g.Nodes[i].Copy
@@ -44,14 +45,14 @@ func (c *spreadCheck) follow(l *spreadLevel, i dag.NodeID) *Violation {
 }
 
 // reads checks that a node finds in a piece what it reads in the original.
-func (c *spreadCheck) reads(l *spreadLevel, i dag.NodeID, declared dag.Range, a dag.Access) *Violation {
+func (c *spreadCheck) reads(l *spreadLevel, i dag.NodeID, declared dag.Range, a dag.Access) *proof.Violation {
 	for _, e := range c.extents(declared) {
 		at, want, has := c.differs(declared.Buffer, e, a.Buffer)
 		if at.lo >= at.hi {
 			continue
 		}
 		r := c.bands[declared.Buffer].rangeOf(declared.Buffer, at)
-		v := c.wrong("%q reads %s on %s and finds %s, but in the pipeline it reads %s", l.g.Nodes[i].Name, c.original.RangeText(r), c.placeText(a.Buffer), c.versionText(has), c.versionText(want)).node(l.g, i)
+		v := wrongAt(l.g, i, "%q reads %s on %s and finds %s, but in the pipeline it reads %s", l.g.Nodes[i].Name, c.original.RangeText(r), c.placeText(a.Buffer), c.versionText(has), c.versionText(want))
 		v.Buffer, v.BufferName, v.Access = a.Buffer, c.g.Buffers[a.Buffer].Name, a.Mode
 		v.Lo, v.Hi = r.Lo-c.s.Buffers[a.Buffer].Lo, r.Hi-c.s.Buffers[a.Buffer].Lo
 		return v

@@ -1,6 +1,6 @@
 // The proof of a spread whose nodes come in another order than declared: every read must find what it finds in the declared order.
 
-package proof
+package spread
 
 import (
 	"slices"

@@ -1,6 +1,6 @@
 // Versions of bytes: which node wrote what a range of bytes holds.
 
-package proof
+package spread
 
 import (
 	"slices"

@@ -1,19 +1,21 @@
 // The proof of a plan that is spread over several devices: what it works on.
 
-package proof
+package spread
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
-// ErrSpread: a graph over several devices computes something else than the graph that it was made from.
-var ErrSpread = errors.New("wrong spread over devices")
+// ErrWrong: a graph over several devices computes something else than the graph that it was made from.
+var ErrWrong = errors.New("wrong spread over devices")
 
-// spreadCheck is the state of Spread.
+// spreadCheck is the state of Verify.
 type spreadCheck struct {
 	original *dag.Graph
 	s        *plan.Spread
@@ -32,8 +34,18 @@ type spreadCheck struct {
 	good     [][]extent // by buffer of g: the bytes that begin a replay with what the original begins it with
 }
 
-func (c *spreadCheck) wrong(format string, args ...any) *Violation {
-	return newViolation(ErrSpread, format, args...)
+func wrong(format string, args ...any) *proof.Violation {
+	return &proof.Violation{
+		Fault: ErrWrong, Node: -1, Before: -1, Stream: -1, BeforeStream: -1, Op: -1, Event: -1, Buffer: -1, Other: -1,
+		Problem: fmt.Sprintf(format, args...),
+	}
+}
+
+// wrongAt is wrong for a node of a graph over several devices.
+func wrongAt(g *dag.Graph, node dag.NodeID, format string, args ...any) *proof.Violation {
+	v := wrong(format, args...)
+	v.Node, v.NodeName = node, plan.NodeName(g, node)
+	return v
 }
 
 // spreadLevel is the graph or a body of a loop or branch, in the original and over several devices.

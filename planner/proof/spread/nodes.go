@@ -1,6 +1,6 @@
 // Whether the nodes of a spread do the work of the original's, on the same bytes, where their buffers are.
 
-package proof
+package spread
 
 import (
 	"reflect"
@@ -8,22 +8,23 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // nodes checks every node against the one that it stands for.
-func (c *spreadCheck) nodes() *Violation {
-	var v *Violation
+func (c *spreadCheck) nodes() *proof.Violation {
+	var v *proof.Violation
 	if c.top, v = c.level(c.original, c.g, c.s.Nodes); v != nil {
 		return v
 	}
 	if len(c.bodies) > 0 {
-		return c.wrong("it stands for the nodes of %d bodies more than it has", len(c.bodies))
+		return wrong("it stands for the nodes of %d bodies more than it has", len(c.bodies))
 	}
 	return nil
 }
 
 // level checks the nodes of the graph or of a body, and of all bodies in it.
-func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spreadLevel, *Violation) {
+func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spreadLevel, *proof.Violation) {
 	l := &spreadLevel{original: original, g: g, nodes: nodes, ids: slices.Repeat([]dag.NodeID{-1}, original.Len()), first: int32(len(c.names)), inner: map[dag.NodeID][]*spreadLevel{}, changed: map[dag.NodeID]*changes{}}
 	for i := range original.Nodes {
 		c.names = append(c.names, original.Nodes[i].Name)
@@ -39,17 +40,17 @@ func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spread
 			continue
 		}
 		if from < 0 || int(from) >= original.Len() || from != next && !movable {
-			return nil, c.wrong("%q comes where %s was declared", g.Nodes[i].Name, declaredText(original, next)).node(g, dag.NodeID(i))
+			return nil, wrongAt(g, dag.NodeID(i), "%q comes where %s was declared", g.Nodes[i].Name, declaredText(original, next))
 		}
 		if l.ids[from] >= 0 {
-			return nil, c.wrong("%q is there twice", g.Nodes[i].Name).node(g, dag.NodeID(i))
+			return nil, wrongAt(g, dag.NodeID(i), "%q is there twice", g.Nodes[i].Name)
 		}
 		c.moved = c.moved || from != next
 		l.ids[from] = dag.NodeID(i)
 		next++
 	}
 	if missing := slices.Index(l.ids, -1); missing >= 0 {
-		return nil, c.wrong("%q is missing", original.Nodes[missing].Name)
+		return nil, wrong("%q is missing", original.Nodes[missing].Name)
 	}
 	for i := range original.Nodes {
 		if v := c.node(l, dag.NodeID(i), l.ids[i]); v != nil {
@@ -65,23 +66,23 @@ func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spread
 }
 
 // control checks that a loop or branch tests what it tests in the original, where its elements are, and checks its bodies.
-func (c *spreadCheck) control(l *spreadLevel, i dag.NodeID) *Violation {
+func (c *spreadCheck) control(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	k := l.ids[i]
 	n := &l.g.Nodes[k]
 	o, made := l.original.Nodes[i].Control, n.Control
 	if made.Times != o.Times || made.While != o.While || made.Every != o.Every || made.OrStop != o.OrStop || !reflect.DeepEqual(made.Expect, o.Expect) || len(made.Bodies) != len(o.Bodies) || !c.sameTest(o.Condition, made.Condition) {
-		return c.wrong("%q makes other passes or has another condition than in the pipeline", n.Name).node(l.g, k)
+		return wrongAt(l.g, k, "%q makes other passes or has another condition than in the pipeline", n.Name)
 	}
 	if made.Condition != nil {
 		for _, r := range made.Condition.Operands {
 			if b := &c.g.Buffers[r.Buffer]; b.Place != dag.Device || b.Device != n.Device {
-				return c.wrong("%q tests %s on device %d, but it is on %s", n.Name, c.g.RangeText(r), n.Device, c.placeText(r.Buffer)).node(l.g, k)
+				return wrongAt(l.g, k, "%q tests %s on device %d, but it is on %s", n.Name, c.g.RangeText(r), n.Device, c.placeText(r.Buffer))
 			}
 		}
 	}
 	for j, body := range made.Bodies {
 		if len(c.bodies) == 0 || len(c.bodies[0]) != body.Len() {
-			return c.wrong("nothing says what the nodes of a body of %q stand for", n.Name).node(l.g, k)
+			return wrongAt(l.g, k, "nothing says what the nodes of a body of %q stand for", n.Name)
 		}
 		nodes := c.bodies[0]
 		c.bodies = c.bodies[1:]
@@ -113,27 +114,27 @@ func declaredText(g *dag.Graph, i dag.NodeID) string {
 }
 
 // inserted checks a node that the original does not have: it may only copy bytes of a device buffer to where the same bytes belong.
-func (c *spreadCheck) inserted(l *spreadLevel, i dag.NodeID) *Violation {
+func (c *spreadCheck) inserted(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	node, accesses := &l.g.Nodes[i], l.g.Accesses(i)
 	move := node.Copy
 	if node.Kind != dag.Memcpy || move == nil || len(accesses) != 2 || accesses[0] != (dag.Access{Range: move.Src, Mode: dag.Read}) || accesses[1] != (dag.Access{Range: move.Dst, Mode: dag.Write}) {
-		return c.wrong("%q is not in the pipeline, and is no copy", node.Name).node(l.g, i)
+		return wrongAt(l.g, i, "%q is not in the pipeline, and is no copy", node.Name)
 	}
 	src, dst := c.s.Buffers[move.Src.Buffer], c.s.Buffers[move.Dst.Buffer]
 	if o := &c.original.Buffers[src.Buffer]; src.Buffer != dst.Buffer || o.Place == dag.Host || move.Src.Lo+src.Lo != move.Dst.Lo+dst.Lo || move.Src.Pitch != move.Dst.Pitch {
-		return c.wrong("%q copies %s to %s, which are not the same bytes of one buffer", node.Name, c.g.RangeText(move.Src), c.g.RangeText(move.Dst)).node(l.g, i)
+		return wrongAt(l.g, i, "%q copies %s to %s, which are not the same bytes of one buffer", node.Name, c.g.RangeText(move.Src), c.g.RangeText(move.Dst))
 	}
 	return c.copyDevice(l, i)
 }
 
 // copyDevice checks that a copy runs on a device that one of its sides is on.
-func (c *spreadCheck) copyDevice(l *spreadLevel, i dag.NodeID) *Violation {
+func (c *spreadCheck) copyDevice(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	node := &l.g.Nodes[i]
 	from, to := &c.g.Buffers[node.Copy.Src.Buffer], &c.g.Buffers[node.Copy.Dst.Buffer]
 	if from.Place == dag.Device && from.Device == node.Device || to.Place == dag.Device && to.Device == node.Device || from.Place == dag.Host && to.Place == dag.Host {
 		return nil
 	}
-	return c.wrong("%q runs on device %d, where none of its buffers is", node.Name, node.Device).node(l.g, i)
+	return wrongAt(l.g, i, "%q runs on device %d, where none of its buffers is", node.Name, node.Device)
 }
 
 // same reports whether a range stands for a range of the original.
@@ -143,43 +144,43 @@ func (c *spreadCheck) same(r, declared dag.Range) bool {
 }
 
 // node checks that node k does what node i of the original does.
-func (c *spreadCheck) node(l *spreadLevel, i, k dag.NodeID) *Violation {
+func (c *spreadCheck) node(l *spreadLevel, i, k dag.NodeID) *proof.Violation {
 	o, n := &l.original.Nodes[i], &l.g.Nodes[k]
 	declared, accesses := l.original.Accesses(i), l.g.Accesses(k)
 	if n.Name != o.Name || n.Kind != o.Kind || n.Priority != o.Priority || n.Stream != o.Stream || n.Peer != o.Peer || n.HasCost != o.HasCost || n.CostUS != o.CostUS || n.Work != o.Work ||
 		n.Function != o.Function || (n.Control == nil) != (o.Control == nil) || n.Communication != o.Communication || !c.sameWork(o, n) {
-		return c.wrong("%q does other work than %q of the pipeline", n.Name, o.Name).node(l.g, k)
+		return wrongAt(l.g, k, "%q does other work than %q of the pipeline", n.Name, o.Name)
 	}
 	if o.Control != nil { // what it uses follows from its bodies, and so does where it has to be
 		accesses, declared = nil, nil
 	}
 	if len(accesses) != len(declared) {
-		return c.wrong("%q uses %d ranges, but %d in the pipeline", n.Name, len(accesses), len(declared)).node(l.g, k)
+		return wrongAt(l.g, k, "%q uses %d ranges, but %d in the pipeline", n.Name, len(accesses), len(declared))
 	}
 	for j, a := range accesses {
 		if a.Mode != declared[j].Mode || !c.same(a.Range, declared[j].Range) {
-			return c.wrong("%q uses %s (%s) where the pipeline says %s (%s)", n.Name, c.g.RangeText(a.Range), a.Mode, c.original.RangeText(declared[j].Range), declared[j].Mode).node(l.g, k)
+			return wrongAt(l.g, k, "%q uses %s (%s) where the pipeline says %s (%s)", n.Name, c.g.RangeText(a.Range), a.Mode, c.original.RangeText(declared[j].Range), declared[j].Mode)
 		}
 		if !c.oneAddress(n, a) {
-			return c.wrong("%q declares that it uses %s, but is given another address", n.Name, c.g.RangeText(a.Range)).node(l.g, k)
+			return wrongAt(l.g, k, "%q declares that it uses %s, but is given another address", n.Name, c.g.RangeText(a.Range))
 		}
 	}
 	for _, before := range o.After {
 		if !slices.Contains(n.After, l.ids[before]) {
-			return c.wrong("%q does not come after %q, as the pipeline says", n.Name, l.original.Nodes[before].Name).node(l.g, k)
+			return wrongAt(l.g, k, "%q does not come after %q, as the pipeline says", n.Name, l.original.Nodes[before].Name)
 		}
 	}
 	return c.device(l, o, k)
 }
 
 // device checks that a node runs where it can.
-func (c *spreadCheck) device(l *spreadLevel, o *dag.Node, k dag.NodeID) *Violation {
+func (c *spreadCheck) device(l *spreadLevel, o *dag.Node, k dag.NodeID) *proof.Violation {
 	n := &l.g.Nodes[k]
 	if n.Device < 0 || int(n.Device) >= c.s.Devices {
-		return c.wrong("%q runs on device %d of %d", n.Name, n.Device, c.s.Devices).node(l.g, k)
+		return wrongAt(l.g, k, "%q runs on device %d of %d", n.Name, n.Device, c.s.Devices)
 	}
 	if n.Device != o.Device && (o.Fixed || o.Peer || writesVariables(o)) {
-		return c.wrong("%q runs on device %d, but belongs on device %d", n.Name, n.Device, o.Device).node(l.g, k)
+		return wrongAt(l.g, k, "%q runs on device %d, but belongs on device %d", n.Name, n.Device, o.Device)
 	}
 	if n.Control != nil {
 		return nil
@@ -192,12 +193,12 @@ func (c *spreadCheck) device(l *spreadLevel, o *dag.Node, k dag.NodeID) *Violati
 		at := &c.original.Buffers[c.s.Buffers[a.Buffer].Buffer]
 		switch {
 		case b.Place != at.Place:
-			return c.wrong("%q uses %q, which is not in %s memory", n.Name, b.Name, at.Place).node(l.g, k)
+			return wrongAt(l.g, k, "%q uses %q, which is not in %s memory", n.Name, b.Name, at.Place)
 		case b.Place == dag.Host:
 		case n.Peer && b.Device != at.Device:
-			return c.wrong("%q uses peers, and finds %q on device %d instead of %d", n.Name, b.Name, b.Device, at.Device).node(l.g, k)
+			return wrongAt(l.g, k, "%q uses peers, and finds %q on device %d instead of %d", n.Name, b.Name, b.Device, at.Device)
 		case !n.Peer && b.Device != n.Device:
-			return c.wrong("%q runs on device %d, but uses %q, which is on device %d", n.Name, n.Device, b.Name, b.Device).node(l.g, k)
+			return wrongAt(l.g, k, "%q runs on device %d, but uses %q, which is on device %d", n.Name, n.Device, b.Name, b.Device)
 		}
 	}
 	return nil

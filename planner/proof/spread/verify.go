@@ -1,6 +1,5 @@
-// The proof of a spread: every read of a node sees the bytes that it would see in the graph that was declared.
-
-package proof
+// Package spread proves graphs over several devices: every read of a node sees the bytes that it would see in the graph that was declared.
+package spread
 
 import (
 	"reflect"
@@ -8,10 +7,11 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
-// Spread proves that a graph over several devices gives the results of the graph it was made from, bit by bit, in every replay. The error is
-// a *Violation that matches ErrSpread; its ids are those of the graph over several devices.
+// Verify proves that a graph over several devices gives the results of the graph it was made from, bit by bit, in every replay. The error is
+// a *proof.Violation that matches ErrWrong; its ids are those of the graph over several devices.
 //
 // It uses nothing but the two graphs and the list of which nodes and buffers stand for which. Every node of the original must be there once,
 // with the same work on the same bytes; all others must be copies between pieces of one buffer. Then each graph is followed in the order in
@@ -24,15 +24,15 @@ import (
 // are right both before the loop and at the end of a pass. After a branch, bytes are right that are so whichever body ran, or none. Seen from
 // outside, a loop or branch writes all bytes that a body of it may write; a piece that no body writes holds what it held before. Conditions must
 // read what they read in the original.
-func Spread(original *dag.Graph, s *plan.Spread) error {
+func Verify(original *dag.Graph, s *plan.Spread) error {
 	if err := original.Check(); err != nil {
 		return err
 	}
 	if s == nil || s.Graph.Check() != nil {
-		return newViolation(ErrSpread, "there is no graph over several devices")
+		return wrong("there is no graph over several devices")
 	}
 	c := &spreadCheck{original: original, s: s, g: s.Graph, bodies: s.Bodies}
-	for _, check := range []func() *Violation{c.pieces, c.nodes, c.results, c.findBands, c.replays} {
+	for _, check := range []func() *proof.Violation{c.pieces, c.nodes, c.results, c.findBands, c.replays} {
 		if v := check(); v != nil {
 			return v
 		}
@@ -41,18 +41,18 @@ func Spread(original *dag.Graph, s *plan.Spread) error {
 }
 
 // pieces checks that every buffer stands for bytes of a buffer of the original that it can stand for.
-func (c *spreadCheck) pieces() *Violation {
+func (c *spreadCheck) pieces() *proof.Violation {
 	if len(c.s.Buffers) != len(c.g.Buffers) || len(c.s.Nodes) != c.g.Len() {
-		return c.wrong("it stands for %d buffers and %d nodes, but has %d and %d", len(c.s.Buffers), len(c.s.Nodes), len(c.g.Buffers), c.g.Len())
+		return wrong("it stands for %d buffers and %d nodes, but has %d and %d", len(c.s.Buffers), len(c.s.Nodes), len(c.g.Buffers), c.g.Len())
 	}
 	if c.g.Sync != c.original.Sync || !sameModules(c.g, c.original) {
-		return c.wrong("its modules or its sync are not those of the pipeline")
+		return wrong("its modules or its sync are not those of the pipeline")
 	}
 	count := make([]int, len(c.original.Buffers))
 	for k := range c.g.Buffers {
 		at, b := c.s.Buffers[k], &c.g.Buffers[k]
 		if at.Buffer < 0 || int(at.Buffer) >= len(c.original.Buffers) {
-			return c.wrong("buffer %q stands for buffer %d, but there are %d", b.Name, at.Buffer, len(c.original.Buffers))
+			return wrong("buffer %q stands for buffer %d, but there are %d", b.Name, at.Buffer, len(c.original.Buffers))
 		}
 		o := &c.original.Buffers[at.Buffer]
 		count[at.Buffer]++
@@ -60,21 +60,21 @@ func (c *spreadCheck) pieces() *Violation {
 		whole := at.Lo == 0 && b.Bytes == o.Bytes
 		switch {
 		case !inside:
-			return c.wrong("buffer %q stands for bytes %d to %d of %q, which has %d", b.Name, at.Lo, at.Lo+b.Bytes, o.Name, o.Bytes)
+			return wrong("buffer %q stands for bytes %d to %d of %q, which has %d", b.Name, at.Lo, at.Lo+b.Bytes, o.Name, o.Bytes)
 		case b.DType != o.DType, b.Symbol != o.Symbol, b.Scratch != o.Scratch:
-			return c.wrong("buffer %q is of another kind than %q, for which it stands", b.Name, o.Name)
+			return wrong("buffer %q is of another kind than %q, for which it stands", b.Name, o.Name)
 		case o.Place == dag.Host && (b.Place != dag.Host || b.Pageable != o.Pageable || !whole || count[at.Buffer] > 1):
-			return c.wrong("host buffer %q must stay as it is", o.Name)
+			return wrong("host buffer %q must stay as it is", o.Name)
 		case o.Symbol != "" && (b.Place != o.Place || b.Device != o.Device || !whole || count[at.Buffer] > 1):
-			return c.wrong("buffer %q must stay as it is on device %d", o.Name, o.Device)
+			return wrong("buffer %q must stay as it is on device %d", o.Name, o.Device)
 		case o.Fixed && b.Place == dag.Device && b.Device != o.Device:
-			return c.wrong("buffer %q must stay on device %d", o.Name, o.Device)
+			return wrong("buffer %q must stay on device %d", o.Name, o.Device)
 		case b.Place == dag.Device && (b.Device < 0 || int(b.Device) >= c.s.Devices):
-			return c.wrong("buffer %q is on device %d of %d", b.Name, b.Device, c.s.Devices)
+			return wrong("buffer %q is on device %d of %d", b.Name, b.Device, c.s.Devices)
 		case b.Init != nil && (!whole || !reflect.DeepEqual(b.Init, o.Init)):
-			return c.wrong("buffer %q does not begin as %q does", b.Name, o.Name)
+			return wrong("buffer %q does not begin as %q does", b.Name, o.Name)
 		case (b.Save != "" || b.Expect != nil) && (!whole || b.Name != o.Name || b.Save != o.Save || b.Expect != o.Expect || !slices.Equal(b.Shape, o.Shape)):
-			return c.wrong("buffer %q is saved or compared in place of %q, but is not the same", b.Name, o.Name)
+			return wrong("buffer %q is saved or compared in place of %q, but is not the same", b.Name, o.Name)
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func sameModules(a, b *dag.Graph) bool {
 }
 
 // results finds the piece of each buffer that is read after the last replay.
-func (c *spreadCheck) results() *Violation {
+func (c *spreadCheck) results() *proof.Violation {
 	c.final = make([]dag.BufferID, len(c.original.Buffers))
 	for k := range c.original.Buffers {
 		o := &c.original.Buffers[k]
@@ -103,11 +103,11 @@ func (c *spreadCheck) results() *Violation {
 			break
 		}
 		if c.final[k] < 0 {
-			return c.wrong("no buffer holds the result %q", o.Name)
+			return wrong("no buffer holds the result %q", o.Name)
 		}
 		for j, at := range c.s.Buffers {
 			if b := &c.g.Buffers[j]; at.Buffer == dag.BufferID(k) && dag.BufferID(j) != c.final[k] && (b.Save != "" || b.Expect != nil) {
-				return c.wrong("buffers %q and %q are both saved or compared in place of %q", c.g.Buffers[c.final[k]].Name, b.Name, o.Name)
+				return wrong("buffers %q and %q are both saved or compared in place of %q", c.g.Buffers[c.final[k]].Name, b.Name, o.Name)
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func (c *spreadCheck) results() *Violation {
 }
 
 // replays follows both graphs, replay after replay, until nothing new can happen.
-func (c *spreadCheck) replays() *Violation {
+func (c *spreadCheck) replays() *proof.Violation {
 	// Two or three replays are enough unless contents wander from device to device.
 	const most = 16
 	c.good = make([][]extent, len(c.g.Buffers))
@@ -139,11 +139,11 @@ func (c *spreadCheck) replays() *Violation {
 		}
 		c.good = next
 	}
-	return c.wrong("after %d replays, contents still wander from device to device", most)
+	return wrong("after %d replays, contents still wander from device to device", most)
 }
 
 // replay follows one replay and returns which bytes begin the next with what the original begins it with.
-func (c *spreadCheck) replay() ([][]extent, *Violation) {
+func (c *spreadCheck) replay() ([][]extent, *proof.Violation) {
 	c.held = make([]byteVersions, len(c.g.Buffers))
 	if !c.moved {
 		c.wanted = c.startVersions()
@@ -167,7 +167,7 @@ func (c *spreadCheck) replay() ([][]extent, *Violation) {
 		all := extent{0, c.bands[k].size(c.original.Buffers[k].Bytes)}
 		if at, want, has := c.differs(dag.BufferID(k), all, id); at.lo < at.hi {
 			r := c.bands[k].rangeOf(dag.BufferID(k), at)
-			v := c.wrong("%s ends with %s on %s, but in the pipeline with %s", c.original.RangeText(r), c.versionText(has), c.placeText(id), c.versionText(want))
+			v := wrong("%s ends with %s on %s, but in the pipeline with %s", c.original.RangeText(r), c.versionText(has), c.placeText(id), c.versionText(want))
 			v.Buffer, v.BufferName, v.Lo, v.Hi = id, c.g.Buffers[id].Name, r.Lo, r.Hi
 			return nil, v
 		}
