@@ -39,6 +39,7 @@ type (
 	Busy      = plan.Busy
 	Gap       = plan.Gap
 	FileError = jsontext.FileError
+	Spread    = plan.Spread
 
 	Cost       = plan.Cost
 	Passes     = plan.Passes

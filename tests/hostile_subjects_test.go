@@ -37,6 +37,7 @@ import (
 	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/planner/proof/ranks"
 	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
+	"github.com/dagrun/dagrun/planner/spread"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -90,8 +91,8 @@ func (h *hostile) functions() []namedFunction {
 		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
 		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations, "planner.Pairs": planner.Pairs,
 
-		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt, "planner.SpreadNodes": planner.SpreadNodes, "planner.SpillGraph": planner.SpillGraph, "planner.SpillAt": planner.SpillAt,
-		"planner.DecodeSpread": planner.DecodeSpread, "planner.VerifySpread": planner.VerifySpread, "planner.CompareSpreads": planner.CompareSpreads,
+		"spread.Policies": spread.Policies, "spread.New": spread.New, "spread.At": spread.At, "spread.Nodes": spread.Nodes, "spread.Spill": spread.Spill, "spread.SpillAt": spread.SpillAt,
+		"spread.Decode": spread.Decode, "spread.Compare": spread.Compare, "planner.Resolve": planner.Resolve, "planner.CheckMemory": planner.CheckMemory,
 		"plan.DecodeSpread": plan.DecodeSpread, "spread.Verify": spreadproof.Verify,
 		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
 		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
@@ -198,9 +199,9 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 		made.Elem().Set(h.value(made.Type().Elem(), 5))
 		h.add(made)
 	}
-	spread, err := planner.SpreadGraph(ctx, g, planner.Options{Devices: 2, Spread: "roundrobin"})
+	over, err := spread.New(ctx, g, spread.Options{Devices: 2, Policy: "roundrobin"})
 	require.NoError(t, err)
-	add(spread, &plan.Spread{}, (*plan.Spread)(nil), &plan.Spread{Graph: spread.Graph}, plan.Spread{})
+	add(over, &plan.Spread{}, (*plan.Spread)(nil), &plan.Spread{Graph: over.Graph}, plan.Spread{}, planner.Options{}, planner.Options{Spread: over}, spread.Options{})
 	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Band)(nil), &plan.Band{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
 		(*model.Machine)(nil), &model.Machine{}, (*model.Buses)(nil), model.BusesOf(model.H200(), 4), model.CarriesPeer, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
 		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},

@@ -19,6 +19,9 @@ type Compiler interface {
 
 // Compile compiles a module with the compiler that a device was opened with, if it was opened with one.
 func Compile(ctx context.Context, with Compiler, m *Module, target Target) (*Compiled, error) {
+	if m == nil {
+		return nil, errors.New("there is no module to compile")
+	}
 	if with == nil {
 		return nil, fmt.Errorf("%s is CUDA C, and %w: the device was opened without Compilers in its Options", m.Name, ErrNoCompiler)
 	}
@@ -45,6 +48,9 @@ type Compiled struct {
 
 // Origin says in a line how the code came about.
 func (c *Compiled) Origin() string {
+	if c == nil {
+		return ""
+	}
 	text := "compiled for " + c.Architecture + " by " + c.Compiler
 	if c.Cached {
 		text += " earlier, from the cache"

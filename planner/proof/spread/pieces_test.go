@@ -11,7 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/planner/internal/spread"
+	"github.com/dagrun/dagrun/planner/internal/placement"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
 )
@@ -53,7 +53,7 @@ func parsed(t *testing.T, text string) *dag.Graph {
 func declaredSpread(t *testing.T) (*dag.Graph, *plan.Spread) {
 	t.Helper()
 	g := parsed(t, declaredPipeline)
-	p, err := spread.NewProblem(g, 2, nil)
+	p, err := placement.NewProblem(g, 2, nil)
 	require.NoError(t, err)
 	at := make([]int32, len(p.Fixed))
 	for i, node := range g.Nodes {
@@ -64,7 +64,7 @@ func declaredSpread(t *testing.T) (*dag.Graph, *plan.Spread) {
 	for i := len(g.Nodes); i < len(at); i++ {
 		at[i] = 1
 	}
-	s, err := spread.Transform(p, at)
+	s, err := placement.Transform(p, at)
 	require.NoError(t, err)
 	require.NoError(t, Verify(g, s))
 	return g, s
@@ -379,9 +379,9 @@ func TestSpreadsThatAreNotThePipelineAreRefused(t *testing.T) {
 func spreadOf(t *testing.T, text string, at ...int32) (*dag.Graph, *plan.Spread) {
 	t.Helper()
 	g := parsed(t, text)
-	p, err := spread.NewProblem(g, 4, nil)
+	p, err := placement.NewProblem(g, 4, nil)
 	require.NoError(t, err)
-	s, err := spread.Transform(p, at)
+	s, err := placement.Transform(p, at)
 	require.NoError(t, err)
 	require.NoError(t, Verify(g, s))
 	return g, s
