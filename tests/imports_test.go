@@ -49,7 +49,7 @@ func roomOf(name string) string { return strings.SplitN(name, "/", 2)[0] }
 // of the rooms above cmd/ is of the core.
 var satellites = []string{
 	"dag/exchange",
-	"planner/spread", "planner/internal/placement", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture",
+	"planner/spread", "planner/internal/placement", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture", "planner/replan",
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
 	"internal/recording", "internal/happens",
@@ -223,6 +223,7 @@ var plannerImports = map[string][]string{
 	"planner/spread":   {"dag", "internal/words", "planner", "planner/internal/place", "planner/internal/placement", "planner/plan", "planner/proof/spread"},
 	"planner/analysis": {"dag", "internal/words", "planner/model", "planner/plan", "planner/proof"},
 	"planner/picture":  {"dag", "internal/words", "planner", "planner/analysis"},
+	"planner/replan":   {"dag", "internal/recording", "planner"},
 }
 
 func TestPlannerPackagesImportOnlyWhatTheyMay(t *testing.T) {

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/recording"
@@ -75,7 +76,7 @@ func (a *app) checkRecording(name string, own *recordingFlags) error {
 			}
 			fmt.Fprint(a.stdout, p.Text(p.process))
 			for _, note := range p.process.Notes {
-				if note.Code != recording.NoteAllocator {
+				if !slices.Contains([]uint64{recording.NoteAllocator, recording.NoteGraph, recording.NoteTable, recording.NoteUncovered}, note.Code) { // the report has the last
 					fmt.Fprintf(a.stdout, "the recorder says: %s\n", note.Text)
 				}
 			}

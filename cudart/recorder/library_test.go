@@ -47,7 +47,7 @@ func sum(t *testing.T, name string) string {
 }
 
 func TestContentsAreWhole(t *testing.T) {
-	for _, name := range []string{"recorder-amd64.so.gz", "patch.fatbin.gz"} {
+	for _, name := range []string{"recorder-amd64.so.gz", "recorder-arm64.so.gz", "patch.fatbin.gz"} {
 		packed, err := library.ReadFile("library/" + name)
 		require.NoError(t, err)
 		bytes, err := unzip(packed)

@@ -274,9 +274,8 @@ func (of *archived) read() (*Process, error) {
 	}
 	h := header{cut: true}
 	if wrong == "" && head[0] != 0 {
-		if h = headerOf(head); h.version != formatVersion {
-			wrong = fmt.Sprintf("version %d of the format; this dagrun reads version %d", h.version, formatVersion)
-		}
+		h = headerOf(head)
+		wrong = wrongVersion(h.version)
 	}
 	if wrong != "" {
 		return nil, &Error{of.name, of.process.at, wrong}

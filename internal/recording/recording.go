@@ -60,6 +60,7 @@ const (
 	Uncovered
 	NodeAccess
 	Green
+	HostAccess // no call: what a thread touched by itself
 )
 
 // Record is one record as it is in the file. Words and Tail alias the file's bytes in memory and must not be changed.
@@ -89,6 +90,7 @@ type Call struct {
 type Process struct {
 	ID, Parent uint32
 	Measured   bool
+	Host       bool   // what the host touches of pinned and managed memory was recorded
 	Cut        bool   // the process ended before everything was written, or the disk was full
 	Lost       uint64 // records that were not written
 	Unknown    uint64 // records of kinds that this version does not know, which were skipped
@@ -138,6 +140,7 @@ type Frame struct {
 // FunctionInfo is a kernel.
 type FunctionInfo struct {
 	Handle, Module uint64
+	Library        uint64 // 0 if there is none, or it is not known
 	Sequence       uint64 // of the moment from which the handle meant this
 	Name           string // mangled
 	Opaque         bool
@@ -165,12 +168,37 @@ type GraphNode struct {
 	Body []byte
 }
 
+// Conditional returns what a conditional node is (0 if, 1 while, 2 switch) and the handles of its bodies, each a graph of Process.Graphs; false if that is not known.
+func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
+	words := wordsOf(n.Body)
+	if n.Type != conditionalNode || len(words) < 2 || words[1] > uint64(len(words)-2) {
+		return 0, nil, false
+	}
+	return words[0], words[2 : 2+words[1]], true
+}
+
 // GraphEdge leads from one node to another, by index.
 type GraphEdge struct {
 	From, To     uint32
 	Programmatic bool
 	Ports        uint32
 }
+
+// LaunchEvent returns the event that a launch records by an attribute, and when (Event*); 0 if there is none.
+func (c *Call) LaunchEvent() (event, when uint64) {
+	const at = 13
+	if c.Kind != Launch || len(c.Args) < at+2 { // a recorder before version 2
+		return 0, 0
+	}
+	return c.Args[at], c.Args[at+1]
+}
+
+// When a launch records its event.
+const (
+	EventBlocks = 1 << iota // when all blocks allow it: a programmatic event
+	EventStart              // and each does so by beginning
+	EventBegun              // when all blocks have begun
+)
 
 // AccessInfo is what a launch was seen to touch.
 type AccessInfo struct {
@@ -211,9 +239,10 @@ const (
 
 // ModuleInfo is code that was loaded.
 type ModuleInfo struct {
-	Handle, Library, Hash uint64
-	Bytes                 uint64
-	Code                  []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
+	Handle, Library uint64 // one of them; the other is 0
+	Hash, Bytes     uint64
+	Sequence        uint64 // of the moment from which the handle meant this
+	Code            []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
 
 	unpack func() ([]byte, error)
 }
@@ -228,7 +257,7 @@ type NoteInfo struct {
 	Text  string
 }
 
-// ContentsInfo is what bytes of memory were at one moment.
+// ContentsInfo is what bytes of memory were at one moment: before the launch of a graph that began with this sequence.
 type ContentsInfo struct {
 	Sequence, Address, Bytes, Hash uint64
 	Data                           []byte // nil if it was not kept, or must be unpacked by Load

@@ -146,7 +146,7 @@ func (d *decoder) record(r Record) (wrong string) {
 		function, table, _ := bytes.Cut(rest, []byte{0})
 		d.codes[w[0]] = &code{string(file), string(function), int(int32(w[1])), w[2], table}
 	case Module:
-		p.Modules = append(p.Modules, ModuleInfo{Handle: w[0], Library: w[1], Bytes: w[2], Hash: w[3], Code: kept(r.Tail)})
+		p.Modules = append(p.Modules, ModuleInfo{Handle: w[0], Library: w[1], Bytes: w[2], Hash: w[3], Sequence: w[4], Code: kept(r.Tail)})
 	case Function:
 		return d.function(r)
 	case Graph:
@@ -213,6 +213,9 @@ func (d *decoder) function(r Record) string {
 	}
 	f := FunctionInfo{Handle: w[0], Sequence: w[1], Module: w[2], Opaque: w[3]&1 != 0, Unpatched: w[3]&2 != 0, Registers: uint32(w[4]), Shared: uint32(w[5]),
 		Name: string(r.Tail), Parameters: make([]Parameter, n)}
+	if rest := w[7+2*n:]; len(rest) > 0 {
+		f.Library = rest[0]
+	}
 	for k := range f.Parameters {
 		f.Parameters[k] = Parameter{uint32(w[7+2*k]), uint32(w[8+2*k])}
 	}
@@ -221,7 +224,7 @@ func (d *decoder) function(r Record) string {
 }
 
 // bodyWords are the words of which the body of a node consists, by type, where a body was written.
-var bodyWords = map[uint32]int{0: 10, 1: 13, 2: 6, 3: 2, 4: 1, 6: 1, 7: 1, 10: 2, 11: 1}
+var bodyWords = map[uint32]int{0: 10, 1: 13, 2: 6, 3: 2, 4: 1, 6: 1, 7: 1, 10: 2, 11: 1, 13: 2}
 
 func (d *decoder) graph(r Record) string {
 	n, m, room := r.Words[3], r.Words[4], uint64(len(r.Tail))

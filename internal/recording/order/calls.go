@@ -9,7 +9,7 @@ var words = map[recording.Kind]int{recording.Launch: launchWords, recording.Copy
 	recording.StreamWait: 3, recording.EventSync: 1, recording.EventQuery: 1, recording.StreamSync: 1, recording.StreamQuery: 1, recording.EventCreate: 1,
 	recording.EventDestroy: 1, recording.StreamCreate: 2, recording.StreamDestroy: 1, recording.Alloc: 7, recording.Free: 4, recording.HostFunction: 2,
 	recording.MemoryWait: 6, recording.MemoryWrite: 6, recording.CaptureBegin: 1, recording.CaptureEnd: 2, recording.GraphLaunch: 4, recording.Update: 1, recording.Instantiate: 2, recording.NodeAccess: 4,
-	recording.TensorMap: 3, recording.Prefetch: 4, recording.Green: 4}
+	recording.TensorMap: 3, recording.Prefetch: 4, recording.Green: 4, recording.HostAccess: 4}
 
 // Words of a launch.
 const (

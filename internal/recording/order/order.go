@@ -59,6 +59,11 @@ func newMachine(p *recording.Process, x *index, options Options, pass pass) *mac
 func (m *machine) run() error {
 	p := m.process
 	m.report.Cut = p.Cut || p.Lost > 0
+	for _, note := range p.Notes {
+		if note.Code == recording.NoteUncovered {
+			m.report.Uncovered[note.Text]++
+		}
+	}
 	tensor := 0
 	for i := range p.Calls {
 		call := &p.Calls[i]
@@ -189,6 +194,8 @@ func (m *machine) call(index int, c *recording.Call) error {
 		delete(m.executed, c.Args[0]) // the handle may have meant another before
 	case recording.Update:
 		m.updates[c.Args[0]] = c.Begin
+	case recording.HostAccess:
+		m.touch(at, c)
 	case recording.Uncovered:
 		m.report.Uncovered[string(c.Tail)]++
 	}
@@ -273,6 +280,17 @@ func (m *machine) hostAccess(at moment, words []uint64, pageable bool, mode happ
 	m.buffer = stretches(m.buffer[:0], mode, address, words[copyBytes], words[copyRows], words[copySlices], pitch, slice)
 	m.step(at, at.thread.lane, nil, m.buffer)
 	m.learned++
+}
+
+// touch is what a thread did to memory of the host by itself, in its own order.
+func (m *machine) touch(at moment, c *recording.Call) {
+	mode := happens.Read
+	if c.Args[2]&recording.Write != 0 {
+		mode = happens.Write
+	}
+	m.buffer = stretches(m.buffer[:0], mode, c.Args[0], c.Args[1], 1, 1, 0, 0)
+	m.step(at, at.thread.lane, nil, m.buffer)
+	m.learned++ // others may come to know of it
 }
 
 func (m *machine) value(at moment, c *recording.Call, in *context) {

@@ -138,7 +138,7 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 	return s
 }
 
-var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free"}
+var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free", recording.HostAccess: "touch"}
 
 var nodeNames = map[uint32]string{nodeCopy: "copy", nodeSet: "memset", nodeAlloc: "allocation", nodeFree: "free"}
 
@@ -180,6 +180,9 @@ func fixOf(r Race) Fix {
 	case r.First.Stream == "the host" && r.Second.Stream == "the host":
 		f.Kind = ThreadsInOrder
 		f.Text = "let one thread wait for the other"
+	case r.First.Stream == "the host":
+		f.Kind = ThreadsInOrder
+		f.Text = "let the thread of the second wait for that of the first"
 	case r.First.Stream == r.Second.Stream:
 		f.Kind = ThreadsInOrder
 		f.Text = "let only one thread at a time submit to " + f.For

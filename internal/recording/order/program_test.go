@@ -287,6 +287,14 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		if verb == "await" {
 			c.Kind = recording.MemoryWait
 		}
+	case "touch":
+		low, high := p.region(w.take())
+		mode := recording.Read
+		if w.cut("writes") {
+			mode = recording.Write
+		}
+		w.cut("reads")
+		set(recording.HostAccess, low, high-low, uint64(mode), low&^0xfff)
 	case "prefetch":
 		stream := p.stream(w)
 		low, high := p.region(w.take())

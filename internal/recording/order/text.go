@@ -163,6 +163,9 @@ func (s *Side) text(p *recording.Process) string {
 			at += ", " + verb + " at " + placeText(p, s.Call.Place)
 		}
 	}
+	if s.Call != nil && s.Call.Kind == recording.HostAccess {
+		return fmt.Sprintf("the host touched page 0x%x (%s)%s", s.Call.Args[3], s.Mode, at)
+	}
 	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(PlainName(s.Name)+" "+s.Mode), s.Stream, at)
 }
 
