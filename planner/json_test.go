@@ -45,7 +45,7 @@ func declareSaxpy(b *dag.Builder) (dx, dy dag.BufferID) {
 func planned(tb require.TestingT, g *dag.Graph, o Options) *Plan {
 	p, err := New(context.Background(), g, o)
 	require.NoError(tb, err)
-	p.Graph = g.Hash()
+	p.GraphHash = g.Hash()
 	return p
 }
 

@@ -25,7 +25,7 @@ import (
 //
 // Errors match [ErrUnknownStrategy], [ErrBadOption], [ErrTooManyStreams], [ErrGraphTooLarge], [ErrStreamConflict],
 // [ErrMemoryCap] or the context's error. With an error there is no plan.
-func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
+func New(ctx context.Context, g *dag.Graph, o Options) (*plan.Plan, error) {
 	r, err := newRequest(ctx, g, o)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	}
 	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, place.Computing(g, plan)), false).Note(plan)
 	plan.Spread = r.o.Spread
-	plan.Graph, plan.Work, plan.Costs = g.Hash(), g.WorkHash(), model.CostsOf(g, r.o.Machine, r.o.Profile, r.durations)
+	plan.Graph, plan.GraphHash, plan.Work, plan.Costs = g, g.Hash(), g.WorkHash(), model.CostsOf(g, r.o.Machine, r.o.Profile, r.durations)
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
 		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
 	}
