@@ -133,7 +133,7 @@ func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode, queues int) strin
 	if p != nil && p.Encode(&profile) != nil || m != nil && m.Encode(&machine) != nil {
 		return "" // what cannot be written is refused when it is planned with
 	}
-	plan := fmt.Sprintf("%s %d %v %d %v %v %v", o.Plan.Strategy, o.Plan.Streams, o.Plan.Effort, o.Plan.MemoryCap, o.Plan.KeepAll, o.Plan.Keep, o.Plan.SingleUseEvents)
+	plan := fmt.Sprintf("%s %d %v %d %v %v %v", o.Plan.Strategy, o.Plan.Streams, o.Plan.Effort, o.Plan.Cap(), o.Plan.KeepAll, o.Plan.Keep, o.Plan.SingleUseEvents)
 	replay := fmt.Sprintf("%v %d %d %v", o.Modes, o.Threads, memory, o.Overlap)
 	if r.graph.Ranks > 1 {
 		replay += fmt.Sprintf(" of %d ranks", r.graph.Ranks)
@@ -169,7 +169,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 			return refused(fmt.Errorf("it has %d streams", len(plan.Streams)))
 		}
 		for device, bytes := range deviceBytes(r.graph, plan, Arena) {
-			if limit := o.Plan.MemoryCap; limit > 0 && bytes > limit {
+			if limit := o.Plan.Cap(); limit > 0 && bytes > limit {
 				return refused(fmt.Errorf("it needs %d bytes of device %d, more than the memory cap", bytes, device))
 			}
 		}
