@@ -80,12 +80,11 @@ func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.No
 				part := *b
 				part.Shape = []int64{elements}
 				part.Bytes = elements * size
-				numbers := asNumbers(&part)
 				rtol, atol := tolerance(b)
 				if e := b.Expect; e != nil && e.Norm != dag.NoNorm { // that tolerance is for all elements together
 					rtol, atol = elementTolerance(b.DType)
 				}
-				c := Check{Buffer: b.Name, Elements: count(numbers.Shape), complex: b.DType.Complex(), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
+				c, numbers := comparison(&part, want.platform.Name()+" device", rtol, atol)
 				p.judgeCalls(&c, b)
 				if err := c.compareWith(ctx, numbers, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
 					return err

@@ -44,11 +44,11 @@ func TestContentsOfComponents(t *testing.T) {
 	} {
 		b := &dag.Buffer{Name: "b", DType: c.dtype, Shape: []int64{2}, Init: &c.init}
 		memory := make([]byte, 2*c.dtype.Size())
-		require.NoError(t, Generate(t.Context(), "", b, memory), name)
+		require.NoError(t, arrays{}.generate(t.Context(), b, memory), name)
 		require.Equal(t, c.want, memory, name)
 	}
 	b := &dag.Buffer{Name: "b", DType: vector, Shape: []int64{1}, Init: &dag.Init{Kind: dag.InitValue, Values: []expr.Value{expr.Int(1)}}}
-	require.ErrorContains(t, Generate(t.Context(), "", b, make([]byte, 12)), "init: 1 component for elements of f32x3, which have 3")
+	require.ErrorContains(t, arrays{}.generate(t.Context(), b, make([]byte, 12)), "init: 1 component for elements of f32x3, which have 3")
 }
 
 // A part of a complex number may be off by as much as its number may, even where it should be 0.
@@ -96,8 +96,8 @@ func TestFilesOfComponents(t *testing.T) {
 		back := make([]byte, len(memory))
 		require.NoError(t, arrays{}.read(t.Context(), path, c.dtype, []int64{2}, back))
 		require.Equal(t, memory, back)
-		require.NoError(t, CheckArrayFile(t.Context(), path, c.dtype, []int64{2}))
-		err = CheckArrayFile(t.Context(), path, dag.F32, []int64{2})
+		require.NoError(t, checkFile(t.Context(), path, c.dtype, []int64{2}))
+		err = checkFile(t.Context(), path, dag.F32, []int64{2})
 		require.Error(t, err)
 		require.Equal(t, c.another, strings.TrimPrefix(err.Error(), path+" "))
 	}

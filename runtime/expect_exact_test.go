@@ -122,7 +122,7 @@ func TestIntegersAreFilledExactly(t *testing.T) {
 		b := integerBuffer(c.t, 3, nil)
 		b.Init = &c.init
 		memory := make([]byte, 24)
-		require.NoError(t, Generate(t.Context(), "", b, memory))
+		require.NoError(t, arrays{}.generate(t.Context(), b, memory))
 		require.Equal(t, integers(c.want...), memory, "%+v", c.init)
 	}
 }

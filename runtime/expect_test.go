@@ -74,24 +74,3 @@ func TestSumsDoNotDependOnOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "the sum is 3, want 2", c.First)
 }
-
-func TestSeriesOfSamples(t *testing.T) {
-	s := Summarize([]float64{4, 1, 3, 2})
-	require.Equal(t, Series{Count: 4, Min: 1, Median: 2.5, P99: 4, Mean: 2.5, Spread: math.Sqrt(5.0 / 3)}, s)
-	require.Equal(t, Series{}, Summarize(nil))
-}
-
-func TestPatternsShrinkToTheirPeriod(t *testing.T) {
-	for _, c := range []struct {
-		size       int64
-		bits, want uint64
-		width      int64
-	}{
-		{8, 0, 0, 1}, {8, 0x0101010101010101, 1, 1}, {8, 0x3ff0000000000000, 0x3ff0000000000000, 8}, {8, 0x1234567812345678, 0x12345678, 4},
-		{4, 0x3f800000, 0x3f800000, 4}, {4, 0x12341234, 0x1234, 2}, {2, 0x3c00, 0x3c00, 2}, {1, 7, 7, 1},
-	} {
-		bits, width := pattern(c.size, c.bits)
-		require.Equal(t, c.want, bits, "%#x", c.bits)
-		require.Equal(t, c.width, width, "%#x", c.bits)
-	}
-}

@@ -12,12 +12,9 @@ import (
 	"github.com/dagrun/dagrun/internal/files"
 )
 
-// CheckArrayFile reports how a .npy or raw .bin file differs from an array of a type and shape, or nil. It does not read the elements, only
+// checkFile reports how a .npy or raw .bin file differs from an array of a type and shape, or nil. It does not read the elements, only
 // how many there are.
-func CheckArrayFile(ctx context.Context, path string, t dag.DType, shape []int64) error {
-	if ctx == nil {
-		return errNoContext
-	}
+func checkFile(ctx context.Context, path string, t dag.DType, shape []int64) error {
 	if t.Size() == 0 {
 		return errors.New("the element type is missing")
 	}

@@ -151,8 +151,7 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 		}
 		return want.contents(ctx, int32(id), func(other []byte) error {
 			rtol, atol := tolerance(b)
-			numbers := asNumbers(b)
-			c := Check{Buffer: b.Name, Elements: count(numbers.Shape), complex: b.DType.Complex(), Against: want.platform.Name() + " device", RTol: rtol, ATol: atol}
+			c, numbers := comparison(b, want.platform.Name()+" device", rtol, atol)
 			if b.Expect != nil {
 				c.judgeBy(b.Expect)
 			}
@@ -163,27 +162,4 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 		})
 	})
 	return checks, err
-}
-
-// tolerance returns the tolerance that the buffer declares, or else one of its type that allows for another order of operations.
-func tolerance(b *dag.Buffer) (rtol, atol float64) {
-	if e := b.Expect; e != nil && (e.RTol != 0 || e.ATol != 0) {
-		return e.RTol, e.ATol
-	}
-	return elementTolerance(b.DType)
-}
-
-// elementTolerance allows for another order of operations.
-func elementTolerance(t dag.DType) (rtol, atol float64) {
-	switch t.Component() {
-	case dag.F16:
-		return 2e-3, 1e-4
-	case dag.BF16:
-		return 1.6e-2, 1e-3
-	case dag.F32:
-		return 1e-5, 1e-6
-	case dag.F64:
-		return 1e-12, 1e-14
-	}
-	return 0, 0
 }
