@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/runtime/internal/arrays"
 )
 
 // Generate fills memory, which must have the buffer's size, with a buffer's initial contents. Relative file names are resolved against dir.
@@ -13,7 +14,7 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 	if ctx == nil {
 		return errNoContext
 	}
-	return arrays{dir: dir}.generate(ctx, b, memory)
+	return arrays.Files{Dir: dir}.Generate(ctx, b, memory)
 }
 
 // CheckArrayFile reports how a .npy or raw .bin file differs from an array of a type and shape, or nil. It does not read the elements, only
@@ -22,5 +23,8 @@ func CheckArrayFile(ctx context.Context, path string, t dag.DType, shape []int64
 	if ctx == nil {
 		return errNoContext
 	}
-	return checkFile(ctx, path, t, shape)
+	return arrays.CheckFile(ctx, path, t, shape)
 }
+
+// Check is the result of comparing one buffer.
+type Check = arrays.Check

@@ -8,13 +8,14 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/runtime/internal/arrays"
 )
 
 // Difference is the first node whose results differ between two programs.
 type Difference struct {
-	Node   string `json:"node"`
-	Replay int    `json:"replay"` // counts from 0
-	Check  Check  `json:"check"`
+	Node   string       `json:"node"`
+	Replay int          `json:"replay"` // counts from 0
+	Check  arrays.Check `json:"check"`
 }
 
 // CompareNodes replays two programs of the same graph node by node, both from their present state, and compares what each node wrote
@@ -63,7 +64,7 @@ func CompareNodes(ctx context.Context, got, want *Program, replays int) (found *
 }
 
 // compareWritten compares what a node has written in two programs; nil: nothing differs.
-func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.NodeID) (differs *Check, err error) {
+func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.NodeID) (differs *arrays.Check, err error) {
 	for _, access := range p.graph.Accesses(node) {
 		b := &p.graph.Buffers[access.Buffer]
 		size := b.DType.Size()
@@ -80,13 +81,13 @@ func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.No
 				part := *b
 				part.Shape = []int64{elements}
 				part.Bytes = elements * size
-				rtol, atol := tolerance(b)
+				rtol, atol := arrays.Tolerance(b)
 				if e := b.Expect; e != nil && e.Norm != dag.NoNorm { // that tolerance is for all elements together
-					rtol, atol = elementTolerance(b.DType)
+					rtol, atol = arrays.ElementTolerance(b.DType)
 				}
-				c, numbers := comparison(&part, want.platform.Name()+" device", rtol, atol)
+				c, numbers := arrays.Comparison(&part, want.platform.Name()+" device", rtol, atol)
 				p.judgeCalls(&c, b)
-				if err := c.compareWith(ctx, numbers, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
+				if err := c.CompareWith(ctx, numbers, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
 					return err
 				}
 				if !c.OK {

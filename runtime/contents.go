@@ -12,6 +12,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/runtime/internal/arrays"
 )
 
 // chunkBytes is how much is staged at once between host and device; large enough to hide the latency of a copy.
@@ -106,7 +107,7 @@ func (p *Program) generate(ctx context.Context, id dag.BufferID, memory []byte) 
 		copy(memory, kept)
 		return nil
 	}
-	return p.arrays.generate(ctx, &p.graph.Buffers[id], memory)
+	return p.arrays.Generate(ctx, &p.graph.Buffers[id], memory)
 }
 
 // keepInitial reads the initial contents of every buffer whose init file is about to be overwritten.
@@ -114,11 +115,11 @@ func (p *Program) keepInitial(ctx context.Context, file string) error {
 	overwritten := files.PlaceOf(file)
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
-		if _, kept := p.initialKept[dag.BufferID(i)]; kept || b.Init == nil || b.Init.Kind != dag.InitFile || !overwritten.Same(files.PlaceOf(inDir(p.graph.Dir, b.Init.File))) {
+		if _, kept := p.initialKept[dag.BufferID(i)]; kept || b.Init == nil || b.Init.Kind != dag.InitFile || !overwritten.Same(files.PlaceOf(arrays.InDir(p.graph.Dir, b.Init.File))) {
 			continue
 		}
 		memory := make([]byte, b.Bytes)
-		if err := p.arrays.generate(ctx, b, memory); err != nil {
+		if err := p.arrays.Generate(ctx, b, memory); err != nil {
 			return err
 		}
 		if p.initialKept == nil {

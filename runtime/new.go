@@ -34,7 +34,7 @@ func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.
 	}
 	p := &Program{graph: g, plan: plan, platform: platform, options: options, mode: options.Mode, log: options.Logger,
 		setKernel: map[int32]cudart.Kernel{}}
-	p.arrays.dir = g.Dir
+	p.arrays.Dir = g.Dir
 	p.takeLaunches()
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -61,7 +61,7 @@ func (p *Program) prepare(ctx context.Context) error {
 	}
 	if p.options.Confined {
 		var err error
-		if p.arrays.folder, err = files.OpenFolder(p.graph.Dir); err != nil {
+		if p.arrays.Folder, err = files.OpenFolder(p.graph.Dir); err != nil {
 			return files.CannotRead(p.graph.Dir, err)
 		}
 	}
@@ -276,7 +276,7 @@ func (p *Program) Close() error {
 	for _, m := range p.modules {
 		errs = append(errs, m.Close())
 	}
-	errs = append(errs, p.arrays.folder.Close())
+	errs = append(errs, p.arrays.Folder.Close())
 	p.closeErr = errors.Join(errs...)
 	return p.closeErr
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/arrays"
 )
 
 // Mode says how a replay reaches the device.
@@ -80,7 +81,7 @@ type Program struct {
 	ops      *planner.Replay // what each replay submits
 	platform cudart.Platform
 	options  Options
-	arrays   arrays
+	arrays   arrays.Files
 	log      *slog.Logger
 
 	modules        []cudart.Module

@@ -11,14 +11,15 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/runtime/internal/arrays"
 )
 
 // Results is what Finish did with the buffers after a run.
 type Results struct {
-	Saved     []Saved    `json:"saved"`
-	Checks    []Check    `json:"checks"`
-	Checksums []Checksum `json:"checksums"`
-	Loops     []Loop     `json:"loops,omitempty"`
+	Saved     []Saved        `json:"saved"`
+	Checks    []arrays.Check `json:"checks"`
+	Checksums []Checksum     `json:"checksums"`
+	Loops     []Loop         `json:"loops,omitempty"`
 }
 
 // Saved is a file that was written.
@@ -35,11 +36,11 @@ type Checksum struct {
 }
 
 // Failed returns the checks that did not hold.
-func (r *Results) Failed() []Check {
+func (r *Results) Failed() []arrays.Check {
 	if r == nil {
 		return nil
 	}
-	var failed []Check
+	var failed []arrays.Check
 	for _, c := range r.Checks {
 		if !c.OK {
 			failed = append(failed, c)
@@ -68,7 +69,7 @@ var ErrNotSaved = errors.New("result not saved")
 // Finish checks every buffer with save or expect, computes its checksum and writes its file. A buffer that fails its expectation is
 // saved too, so that it can be examined.
 func (p *Program) Finish(ctx context.Context) (*Results, error) {
-	r := &Results{Saved: []Saved{}, Checks: []Check{}, Checksums: []Checksum{}}
+	r := &Results{Saved: []Saved{}, Checks: []arrays.Check{}, Checksums: []Checksum{}}
 	var err error
 	if r.Loops, err = p.Loops(ctx); err != nil {
 		return r, err
@@ -91,11 +92,11 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 		summing.Wait()
 		r.Checksums = append(r.Checksums, Checksum{b.Name, hex.EncodeToString(sum[:])})
 		if b.Save != "" {
-			file := inDir(p.graph.Dir, b.Save)
+			file := arrays.InDir(p.graph.Dir, b.Save)
 			if err := p.keepInitial(ctx, file); err != nil {
 				return err
 			}
-			if err := p.arrays.write(ctx, file, b.DType, b.Shape, memory); err != nil {
+			if err := p.arrays.Write(ctx, file, b.DType, b.Shape, memory); err != nil {
 				return fmt.Errorf("%w: buffer %q: %w", ErrNotSaved, b.Name, err)
 			}
 			r.Saved = append(r.Saved, Saved{b.Name, file, b.Bytes})
@@ -122,12 +123,12 @@ func (p *Program) eachResult(ctx context.Context, do func(b *dag.Buffer, memory 
 	return nil
 }
 
-func (p *Program) checkExpect(ctx context.Context, b *dag.Buffer, memory []byte) (check Check, err error) {
+func (p *Program) checkExpect(ctx context.Context, b *dag.Buffer, memory []byte) (check arrays.Check, err error) {
 	if b.Expect.Kind != dag.ExpectFile {
-		return p.arrays.checkExpect(ctx, b, memory, nil)
+		return p.arrays.CheckExpect(ctx, b, memory, nil)
 	}
 	err = p.borrow(b, func(scratch []byte) error {
-		check, err = p.arrays.checkExpect(ctx, b, memory, scratch)
+		check, err = p.arrays.CheckExpect(ctx, b, memory, scratch)
 		return err
 	})
 	return check, err
@@ -135,7 +136,7 @@ func (p *Program) checkExpect(ctx context.Context, b *dag.Buffer, memory []byte)
 
 // CompareResults compares every saved or expected buffer of two programs of the same graph, element by element. The tolerance follows from
 // the element type: none for integers, a few units in the last place for floats, unless the buffer declares one.
-func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
+func CompareResults(ctx context.Context, got, want *Program) ([]arrays.Check, error) {
 	switch {
 	case got == nil || want == nil:
 		return nil, errors.New("two programs are needed to compare their results")
@@ -143,20 +144,20 @@ func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
 	if err := want.usable(ctx); err != nil {
 		return nil, err
 	}
-	var checks []Check
+	var checks []arrays.Check
 	err := got.eachResult(ctx, func(b *dag.Buffer, memory []byte) error {
 		id, ok := want.Buffer(b.Name)
 		if !ok || want.graph.Buffers[id].DType != b.DType || want.graph.Buffers[id].Bytes != b.Bytes {
 			return fmt.Errorf("buffer %q is not the same in both programs", b.Name)
 		}
 		return want.contents(ctx, int32(id), func(other []byte) error {
-			rtol, atol := tolerance(b)
-			c, numbers := comparison(b, want.platform.Name()+" device", rtol, atol)
+			rtol, atol := arrays.Tolerance(b)
+			c, numbers := arrays.Comparison(b, want.platform.Name()+" device", rtol, atol)
 			if b.Expect != nil {
-				c.judgeBy(b.Expect)
+				c.JudgeBy(b.Expect)
 			}
 			got.judgeCalls(&c, b)
-			err := c.compareWith(ctx, numbers, memory, other)
+			err := c.CompareWith(ctx, numbers, memory, other)
 			checks = append(checks, c)
 			return err
 		})

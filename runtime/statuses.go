@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/runtime/internal/arrays"
 )
 
 // CallError is returned by Finish, Trace, Measure and CheckCalls if a library call of the last replay could not compute its result, such as the
@@ -77,7 +78,7 @@ type tolerant interface {
 
 // judgeCalls makes the comparison of a buffer of floats with another device's one of the whole, in a graph that has library calls: sums of many
 // products that nearly cancel differ by more than their own last digits. A buffer that declares a tolerance keeps it.
-func (p *Program) judgeCalls(c *Check, b *dag.Buffer) {
+func (p *Program) judgeCalls(c *arrays.Check, b *dag.Buffer) {
 	if e := b.Expect; !b.DType.Component().Float() || e != nil && (e.RTol != 0 || e.ATol != 0 || e.Norm != dag.NoNorm || e.Differing > 0) {
 		return
 	}

@@ -1,6 +1,6 @@
 // The header of a .npy file: a dictionary written as a literal of Python, with the keys descr, fortran_order and shape.
 
-package runtime
+package arrays
 
 import (
 	"encoding/binary"

@@ -1,6 +1,6 @@
 // Tests of array files: we read what NumPy writes, and NumPy reads what we write.
 
-package runtime
+package arrays
 
 import (
 	"os"
@@ -23,9 +23,9 @@ func TestArraysReadBackAsWritten(t *testing.T) {
 			}
 			for _, name := range []string{"a.npy", "a.bin"} {
 				file := filepath.Join(dir, name)
-				require.NoError(t, arrays{}.write(t.Context(), file, d, shape, memory))
+				require.NoError(t, Files{}.Write(t.Context(), file, d, shape, memory))
 				got := make([]byte, len(memory))
-				require.NoError(t, arrays{}.read(t.Context(), file, d, shape, got), "%v %v", d, shape)
+				require.NoError(t, Files{}.read(t.Context(), file, d, shape, got), "%v %v", d, shape)
 				require.Equal(t, memory, got)
 			}
 		}
@@ -85,10 +85,10 @@ func TestArrayFilesThatDoNotFitAreRefused(t *testing.T) {
 		{"short.npy", header("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }") + "1234", "is too short: it has 4 bytes of data, but the buffer has 8"},
 		{"long.bin", "123456789", "is too long: it has more data than the 8 bytes of the buffer"},
 	} {
-		err := arrays{}.read(t.Context(), write(c.name, c.content), dag.F32, []int64{2}, make([]byte, 8))
+		err := Files{}.read(t.Context(), write(c.name, c.content), dag.F32, []int64{2}, make([]byte, 8))
 		require.ErrorContains(t, err, c.want, c.name)
 	}
-	require.ErrorIs(t, arrays{}.read(t.Context(), filepath.Join(dir, "missing.npy"), dag.F32, []int64{2}, make([]byte, 8)), os.ErrNotExist)
+	require.ErrorIs(t, Files{}.read(t.Context(), filepath.Join(dir, "missing.npy"), dag.F32, []int64{2}, make([]byte, 8)), os.ErrNotExist)
 }
 
 // Of a file outside of the pipeline's folder nothing is quoted.
@@ -97,9 +97,9 @@ func TestArrayHeadersOutside(t *testing.T) {
 	text := "{'descr': 'hunter2', 'fortran_order': False, 'shape': (2,), }"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x.npy"), append([]byte(npyMagic+"\x01\x00"), string(rune(len(text)))+"\x00"+text...), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "in"), 0o755))
-	err := arrays{dir: filepath.Join(dir, "in")}.read(t.Context(), "../x.npy", dag.F32, []int64{2}, make([]byte, 8))
+	err := Files{Dir: filepath.Join(dir, "in")}.read(t.Context(), "../x.npy", dag.F32, []int64{2}, make([]byte, 8))
 	require.EqualError(t, err, filepath.Join(dir, "x.npy")+" is no .npy file of elements of type f32 and shape (2,); more is not shown, because it is outside of the pipeline's folder")
-	err = arrays{dir: dir}.read(t.Context(), "x.npy", dag.F32, []int64{2}, make([]byte, 8))
+	err = Files{Dir: dir}.read(t.Context(), "x.npy", dag.F32, []int64{2}, make([]byte, 8))
 	require.EqualError(t, err, filepath.Join(dir, "x.npy")+` has elements of type "hunter2", but the buffer has f32 ("<f4")`)
 }
 

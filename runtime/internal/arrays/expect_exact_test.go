@@ -1,6 +1,6 @@
 // Tests that integers are filled, compared, added and printed exactly, compared with arithmetic of any size.
 
-package runtime
+package arrays
 
 import (
 	"math"
@@ -37,7 +37,7 @@ const beyondFloats = 1<<53 + 1 // the first integer that a float64 cannot hold
 
 func TestLargeIntegersAreNotRounded(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, arrays{}.write(t.Context(), filepath.Join(dir, "want.npy"), dag.I64, []int64{2}, integers(beyondFloats, 7)))
+	require.NoError(t, Files{}.Write(t.Context(), filepath.Join(dir, "want.npy"), dag.I64, []int64{2}, integers(beyondFloats, 7)))
 	for name, e := range map[string]*dag.Expect{
 		"value": {Kind: dag.ExpectValue, Value: expr.Int(beyondFloats)},
 		"file":  {Kind: dag.ExpectFile, File: "want.npy"},
@@ -47,27 +47,27 @@ func TestLargeIntegersAreNotRounded(t *testing.T) {
 		if name == "value" {
 			second = beyondFloats
 		}
-		c, err := arrays{dir: dir}.checkExpect(t.Context(), integerBuffer(dag.I64, 2, e), integers(beyondFloats, second), make([]byte, 64))
+		c, err := Files{Dir: dir}.CheckExpect(t.Context(), integerBuffer(dag.I64, 2, e), integers(beyondFloats, second), make([]byte, 64))
 		require.NoError(t, err)
 		require.True(t, c.OK, "%s: %s", name, c.First)
-		c, err = arrays{dir: dir}.checkExpect(t.Context(), integerBuffer(dag.I64, 2, e), integers(beyondFloats-1, second), make([]byte, 64))
+		c, err = Files{Dir: dir}.CheckExpect(t.Context(), integerBuffer(dag.I64, 2, e), integers(beyondFloats-1, second), make([]byte, 64))
 		require.NoError(t, err)
 		require.False(t, c.OK, name)
 		require.Equal(t, "element [0] is 9007199254740992, want 9007199254740993", c.First, name)
 		require.Equal(t, 1.0, c.Worst)
 		tolerant := *e
 		tolerant.ATol = 1
-		c, err = arrays{dir: dir}.checkExpect(t.Context(), integerBuffer(dag.I64, 2, &tolerant), integers(beyondFloats-1, second), make([]byte, 64))
+		c, err = Files{Dir: dir}.CheckExpect(t.Context(), integerBuffer(dag.I64, 2, &tolerant), integers(beyondFloats-1, second), make([]byte, 64))
 		require.NoError(t, err)
 		require.True(t, c.OK, name)
 	}
 
 	sum := &dag.Expect{Kind: dag.ExpectSum, Value: expr.Int(beyondFloats)}
-	c, err := arrays{}.checkExpect(t.Context(), integerBuffer(dag.I64, 2, sum), integers(beyondFloats-1, 1), make([]byte, 64))
+	c, err := Files{}.CheckExpect(t.Context(), integerBuffer(dag.I64, 2, sum), integers(beyondFloats-1, 1), make([]byte, 64))
 	require.NoError(t, err)
 	require.True(t, c.OK)
 	require.Equal(t, "sum 9007199254740993", c.Against)
-	c, err = arrays{}.checkExpect(t.Context(), integerBuffer(dag.I64, 2, sum), integers(beyondFloats-1, 0), make([]byte, 64))
+	c, err = Files{}.CheckExpect(t.Context(), integerBuffer(dag.I64, 2, sum), integers(beyondFloats-1, 0), make([]byte, 64))
 	require.NoError(t, err)
 	require.Equal(t, "the sum is 9007199254740992, want 9007199254740993", c.First)
 }
@@ -75,27 +75,27 @@ func TestLargeIntegersAreNotRounded(t *testing.T) {
 func TestUnsignedIntegersUseTheirWholeRange(t *testing.T) {
 	memory := integers(-1, -1) // 2^64-1 twice
 	e := &dag.Expect{Kind: dag.ExpectValue, Value: expr.Int(-1)}
-	c, err := arrays{}.checkExpect(t.Context(), integerBuffer(dag.U64, 2, e), memory, make([]byte, 64))
+	c, err := Files{}.CheckExpect(t.Context(), integerBuffer(dag.U64, 2, e), memory, make([]byte, 64))
 	require.NoError(t, err)
 	require.Equal(t, "element [0] is 18446744073709551615, want -1", c.First)
 	require.Equal(t, math.Ldexp(1, 64), c.Worst)
 	e = &dag.Expect{Kind: dag.ExpectSum, Value: expr.Int(0)}
-	c, err = arrays{}.checkExpect(t.Context(), integerBuffer(dag.U64, 2, e), memory, make([]byte, 64))
+	c, err = Files{}.CheckExpect(t.Context(), integerBuffer(dag.U64, 2, e), memory, make([]byte, 64))
 	require.NoError(t, err)
 	require.Equal(t, "the sum is 36893488147419103230, want 0", c.First)
 	e = &dag.Expect{Kind: dag.ExpectSum, Value: expr.Int(-2)}
-	c, err = arrays{}.checkExpect(t.Context(), integerBuffer(dag.I64, 2, e), memory, make([]byte, 64))
+	c, err = Files{}.CheckExpect(t.Context(), integerBuffer(dag.I64, 2, e), memory, make([]byte, 64))
 	require.NoError(t, err)
 	require.True(t, c.OK)
 
 	// A float above every uint64 equals none of them, although the largest rounds to it.
 	e = &dag.Expect{Kind: dag.ExpectValue, Value: expr.FloatValue(math.Ldexp(1, 64))}
-	c, err = arrays{}.checkExpect(t.Context(), integerBuffer(dag.U64, 2, e), memory, make([]byte, 64))
+	c, err = Files{}.CheckExpect(t.Context(), integerBuffer(dag.U64, 2, e), memory, make([]byte, 64))
 	require.NoError(t, err)
 	require.EqualValues(t, 2, c.Wrong)
 	require.Equal(t, 1.0, c.Worst)
 	e.Value = expr.FloatValue(math.NaN())
-	c, err = arrays{}.checkExpect(t.Context(), integerBuffer(dag.U64, 2, e), memory, make([]byte, 64))
+	c, err = Files{}.CheckExpect(t.Context(), integerBuffer(dag.U64, 2, e), memory, make([]byte, 64))
 	require.NoError(t, err)
 	require.EqualValues(t, 2, c.Wrong)
 }
@@ -122,7 +122,7 @@ func TestIntegersAreFilledExactly(t *testing.T) {
 		b := integerBuffer(c.t, 3, nil)
 		b.Init = &c.init
 		memory := make([]byte, 24)
-		require.NoError(t, arrays{}.generate(t.Context(), b, memory))
+		require.NoError(t, Files{}.Generate(t.Context(), b, memory))
 		require.Equal(t, integers(c.want...), memory, "%+v", c.init)
 	}
 }
@@ -153,7 +153,7 @@ func TestExactComparisonsAgreeWithBigNumbers(t *testing.T) {
 			t.Skip("on the edge")
 		}
 		e := &dag.Expect{Kind: rapid.SampledFrom([]dag.ExpectKind{dag.ExpectValue, dag.ExpectSum}).Draw(t, "kind"), Value: want, ATol: tolerance}
-		c, err := arrays{}.checkExpect(t.Context(), integerBuffer(kind, 1, e), memory, make([]byte, 64))
+		c, err := Files{}.CheckExpect(t.Context(), integerBuffer(kind, 1, e), memory, make([]byte, 64))
 		require.NoError(t, err)
 		if distance.Cmp(bound) <= 0 {
 			require.True(t, c.OK, "%s against %s", got, want)
@@ -166,7 +166,7 @@ func TestExactComparisonsAgreeWithBigNumbers(t *testing.T) {
 func TestNumbersThatLookTheSameAreShownInFull(t *testing.T) {
 	e := &dag.Expect{Kind: dag.ExpectValue, Value: expr.Int(1)}
 	b := &dag.Buffer{Name: "m", DType: dag.F64, Shape: []int64{1}, Bytes: 8, Expect: e}
-	c, err := arrays{}.checkExpect(t.Context(), b, elements(dag.F64, 1+1e-12), make([]byte, 64))
+	c, err := Files{}.CheckExpect(t.Context(), b, elements(dag.F64, 1+1e-12), make([]byte, 64))
 	require.NoError(t, err)
 	require.Equal(t, "element [0] is 1.000000000001, want 1", c.First)
 }

@@ -1,6 +1,6 @@
 // Tests of comparisons: tolerances, the first differing element, sums.
 
-package runtime
+package arrays
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func elements(t dag.DType, values ...float64) []byte {
 
 func TestTheFirstDifferingElementIsShown(t *testing.T) {
 	b := &dag.Buffer{Name: "m", DType: dag.F32, Shape: []int64{2, 3}, Bytes: 24, Expect: &dag.Expect{Kind: dag.ExpectValue, Value: expr.Int(1), ATol: 0.5}}
-	c, err := arrays{}.checkExpect(t.Context(), b, elements(dag.F32, 1, 1.5, 0.5, 1, 1.75, math.NaN()), make([]byte, 64))
+	c, err := Files{}.CheckExpect(t.Context(), b, elements(dag.F32, 1, 1.5, 0.5, 1, 1.75, math.NaN()), make([]byte, 64))
 	require.NoError(t, err)
 	require.False(t, c.OK)
 	require.EqualValues(t, 2, c.Wrong)
@@ -35,7 +35,7 @@ func TestInfinitiesAndNaNsEqualThemselves(t *testing.T) {
 	b := &dag.Buffer{Name: "m", DType: dag.F64, Shape: []int64{1}, Bytes: 8}
 	equal := func(got, want, tolerance float64) bool {
 		c := Check{Elements: 1, RTol: tolerance, ATol: tolerance}
-		require.NoError(t, c.compareWith(t.Context(), b, elements(dag.F64, got), elements(dag.F64, want)))
+		require.NoError(t, c.CompareWith(t.Context(), b, elements(dag.F64, got), elements(dag.F64, want)))
 		return c.OK
 	}
 	for _, v := range []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0} {
@@ -66,11 +66,11 @@ func TestSumsDoNotDependOnOrder(t *testing.T) {
 	e := &dag.Expect{Kind: dag.ExpectSum, Value: expr.Int(2)}
 	b := &dag.Buffer{Name: "s", DType: dag.F64, Shape: []int64{4}, Bytes: 32, Expect: e}
 	for _, values := range [][]float64{{1, 1e100, 1, -1e100}, {1e100, 1, -1e100, 1}} {
-		c, err := arrays{}.checkExpect(t.Context(), b, elements(dag.F64, values...), make([]byte, 64))
+		c, err := Files{}.CheckExpect(t.Context(), b, elements(dag.F64, values...), make([]byte, 64))
 		require.NoError(t, err)
 		require.True(t, c.OK, c.First)
 	}
-	c, err := arrays{}.checkExpect(t.Context(), b, elements(dag.F64, 1, 1, 1, 0), make([]byte, 64))
+	c, err := Files{}.CheckExpect(t.Context(), b, elements(dag.F64, 1, 1, 1, 0), make([]byte, 64))
 	require.NoError(t, err)
 	require.Equal(t, "the sum is 3, want 2", c.First)
 }

@@ -1,6 +1,6 @@
 // Tests that checks survive JSON, whatever numbers they hold.
 
-package runtime
+package arrays
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
 // Vectors and complex numbers as the numbers that they consist of: contents are made and compared number by number.
 
-package runtime
+package arrays
 
 import (
 	"math"

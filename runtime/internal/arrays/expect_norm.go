@@ -1,6 +1,6 @@
 // Expectations by norm: how large the difference is as a whole, compared with the expected contents as a whole.
 
-package runtime
+package arrays
 
 import (
 	"context"

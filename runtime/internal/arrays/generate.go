@@ -1,6 +1,8 @@
 // Initial contents: fills memory with what a buffer's declaration says. Knows no devices.
 
-package runtime
+// Package arrays makes, reads, writes and compares the contents of buffers: initial contents, array files and expectations. It knows no devices and
+// runs nothing.
+package arrays
 
 import (
 	"context"
@@ -17,8 +19,8 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// generate fills memory, which must have the buffer's size, with a buffer's initial contents.
-func (a arrays) generate(ctx context.Context, b *dag.Buffer, memory []byte) error {
+// Generate fills memory, which must have the buffer's size, with a buffer's initial contents.
+func (a Files) Generate(ctx context.Context, b *dag.Buffer, memory []byte) error {
 	if b == nil {
 		return errors.New("there is no buffer to fill")
 	}

@@ -1,6 +1,6 @@
 // Exact comparison of integer elements: 64-bit integers do not fit in a float64.
 
-package runtime
+package arrays
 
 import (
 	"math"

@@ -1,6 +1,6 @@
 // Tests of vectors and complex numbers: their contents, how they are compared, and their files.
 
-package runtime
+package arrays
 
 import (
 	"context"
@@ -44,11 +44,11 @@ func TestContentsOfComponents(t *testing.T) {
 	} {
 		b := &dag.Buffer{Name: "b", DType: c.dtype, Shape: []int64{2}, Init: &c.init}
 		memory := make([]byte, 2*c.dtype.Size())
-		require.NoError(t, arrays{}.generate(t.Context(), b, memory), name)
+		require.NoError(t, Files{}.Generate(t.Context(), b, memory), name)
 		require.Equal(t, c.want, memory, name)
 	}
 	b := &dag.Buffer{Name: "b", DType: vector, Shape: []int64{1}, Init: &dag.Init{Kind: dag.InitValue, Values: []expr.Value{expr.Int(1)}}}
-	require.ErrorContains(t, arrays{}.generate(t.Context(), b, make([]byte, 12)), "init: 1 component for elements of f32x3, which have 3")
+	require.ErrorContains(t, Files{}.Generate(t.Context(), b, make([]byte, 12)), "init: 1 component for elements of f32x3, which have 3")
 }
 
 // A part of a complex number may be off by as much as its number may, even where it should be 0.
@@ -64,7 +64,7 @@ func TestToleranceOfComplexNumbers(t *testing.T) {
 	} {
 		b := &dag.Buffer{Name: "b", DType: c.dtype, Shape: []int64{2}, Bytes: 16,
 			Expect: &dag.Expect{Kind: dag.ExpectValue, Values: []expr.Value{expr.Int(100), expr.Int(0)}, RTol: 1e-3}}
-		check, err := arrays{}.checkExpect(context.Background(), b, c.got, nil)
+		check, err := Files{}.CheckExpect(context.Background(), b, c.got, nil)
 		require.NoError(t, err)
 		require.Equal(t, c.first, check.First, name)
 		require.Equal(t, c.first == "", check.OK, name)
@@ -89,15 +89,15 @@ func TestFilesOfComponents(t *testing.T) {
 		for k := range memory {
 			memory[k] = byte(k)
 		}
-		require.NoError(t, arrays{}.write(t.Context(), path, c.dtype, []int64{2}, memory))
+		require.NoError(t, Files{}.Write(t.Context(), path, c.dtype, []int64{2}, memory))
 		written, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Contains(t, string(written), c.header)
 		back := make([]byte, len(memory))
-		require.NoError(t, arrays{}.read(t.Context(), path, c.dtype, []int64{2}, back))
+		require.NoError(t, Files{}.read(t.Context(), path, c.dtype, []int64{2}, back))
 		require.Equal(t, memory, back)
-		require.NoError(t, checkFile(t.Context(), path, c.dtype, []int64{2}))
-		err = checkFile(t.Context(), path, dag.F32, []int64{2})
+		require.NoError(t, CheckFile(t.Context(), path, c.dtype, []int64{2}))
+		err = CheckFile(t.Context(), path, dag.F32, []int64{2})
 		require.Error(t, err)
 		require.Equal(t, c.another, strings.TrimPrefix(err.Error(), path+" "))
 	}

@@ -1,6 +1,6 @@
 // Tests of expectations by norm and by the number of elements that may differ.
 
-package runtime
+package arrays
 
 import (
 	"context"
@@ -23,8 +23,8 @@ func checked(t *testing.T, dtype dag.DType, got, want []float64, e dag.Expect) C
 		dtype.Store(wanted, int64(i), dtype.FromFloat(want[i]))
 	}
 	c := Check{Buffer: b.Name, Elements: int64(len(got)), RTol: e.RTol, ATol: e.ATol}
-	c.judgeBy(&e)
-	require.NoError(t, c.compareWith(context.Background(), b, memory, wanted))
+	c.JudgeBy(&e)
+	require.NoError(t, c.CompareWith(context.Background(), b, memory, wanted))
 	return c
 }
 

@@ -1,6 +1,6 @@
 // Expectations: compares a buffer's contents with what its declaration expects.
 
-package runtime
+package arrays
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// checkExpect compares a buffer's contents with its expectation. An expected file is read into scratch, which must have its size.
-func (a arrays) checkExpect(ctx context.Context, b *dag.Buffer, memory, scratch []byte) (Check, error) {
+// CheckExpect compares a buffer's contents with its expectation. An expected file is read into scratch, which must have its size.
+func (a Files) CheckExpect(ctx context.Context, b *dag.Buffer, memory, scratch []byte) (Check, error) {
 	e := b.Expect
 	declared := b
 	b = asNumbers(b)
 	c := Check{Buffer: b.Name, Elements: count(b.Shape), RTol: e.RTol, ATol: e.ATol, complex: declared.DType.Complex()}
-	c.judgeBy(e)
+	c.JudgeBy(e)
 	switch e.Kind {
 	case dag.ExpectSum:
 		return checkSum(b, memory), nil
@@ -28,8 +28,8 @@ func (a arrays) checkExpect(ctx context.Context, b *dag.Buffer, memory, scratch 
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}
 		c.Against = e.File
-		err := c.compareWith(ctx, b, memory, want)
-		if !c.OK && a.outside(inDir(a.dir, e.File)) {
+		err := c.CompareWith(ctx, b, memory, want)
+		if !c.OK && a.outside(InDir(a.Dir, e.File)) {
 			c.withhold()
 		}
 		return c, err
@@ -83,15 +83,15 @@ func (c *Check) withhold() {
 	c.Worst, c.Distance, c.WantNorm = math.NaN(), 0, 0
 }
 
-// judgeBy takes from an expectation how differences are judged, apart from the tolerances.
-func (c *Check) judgeBy(e *dag.Expect) {
+// JudgeBy takes from an expectation how differences are judged, apart from the tolerances.
+func (c *Check) JudgeBy(e *dag.Expect) {
 	if c.Allowed = e.Differing; e.Norm != dag.NoNorm {
 		c.Norm = e.Norm.String()
 	}
 }
 
-// compareWith checks every element against one of the same type in other memory.
-func (c *Check) compareWith(ctx context.Context, b *dag.Buffer, memory, want []byte) error {
+// CompareWith checks every element against one of the same type in other memory.
+func (c *Check) CompareWith(ctx context.Context, b *dag.Buffer, memory, want []byte) error {
 	t := b.DType
 	if t.Float() {
 		return c.compareFloats(ctx, b, memory, func(i int64) (float64, error) { return t.ToFloat(t.Load(want, i)), nil })

@@ -1,6 +1,6 @@
 // Checks as JSON. JSON has no NaN and no infinities, so those become strings.
 
-package runtime
+package arrays
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
 // Checking an array file before anything runs: its header and its length.
 
-package runtime
+package arrays
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/dagrun/dagrun/internal/files"
 )
 
-// checkFile reports how a .npy or raw .bin file differs from an array of a type and shape, or nil. It does not read the elements, only
+// CheckFile reports how a .npy or raw .bin file differs from an array of a type and shape, or nil. It does not read the elements, only
 // how many there are.
-func checkFile(ctx context.Context, path string, t dag.DType, shape []int64) error {
+func CheckFile(ctx context.Context, path string, t dag.DType, shape []int64) error {
 	if t.Size() == 0 {
 		return errors.New("the element type is missing")
 	}

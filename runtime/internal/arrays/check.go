@@ -1,6 +1,6 @@
 // The outcome of checking a buffer, and how it writes elements.
 
-package runtime
+package arrays
 
 import (
 	"strconv"

@@ -1,6 +1,6 @@
 // Array files: .npy of NumPy and raw .bin. Whole arrays only.
 
-package runtime
+package arrays
 
 import (
 	"bufio"
@@ -28,17 +28,17 @@ var npyDescr = map[dag.DType]string{
 	dag.C64: "<c8", dag.C128: "<c16",
 }
 
-// arrays is where a pipeline's array files are: relative names start from dir, and only those below folder may be used, if it is not nil.
-type arrays struct {
-	dir    string
-	folder *files.Folder
+// Files is where a pipeline's array files are: relative names start from Dir, and only those below Folder may be used, if it is not nil.
+type Files struct {
+	Dir    string
+	Folder *files.Folder
 }
 
 // outside reports whether a file is outside of the pipeline's folder. Messages do not quote it.
-func (a arrays) outside(path string) bool { return a.dir != "" && files.Outside(a.dir, path) }
+func (a Files) outside(path string) bool { return a.Dir != "" && files.Outside(a.Dir, path) }
 
-// inDir resolves a name of the pipeline file against the file's directory.
-func inDir(dir, name string) string {
+// InDir resolves a name of the pipeline file against the file's directory.
+func InDir(dir, name string) string {
 	if filepath.IsAbs(name) || dir == "" {
 		return name
 	}
@@ -46,9 +46,9 @@ func inDir(dir, name string) string {
 }
 
 // read reads a file into memory. Its element type and number of elements must match the buffer, and for .npy also its shape.
-func (a arrays) read(ctx context.Context, name string, t dag.DType, shape []int64, memory []byte) error {
-	path := inDir(a.dir, name)
-	file, err := a.folder.Open(ctx, path)
+func (a Files) read(ctx context.Context, name string, t dag.DType, shape []int64, memory []byte) error {
+	path := InDir(a.Dir, name)
+	file, err := a.Folder.Open(ctx, path)
 	if err != nil {
 		return files.CannotRead(path, err)
 	}
@@ -136,9 +136,9 @@ func shapeText(shape []int64) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// write writes memory to a file, as .npy or raw according to its extension.
-func (a arrays) write(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
-	return a.folder.Save(ctx, path, func(w io.Writer) error {
+// Write writes memory to a file, as .npy or raw according to its extension.
+func (a Files) Write(ctx context.Context, path string, t dag.DType, shape []int64, memory []byte) error {
+	return a.Folder.Save(ctx, path, func(w io.Writer) error {
 		if strings.EqualFold(filepath.Ext(path), ".npy") {
 			header, err := npyHeader(t, shape)
 			if err != nil {
