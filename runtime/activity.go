@@ -210,8 +210,8 @@ func (p *Program) recordedReplay(in *instance) (submit, done func() error, err e
 // spansOf turns matched records into spans that count from the start of the first record. A node without a record did nothing. It is shown
 // where the previous node on its stream ended.
 func (p *Program) spansOf(want []expected, records []cupti.Record) []Span {
-	spans := make([]Span, p.graph.Len())
-	measured := make([]bool, len(spans))
+	nodes := make([]Span, p.graph.Len())
+	measured := make([]bool, len(nodes))
 	first := uint64(0)
 	for i := range records {
 		if first == 0 || records[i].Start < first {
@@ -223,7 +223,7 @@ func (p *Program) spansOf(want []expected, records []cupti.Record) []Span {
 			continue
 		}
 		measured[e.node] = true
-		spans[e.node] = Span{Start: float64(records[i].Start-first) / 1e3, End: float64(records[i].End-first) / 1e3}
+		nodes[e.node] = Span{Start: float64(records[i].Start-first) / 1e3, End: float64(records[i].End-first) / 1e3}
 	}
 	for s := range p.plan.Streams {
 		end := 0.0
@@ -231,7 +231,7 @@ func (p *Program) spansOf(want []expected, records []cupti.Record) []Span {
 			if op.Kind != planner.Launch {
 				continue
 			}
-			span := &spans[op.Node]
+			span := &nodes[op.Node]
 			if !measured[op.Node] {
 				span.Start, span.End = end, end
 			}
@@ -239,5 +239,5 @@ func (p *Program) spansOf(want []expected, records []cupti.Record) []Span {
 			end = span.End
 		}
 	}
-	return spans
+	return nodes
 }

@@ -12,72 +12,68 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // replayGap is the space between replays in the trace, in microseconds. They were measured one by one.
 const replayGap = 20.0
 
-// WriteChrome writes the trace in the Trace Event Format: one track per stream and one or more per engine (an engine that runs several nodes
-// at once gets several), the host's submissions, an arrow for every wait, and counters of busy streams, bytes being copied and memory in use.
-// A predicted timeline is shown beside the first replay; predicted may be nil.
-func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
-	if t == nil || w == nil {
-		return errors.New("a trace and a writer are needed to write one")
-	}
-	if err := t.drawable(g, plan, predicted); err != nil {
+// writeChrome writes a trace in the Trace Event Format.
+func writeChrome(w io.Writer, t *recording) error {
+	if err := t.drawable(); err != nil {
 		return err
 	}
-	c := &chromeWriter{Writer: bufio.NewWriter(w), g: g, plan: plan}
+	c := &chromeWriter{Writer: bufio.NewWriter(w), g: t.graph, plan: t.plan}
 	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]any{
-		"pipeline": g.Name, "mode": t.Mode, "measured_by": t.Source, "plain_us": t.PlainUS, "traced_us": t.TracedUS,
+		"pipeline": t.graph.Name, "mode": t.mode, "measured_by": t.measuredBy, "plain_us": t.plainUS, "traced_us": t.tracedUS,
 	}) + `,"traceEvents":[`)
-	c.lanes = make([]int, g.Len())
-	c.tracks(predicted != nil, t.besides(g))
+	c.lanes = make([]int, t.graph.Len())
+	c.tracks(t.predicted != nil, t.besides())
 	c.passTracks(t)
 	base := 0.0
-	for k := range t.Replays {
-		base = c.replay(&t.Replays[k], k, base) + replayGap
+	for k := range t.replays {
+		base = c.replay(&t.replays[k], k, base) + replayGap
 	}
-	c.predicted(predicted)
+	c.predicted(t.predicted)
 	c.WriteString("]}\n")
 	return c.Flush()
 }
 
 // drawable returns an error for a trace that is not one of the graph and the plan, or whose times cannot be written.
-func (t *Trace) drawable(g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
+func (t *recording) drawable() error {
+	g := t.graph
 	switch {
-	case g.Check() != nil || plan == nil:
+	case g.Check() != nil || t.plan == nil:
 		return errors.New("writing a trace needs its graph and its plan")
-	case predicted != nil && len(predicted.Nodes) != g.Len():
-		return fmt.Errorf("the prediction has %d nodes, but the graph has %d", len(predicted.Nodes), g.Len())
+	case t.predicted != nil && len(t.predicted.Nodes) != g.Len():
+		return fmt.Errorf("the prediction has %d nodes, but the graph has %d", len(t.predicted.Nodes), g.Len())
 	}
-	if !finite(t.PlainUS, t.TracedUS) {
-		return fmt.Errorf("a trace whose replays take %v us and %v us cannot be written", t.PlainUS, t.TracedUS)
+	if !finite(t.plainUS, t.tracedUS) {
+		return fmt.Errorf("a trace whose replays take %v us and %v us cannot be written", t.plainUS, t.tracedUS)
 	}
-	for k := range t.Replays {
-		spans := t.Replays[k].Spans
+	for k := range t.replays {
+		spans := t.replays[k].Spans
 		if len(spans) != g.Len() {
 			return fmt.Errorf("the trace has %d nodes, but the graph has %d", len(spans), g.Len())
 		}
 		for i := range spans {
-			if !finite(spans[i].Start, spans[i].End, t.Replays[k].SubmitUS) {
+			if !finite(spans[i].Start, spans[i].End, t.replays[k].SubmitUS) {
 				return fmt.Errorf("a trace in which node %q runs from %v us to %v us cannot be written", g.Nodes[i].Name, spans[i].Start, spans[i].End)
 			}
 		}
-		if err := t.Replays[k].checkPasses(g, plan); err != nil {
+		if err := checkPasses(&t.replays[k], g, t.plan); err != nil {
 			return err
 		}
 	}
-	if err := proof.CheckOps(g, plan); err != nil {
+	if err := proof.CheckOps(g, t.plan); err != nil {
 		return fmt.Errorf("the plan of the trace: %w", err)
 	}
 	return nil
 }
 
 // predicted writes the predicted timeline; nil is none.
-func (c *chromeWriter) predicted(t *planner.Timeline) {
+func (c *chromeWriter) predicted(t *plan.Timeline) {
 	if t == nil {
 		return
 	}
@@ -131,13 +127,13 @@ const laneRoom = 4096
 
 // engineTrack is the first track of a node's engine.
 func engineTrack(g *dag.Graph, id dag.NodeID) (track int, name string) {
-	device, e := int(g.Nodes[id].Device), planner.EngineOf(g, id)
+	device, e := int(g.Nodes[id].Device), plan.EngineOf(g, id)
 	return (device*16 + int(e)) * laneRoom, fmt.Sprintf("device %d %s", device, e)
 }
 
 // engineLanes gives every node of a replay the first lane of its engine that is free when the node starts. It returns how many lanes each
 // engine needs.
-func (r *TracedReplay) engineLanes(g *dag.Graph, lanes []int) map[int]int {
+func engineLanes(r *TracedReplay, g *dag.Graph, lanes []int) map[int]int {
 	order := make([]int32, len(r.Spans))
 	for i := range order {
 		order[i] = int32(i)
@@ -164,11 +160,11 @@ func (r *TracedReplay) engineLanes(g *dag.Graph, lanes []int) map[int]int {
 }
 
 // besides returns how many lanes each engine needs in any replay, by its first track.
-func (t *Trace) besides(g *dag.Graph) map[int]int {
+func (t *recording) besides() map[int]int {
 	most := map[int]int{}
-	lanes := make([]int, g.Len())
-	for k := range t.Replays {
-		for track, n := range t.Replays[k].engineLanes(g, lanes) {
+	lanes := make([]int, t.graph.Len())
+	for k := range t.replays {
+		for track, n := range engineLanes(&t.replays[k], t.graph, lanes) {
 			most[track] = max(most[track], n)
 		}
 	}
@@ -179,12 +175,12 @@ func (t *Trace) besides(g *dag.Graph) map[int]int {
 func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64 {
 	c.span(chromeHost, 0, "submit", "host", base, base+r.SubmitUS, map[string]any{"replay": number})
 	end := base + r.SubmitUS
-	r.engineLanes(c.g, c.lanes)
+	engineLanes(r, c.g, c.lanes)
 	for i := range r.Spans {
 		s := &r.Spans[i]
 		n := &c.g.Nodes[i]
 		args := map[string]any{"replay": number, "kind": n.Kind.String(), "stream": s.Stream}
-		r.loopArgs(n, args)
+		loopArgs(r, n, args)
 		if n.Work.Bytes > 0 {
 			args["bytes"] = n.Work.Bytes
 			if s.End > s.Start {
@@ -201,11 +197,11 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 	for s := range c.plan.Streams {
 		ops := c.plan.Streams[s].Ops
 		for k, op := range ops {
-			if op.Kind != planner.Wait {
+			if op.Kind != plan.Wait {
 				continue
 			}
 			for _, later := range ops[k+1:] {
-				if later.Kind == planner.Launch {
+				if later.Kind == plan.Launch {
 					c.arrow(&r.Spans[op.Node], &r.Spans[later.Node], base)
 					break
 				}

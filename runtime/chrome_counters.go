@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // countStep is a value of a counter and the time from which it has it.
@@ -36,10 +37,10 @@ func counted(changes []countStep) []countStep {
 // counters writes the counters of one replay.
 func (c *chromeWriter) counters(r *TracedReplay, base float64) {
 	var busy, copied []countStep
-	asTimeline := &planner.Timeline{Nodes: make([]planner.Span, len(r.Spans))}
+	asTimeline := &plan.Timeline{Nodes: make([]plan.Span, len(r.Spans))}
 	for i := range r.Spans {
 		s, n := &r.Spans[i], &c.g.Nodes[i]
-		asTimeline.Nodes[i] = planner.Span{Stream: s.Stream, Start: s.Start, End: s.End}
+		asTimeline.Nodes[i] = plan.Span{Stream: s.Stream, Start: s.Start, End: s.End}
 		if s.End <= s.Start {
 			continue
 		}
@@ -52,7 +53,7 @@ func (c *chromeWriter) counters(r *TracedReplay, base float64) {
 	if len(copied) > 0 {
 		c.counter(chromeEngines, "bytes in flight", "bytes", counted(copied), base)
 	}
-	for _, o := range planner.OccupancyOf(c.g, c.plan, asTimeline) {
+	for _, o := range model.OccupancyOf(c.g, c.plan, asTimeline) {
 		steps := make([]countStep, len(o.Steps))
 		for k, step := range o.Steps {
 			steps[k] = countStep{step.US, step.Bytes}

@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func bodyKey(node, body string) string { return body + " " + node }
 
 // hasPasses reports whether any replay shows passes.
-func (t *Trace) hasPasses() bool {
-	for k := range t.Replays {
-		if len(t.Replays[k].Passes) > 0 {
+func (t *recording) hasPasses() bool {
+	for k := range t.replays {
+		if len(t.replays[k].Passes) > 0 {
 			return true
 		}
 	}
@@ -22,7 +22,7 @@ func (t *Trace) hasPasses() bool {
 }
 
 // passTracks declares the tracks of the loops and branches of a trace.
-func (c *chromeWriter) passTracks(t *Trace) {
+func (c *chromeWriter) passTracks(t *recording) {
 	c.bodies = bodyTracks{map[string]int{}, map[string]int{}}
 	if !t.hasPasses() {
 		return
@@ -36,8 +36,8 @@ func (c *chromeWriter) passTracks(t *Trace) {
 		next++
 		return next - 1
 	}
-	var declare func(g *dag.Graph, plan *planner.Plan)
-	declare = func(g *dag.Graph, plan *planner.Plan) {
+	var declare func(g *dag.Graph, p *plan.Plan)
+	declare = func(g *dag.Graph, p *plan.Plan) {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			if n.Control == nil {
@@ -45,8 +45,8 @@ func (c *chromeWriter) passTracks(t *Trace) {
 			}
 			c.bodies.passes[n.Name] = track(n.Name)
 			for k, body := range n.Control.Bodies {
-				inner, name := plan.BodyOf(dag.NodeID(i), k), bodyName(n, k)
-				if t.Bodies == tracedNodes {
+				inner, name := p.BodyOf(dag.NodeID(i), k), bodyName(n, k)
+				if t.bodies {
 					for s := range inner.Streams {
 						text := fmt.Sprintf("%s, stream %d", n.Name, s)
 						if n.Kind == dag.Branch {
@@ -89,7 +89,7 @@ func (c *chromeWriter) passes(r *TracedReplay, number int, base float64) {
 }
 
 // loopArgs adds what a loop or branch did to what is shown of its node.
-func (r *TracedReplay) loopArgs(n *dag.Node, args map[string]any) {
+func loopArgs(r *TracedReplay, n *dag.Node, args map[string]any) {
 	if n.Control == nil {
 		return
 	}
@@ -108,14 +108,14 @@ func (r *TracedReplay) loopArgs(n *dag.Node, args map[string]any) {
 }
 
 // checkPasses returns an error for passes that are not those of a trace of the graph, or whose times cannot be written.
-func (r *TracedReplay) checkPasses(g *dag.Graph, plan *planner.Plan) error {
+func checkPasses(r *TracedReplay, g *dag.Graph, p *plan.Plan) error {
 	if len(r.Passes) == 0 {
 		return nil
 	}
 	streams := map[string]int{}
 	known := map[string]bool{}
-	var look func(g *dag.Graph, plan *planner.Plan) error
-	look = func(g *dag.Graph, plan *planner.Plan) error {
+	var look func(g *dag.Graph, p *plan.Plan) error
+	look = func(g *dag.Graph, p *plan.Plan) error {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			if n.Control == nil {
@@ -123,7 +123,7 @@ func (r *TracedReplay) checkPasses(g *dag.Graph, plan *planner.Plan) error {
 			}
 			known[n.Name] = true
 			for k, body := range n.Control.Bodies {
-				inner := plan.BodyOf(dag.NodeID(i), k)
+				inner := p.BodyOf(dag.NodeID(i), k)
 				if inner == nil {
 					return fmt.Errorf("the plan has no body %d of %q", k, n.Name)
 				}
@@ -135,23 +135,23 @@ func (r *TracedReplay) checkPasses(g *dag.Graph, plan *planner.Plan) error {
 		}
 		return nil
 	}
-	if err := look(g, plan); err != nil {
+	if err := look(g, p); err != nil {
 		return err
 	}
 	for k := range r.Passes {
-		p := &r.Passes[k]
+		pass := &r.Passes[k]
 		switch {
-		case !known[p.Node]:
-			return fmt.Errorf("the trace has a pass of %q, which is no loop or branch of the graph", p.Node)
-		case p.Within < -1 || p.Within >= k || p.First < 1 || p.Last < p.First:
-			return fmt.Errorf("pass %d to %d of %q is in entry %d of the passes, which is not before it", p.First, p.Last, p.Node, p.Within)
-		case !finite(p.Start, p.End):
-			return fmt.Errorf("a trace in which a pass of %q runs from %v us to %v us cannot be written", p.Node, p.Start, p.End)
+		case !known[pass.Node]:
+			return fmt.Errorf("the trace has a pass of %q, which is no loop or branch of the graph", pass.Node)
+		case pass.Within < -1 || pass.Within >= k || pass.First < 1 || pass.Last < pass.First:
+			return fmt.Errorf("pass %d to %d of %q is in entry %d of the passes, which is not before it", pass.First, pass.Last, pass.Node, pass.Within)
+		case !finite(pass.Start, pass.End):
+			return fmt.Errorf("a trace in which a pass of %q runs from %v us to %v us cannot be written", pass.Node, pass.Start, pass.End)
 		}
-		for i := range p.Nodes {
-			n := &p.Nodes[i]
-			if n.Stream < 0 || int(n.Stream) >= streams[bodyKey(p.Node, p.Body)] || !finite(n.Start, n.End) {
-				return fmt.Errorf("a trace in which node %q of %q runs from %v us to %v us on stream %d cannot be written", n.Node, p.Node, n.Start, n.End, n.Stream)
+		for i := range pass.Nodes {
+			n := &pass.Nodes[i]
+			if n.Stream < 0 || int(n.Stream) >= streams[bodyKey(pass.Node, pass.Body)] || !finite(n.Start, n.End) {
+				return fmt.Errorf("a trace in which node %q of %q runs from %v us to %v us on stream %d cannot be written", n.Node, pass.Node, n.Start, n.End, n.Stream)
 			}
 		}
 	}

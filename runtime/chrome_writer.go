@@ -1,4 +1,4 @@
-// What the parts of a Chrome trace are written with.
+// What the parts of a Chrome trace are written from, and what with.
 
 package runtime
 
@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // The processes of a Chrome trace, which are its groups of tracks.
@@ -24,10 +24,25 @@ const (
 	chromeProcesses = 8 // room for the processes of a rank
 )
 
+// recording is a measured trace with what is needed to draw it.
+type recording struct {
+	name       string // of the rank, where there are several
+	graph      *dag.Graph
+	plan       *plan.Plan
+	predicted  *plan.Timeline // nil for none
+	mode       string         // "streams" or "graph"
+	measuredBy string
+	plainUS    float64 // of a replay without tracing
+	tracedUS   float64
+	bodies     bool // the nodes of bodies were measured
+	replays    []TracedReplay
+	began      []float64 // by replay: when its first node started, in microseconds by a clock that all ranks share
+}
+
 type chromeWriter struct {
 	*bufio.Writer
 	g      *dag.Graph
-	plan   *planner.Plan
+	plan   *plan.Plan
 	some   bool
 	flows  int
 	bodies bodyTracks

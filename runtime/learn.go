@@ -244,7 +244,7 @@ func (l *learner) takeSamples(replays []*TracedReplay, nodes []dag.NodeID, first
 	for _, i := range nodes {
 		for k, replay := range replays {
 			gap := gaps[i]
-			if replay.recorded {
+			if isRecorded(replay) {
 				gap = recordedGap(p.graph, i)
 			}
 			us := max(0, replay.Spans[i].End-replay.Spans[i].Start-gap)

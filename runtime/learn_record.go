@@ -95,7 +95,7 @@ func (p *Program) recordCounted(ctx context.Context, n, done, total int, progres
 		if reason != "" {
 			return all, ran, reason, nil
 		}
-		all = append(all, &TracedReplay{Spans: p.spansOf(want, records), SubmitUS: us, recorded: true})
+		all = append(all, byRecords(p.spansOf(want, records), us))
 	}
 	return all, ran, "", nil
 }

@@ -46,32 +46,33 @@ func (c *control) loop() Loop {
 	n := c.node
 	l := Loop{Node: c.name, Kind: n.Kind.String(), Runs: c.runs, Passes: c.passes, Most: n.Control.Times, Missed: c.missed,
 		Then: c.chosen[0], Otherwise: c.chosen[1], Expected: n.Control.Expect, OK: true}
-	within := ""
+	within, text := "", ""
 	if c.runs != 1 {
 		within = fmt.Sprintf(" in %s", words.Count(c.runs, "run", "runs"))
 	}
 	switch {
 	case n.Kind == dag.Branch && c.runs == 1:
-		l.text = "the condition did not hold"
+		text = "the condition did not hold"
 		if c.chosen[0] == 1 {
-			l.text = "the condition held"
+			text = "the condition held"
 		}
 	case n.Kind == dag.Branch:
-		l.text = fmt.Sprintf("the condition held in %d of %s", c.chosen[0], words.Count(c.runs, "run", "runs"))
+		text = fmt.Sprintf("the condition held in %d of %s", c.chosen[0], words.Count(c.runs, "run", "runs"))
 	case n.Control.Condition == nil:
-		l.text = words.Count(c.passes, "pass", "passes") + within
+		text = words.Count(c.passes, "pass", "passes") + within
 	case c.missed > 0 && !n.Control.OrStop:
 		l.OK = false
-		l.text = fmt.Sprintf("stopped after %s%s, before its condition (%s) was met", words.Count(c.passes, "pass", "passes"), within, c.tested())
+		text = fmt.Sprintf("stopped after %s%s, before its condition (%s) was met", words.Count(c.passes, "pass", "passes"), within, c.tested())
 	case c.missed > 0:
-		l.text = fmt.Sprintf("stopped after %s%s", words.Count(c.passes, "pass", "passes"), within)
+		text = fmt.Sprintf("stopped after %s%s", words.Count(c.passes, "pass", "passes"), within)
 	default:
-		l.text = fmt.Sprintf("%s%s of at most %d", words.Count(c.passes, "pass", "passes"), within, n.Control.Times)
+		text = fmt.Sprintf("%s%s of at most %d", words.Count(c.passes, "pass", "passes"), within, n.Control.Times)
 	}
 	if want := n.Control.Expect; want != nil && *want != c.passes {
 		l.OK = false
-		l.text += fmt.Sprintf("; expected %d", *want)
+		text += fmt.Sprintf("; expected %d", *want)
 	}
+	describe(&l, text)
 	return l
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/dag"
 )
 
 // mostSlots is how many passes of a body are submitted with events of their own before the host waits for them and reads the events.
@@ -312,18 +311,5 @@ func (slot *passSlot) close() error {
 	return errors.Join(errs...)
 }
 
-// Bodies of a TracedPass.
-const (
-	bodyRepeat = "repeat"
-	bodyNone   = "none"
-)
-
 // bodyName is the name of the k-th body.
 func (c *control) bodyName(k int) string { return bodyName(c.node, k) }
-
-func bodyName(n *dag.Node, k int) string {
-	if n.Kind == dag.Repeat {
-		return bodyRepeat
-	}
-	return [...]string{"then", "else"}[k]
-}

@@ -30,6 +30,17 @@ func (r *TracedReplay) Began() time.Time {
 	return r.began
 }
 
+// beginAt notes when the first node started.
+func beginAt(r *TracedReplay, began time.Time) { r.began = began }
+
+// byRecords makes a replay of spans that CUPTI recorded.
+func byRecords(spans []Span, submitUS float64) *TracedReplay {
+	return &TracedReplay{Spans: spans, SubmitUS: submitUS, recorded: true}
+}
+
+// isRecorded reports whether the spans are of CUPTI's records.
+func isRecorded(r *TracedReplay) bool { return r.recorded }
+
 // Span is one node's time on its device.
 type Span struct {
 	Node   dag.NodeID `json:"node"`     // its number, from 0
@@ -55,6 +66,9 @@ type Loop struct {
 
 // Text says what the loop or branch did, such as "37 passes, at most 500".
 func (l Loop) Text() string { return l.text }
+
+// describe notes what Text says.
+func describe(l *Loop, text string) { l.text = text }
 
 // TracedLoop is what a loop or branch did in one traced replay.
 type TracedLoop struct {
@@ -82,4 +96,18 @@ type BodySpan struct {
 	Stream int32   `json:"stream"`   // of the body, that it ran on
 	Start  float64 `json:"start_us"` // from the start of the first node of the replay
 	End    float64 `json:"end_us"`   // from the start of the first node of the replay
+}
+
+// Bodies of a TracedPass.
+const (
+	bodyRepeat = "repeat"
+	bodyNone   = "none"
+)
+
+// bodyName is the name of the k-th body of a loop or branch.
+func bodyName(n *dag.Node, k int) string {
+	if n.Kind == dag.Repeat {
+		return bodyRepeat
+	}
+	return [...]string{"then", "else"}[k]
 }

@@ -137,7 +137,7 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 		err = t.bodies.add(ctx, r, first)
 	}
 	if !marked.IsZero() {
-		r.began = marked.Add(time.Duration(first * 1e3))
+		beginAt(r, marked.Add(time.Duration(first*1e3)))
 	}
 	return r, err
 }
