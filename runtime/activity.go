@@ -11,6 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // expected is a command of a replay that produces a record.
@@ -92,7 +93,7 @@ func matchRecords(want []expected, got []cupti.Record, graph bool, name func(nod
 }
 
 // traceRecorded replays while CUPTI records, with nothing else added. If records cannot be mapped, reason tells why; the caller uses events.
-func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []TracedReplay, reason string, err error) {
+func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []spans.TracedReplay, reason string, err error) {
 	if p.hosts != nil {
 		return nil, "it does not record host functions", nil
 	}
@@ -130,7 +131,7 @@ func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []Trac
 		if err := matchRecords(want, records, p.mode != Streams, p.recordedName); err != nil {
 			return nil, err.Error(), nil
 		}
-		traced = append(traced, TracedReplay{Spans: p.spansOf(want, records), SubmitUS: us})
+		traced = append(traced, spans.TracedReplay{Spans: p.spansOf(want, records), SubmitUS: us})
 	}
 	return traced, "", nil
 }
@@ -209,8 +210,8 @@ func (p *Program) recordedReplay(in *instance) (submit, done func() error, err e
 
 // spansOf turns matched records into spans that count from the start of the first record. A node without a record did nothing. It is shown
 // where the previous node on its stream ended.
-func (p *Program) spansOf(want []expected, records []cupti.Record) []Span {
-	nodes := make([]Span, p.graph.Len())
+func (p *Program) spansOf(want []expected, records []cupti.Record) []spans.Span {
+	nodes := make([]spans.Span, p.graph.Len())
 	measured := make([]bool, len(nodes))
 	first := uint64(0)
 	for i := range records {
@@ -223,7 +224,7 @@ func (p *Program) spansOf(want []expected, records []cupti.Record) []Span {
 			continue
 		}
 		measured[e.node] = true
-		nodes[e.node] = Span{Start: float64(records[i].Start-first) / 1e3, End: float64(records[i].End-first) / 1e3}
+		nodes[e.node] = spans.Span{Start: float64(records[i].Start-first) / 1e3, End: float64(records[i].End-first) / 1e3}
 	}
 	for s := range p.plan.Streams {
 		end := 0.0

@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // played is a recorder that plays back what a device would have recorded of a program's replay, changed by spoil.
@@ -109,7 +110,7 @@ func TestRecordsBecomeSpans(t *testing.T) {
 			require.Len(t, list, p.graph.Len()-1, "the launch of nothing leaves no record")
 			for _, replay := range trace.Replays {
 				for i, e := range list {
-					require.Equal(t, Span{Node: dag.NodeID(e.node), Stream: e.stream, Start: float64(i), End: float64(i) + 0.5 + float64(i)/1000}, replay.Spans[e.node])
+					require.Equal(t, spans.Span{Node: dag.NodeID(e.node), Stream: e.stream, Start: float64(i), End: float64(i) + 0.5 + float64(i)/1000}, replay.Spans[e.node])
 				}
 				nothing, _ := p.node("nothing")
 				span := replay.Spans[nothing]

@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // replayGap is the space between replays in the trace, in microseconds. They were measured one by one.
@@ -133,7 +134,7 @@ func engineTrack(g *dag.Graph, id dag.NodeID) (track int, name string) {
 
 // engineLanes gives every node of a replay the first lane of its engine that is free when the node starts. It returns how many lanes each
 // engine needs.
-func engineLanes(r *TracedReplay, g *dag.Graph, lanes []int) map[int]int {
+func engineLanes(r *spans.TracedReplay, g *dag.Graph, lanes []int) map[int]int {
 	order := make([]int32, len(r.Spans))
 	for i := range order {
 		order[i] = int32(i)
@@ -172,7 +173,7 @@ func (t *recording) besides() map[int]int {
 }
 
 // replay writes one replay that starts at base and returns its end.
-func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64 {
+func (c *chromeWriter) replay(r *spans.TracedReplay, number int, base float64) float64 {
 	c.span(chromeHost, 0, "submit", "host", base, base+r.SubmitUS, map[string]any{"replay": number})
 	end := base + r.SubmitUS
 	engineLanes(r, c.g, c.lanes)
@@ -213,7 +214,7 @@ func (c *chromeWriter) replay(r *TracedReplay, number int, base float64) float64
 
 // arrow draws an arrow from the end of the node that is waited for to the start of the node that waits. Viewers attach each end of an
 // arrow to the slice that contains it, and a slice does not contain its own end, so the arrow starts a nanosecond earlier.
-func (c *chromeWriter) arrow(from, to *Span, base float64) {
+func (c *chromeWriter) arrow(from, to *spans.Span, base float64) {
 	c.flows++
 	const inside = 1e-3
 	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+chromeStreams, from.Stream, micro(base+max(from.Start, from.End-inside)))

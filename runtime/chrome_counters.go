@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // countStep is a value of a counter and the time from which it has it.
@@ -35,7 +36,7 @@ func counted(changes []countStep) []countStep {
 }
 
 // counters writes the counters of one replay.
-func (c *chromeWriter) counters(r *TracedReplay, base float64) {
+func (c *chromeWriter) counters(r *spans.TracedReplay, base float64) {
 	var busy, copied []countStep
 	asTimeline := &plan.Timeline{Nodes: make([]plan.Span, len(r.Spans))}
 	for i := range r.Spans {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 func bodyKey(node, body string) string { return body + " " + node }
@@ -45,7 +46,7 @@ func (c *chromeWriter) passTracks(t *recording) {
 			}
 			c.bodies.passes[n.Name] = track(n.Name)
 			for k, body := range n.Control.Bodies {
-				inner, name := p.BodyOf(dag.NodeID(i), k), bodyName(n, k)
+				inner, name := p.BodyOf(dag.NodeID(i), k), spans.BodyName(n, k)
 				if t.bodies {
 					for s := range inner.Streams {
 						text := fmt.Sprintf("%s, stream %d", n.Name, s)
@@ -65,13 +66,13 @@ func (c *chromeWriter) passTracks(t *recording) {
 }
 
 // passes writes the passes of one replay.
-func (c *chromeWriter) passes(r *TracedReplay, number int, base float64) {
+func (c *chromeWriter) passes(r *spans.TracedReplay, number int, base float64) {
 	for k := range r.Passes {
 		p := &r.Passes[k]
 		args := map[string]any{"replay": number, "run": p.Run}
 		text := fmt.Sprintf("pass %d", p.First)
 		switch {
-		case p.Body != bodyRepeat:
+		case p.Body != spans.BodyRepeat:
 			text = p.Body
 		case p.LeftOut:
 			text, args["left_out"] = fmt.Sprintf("passes %d to %d, not shown one by one", p.First, p.Last), p.Last-p.First+1
@@ -89,7 +90,7 @@ func (c *chromeWriter) passes(r *TracedReplay, number int, base float64) {
 }
 
 // loopArgs adds what a loop or branch did to what is shown of its node.
-func loopArgs(r *TracedReplay, n *dag.Node, args map[string]any) {
+func loopArgs(r *spans.TracedReplay, n *dag.Node, args map[string]any) {
 	if n.Control == nil {
 		return
 	}
@@ -108,7 +109,7 @@ func loopArgs(r *TracedReplay, n *dag.Node, args map[string]any) {
 }
 
 // checkPasses returns an error for passes that are not those of a trace of the graph, or whose times cannot be written.
-func checkPasses(r *TracedReplay, g *dag.Graph, p *plan.Plan) error {
+func checkPasses(r *spans.TracedReplay, g *dag.Graph, p *plan.Plan) error {
 	if len(r.Passes) == 0 {
 		return nil
 	}
@@ -127,7 +128,7 @@ func checkPasses(r *TracedReplay, g *dag.Graph, p *plan.Plan) error {
 				if inner == nil {
 					return fmt.Errorf("the plan has no body %d of %q", k, n.Name)
 				}
-				streams[bodyKey(n.Name, bodyName(n, k))] = len(inner.Streams)
+				streams[bodyKey(n.Name, spans.BodyName(n, k))] = len(inner.Streams)
 				if err := look(body, inner); err != nil {
 					return err
 				}

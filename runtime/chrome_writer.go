@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // The processes of a Chrome trace, which are its groups of tracks.
@@ -35,7 +36,7 @@ type recording struct {
 	plainUS    float64 // of a replay without tracing
 	tracedUS   float64
 	bodies     bool // the nodes of bodies were measured
-	replays    []TracedReplay
+	replays    []spans.TracedReplay
 	began      []float64 // by replay: when its first node started, in microseconds by a clock that all ranks share
 }
 

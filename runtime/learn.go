@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved. A graph
@@ -229,7 +230,7 @@ func (l *learner) adoptSerial(ctx context.Context, n int) (adopted bool, err err
 }
 
 // takeSamples takes the durations of nodes from replays, less what measuring added to them. Of a program's first replay they are kept apart.
-func (l *learner) takeSamples(replays []*TracedReplay, nodes []dag.NodeID, first, oneByOne bool) {
+func (l *learner) takeSamples(replays []*spans.TracedReplay, nodes []dag.NodeID, first, oneByOne bool) {
 	p := l.p
 	gaps := make([]float64, p.graph.Len())
 	for i := range gaps {
@@ -244,7 +245,7 @@ func (l *learner) takeSamples(replays []*TracedReplay, nodes []dag.NodeID, first
 	for _, i := range nodes {
 		for k, replay := range replays {
 			gap := gaps[i]
-			if isRecorded(replay) {
+			if spans.IsRecorded(replay) {
 				gap = recordedGap(p.graph, i)
 			}
 			us := max(0, replay.Spans[i].End-replay.Spans[i].Start-gap)
@@ -307,7 +308,7 @@ func (l *learner) watchFirst(ctx context.Context) error {
 
 // traceAwake is traceNodes on a device that is awake. If it has to be woken, the first replay of a program comes before that, because it tells which
 // node hangs.
-func (l *learner) traceAwake(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*TracedReplay, err error) {
+func (l *learner) traceAwake(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*spans.TracedReplay, err error) {
 	parts := []int{n}
 	if first && l.o.Wake > 0 && n > 1 {
 		parts = []int{1, n - 1}
@@ -375,7 +376,7 @@ func (l *learner) scaleNodes(ctx context.Context, nodes []dag.NodeID) error {
 }
 
 // besideOthers reports for each node whether another node ran during more than a tenth of its time.
-func besideOthers(spans []Span) []bool {
+func besideOthers(spans []spans.Span) []bool {
 	order := make([]int, len(spans))
 	for i := range order {
 		order[i] = i

@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 const (
@@ -55,7 +56,7 @@ func (l *learner) measureBodies(ctx context.Context) error {
 		}
 	}
 	l.learned.Inner = map[string][]float64{}
-	var loops []Loop
+	var loops []spans.Loop
 	for _, loop := range replays[len(replays)-1].Loops {
 		loops = append(loops, loop.Loop)
 	}
@@ -112,7 +113,7 @@ func (l *learner) timeModes(ctx context.Context) error {
 }
 
 // passesOf returns how many passes each loop made in a run of it.
-func passesOf(loops []Loop) map[string]int64 {
+func passesOf(loops []spans.Loop) map[string]int64 {
 	passes := map[string]int64{}
 	for _, l := range loops {
 		if l.Kind == dag.Repeat.String() && l.Runs > 0 {
@@ -124,11 +125,11 @@ func passesOf(loops []Loop) map[string]int64 {
 
 // takePasses adds what a replay tells of nodes in bodies: of each the median over the passes, or where only passes were measured, its part
 // of them by what is known or estimated of the nodes.
-func (l *learner) takePasses(r *TracedReplay, wanted map[string]bool) {
+func (l *learner) takePasses(r *spans.TracedReplay, wanted map[string]bool) {
 	nodes, passes := map[string][]float64{}, map[string][]float64{}
 	for k := range r.Passes {
 		pass := &r.Passes[k]
-		if pass.LeftOut || pass.Body == bodyNone {
+		if pass.LeftOut || pass.Body == spans.BodyNone {
 			continue
 		}
 		for _, s := range pass.Nodes {
@@ -145,7 +146,7 @@ func (l *learner) takePasses(r *TracedReplay, wanted map[string]bool) {
 				continue
 			}
 			for b, body := range n.Control.Bodies {
-				took := passes[n.Name+" "+bodyName(n, b)]
+				took := passes[n.Name+" "+spans.BodyName(n, b)]
 				if len(took) == 0 {
 					continue
 				}
@@ -218,7 +219,7 @@ func innerFactor[T any](g *dag.Graph, w way, m *planner.Machine, profile *planne
 
 // CorrectBodies scales the durations that the cache holds of nodes in bodies, so that a replay of a plan that took eachUS, over many replays,
 // is predicted right. loops are what the loops did.
-func (r *Recalled) CorrectBodies(ctx context.Context, p *Program, eachUS float64, loops []Loop, o LearnOptions) error {
+func (r *Recalled) CorrectBodies(ctx context.Context, p *Program, eachUS float64, loops []spans.Loop, o LearnOptions) error {
 	if r == nil || r.folder == nil || p == nil || p.bodies == nil || !(eachUS > 0) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // recordedLaunchUS is what CUPTI counts of every kernel that the model counts between nodes: an empty kernel takes so long by its records.
@@ -17,7 +18,7 @@ const recordedLaunchUS = 0.54
 // traceNodes replays n times and measures when each node ran. Where CUPTI can be used and is worth it, it tells; but the first replay of a program is
 // always measured with events, which also tell which node hangs. It returns how long the first replay took too. nodes are those
 // whose durations are wanted.
-func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*TracedReplay, took time.Duration, err error) {
+func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*spans.TracedReplay, took time.Duration, err error) {
 	p, o := l.p, &l.o
 	done := l.used()
 	events := n
@@ -54,7 +55,7 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag
 
 // recordCounted replays up to n times while CUPTI records. ran is how many replays there were: fewer if the records of one cannot be mapped to
 // nodes, for the reason that is returned. The replays count: nothing is restored. Recording is off afterwards, because it slows down launches.
-func (p *Program) recordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*TracedReplay, ran int, reason string, err error) {
+func (p *Program) recordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int, reason string, err error) {
 	recorder, in := p.options.Recorder, p.instances[0]
 	if err := recorder.Enable(); err != nil {
 		return nil, 0, err.Error(), nil
@@ -95,7 +96,7 @@ func (p *Program) recordCounted(ctx context.Context, n, done, total int, progres
 		if reason != "" {
 			return all, ran, reason, nil
 		}
-		all = append(all, byRecords(p.spansOf(want, records), us))
+		all = append(all, spans.ByRecords(p.spansOf(want, records), us))
 	}
 	return all, ran, "", nil
 }

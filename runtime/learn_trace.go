@@ -5,12 +5,13 @@ package runtime
 import (
 	"context"
 	"errors"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 	"time"
 )
 
 // traceCounted replays n times with a timed event before and after every node, and returns how long the first took too. The replays count:
 // nothing is restored.
-func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*TracedReplay, first time.Duration, err error) {
+func (p *Program) traceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, first time.Duration, err error) {
 	began := time.Now()
 	t := &tracer{program: p, in: p.instances[0]}
 	defer func() {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // Loops returns what the loops and branches did in the last replay, those of a body after the one around it. It waits for that replay.
-func (p *Program) Loops(ctx context.Context) ([]Loop, error) {
+func (p *Program) Loops(ctx context.Context) ([]spans.Loop, error) {
 	if err := p.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func (p *Program) Loops(ctx context.Context) ([]Loop, error) {
 	return appendLoops(nil, p.last()), nil
 }
 
-func appendLoops(list []Loop, in *instance) []Loop {
+func appendLoops(list []spans.Loop, in *instance) []spans.Loop {
 	for _, c := range in.controls {
 		if c == nil {
 			continue
@@ -42,9 +43,9 @@ func appendLoops(list []Loop, in *instance) []Loop {
 	return list
 }
 
-func (c *control) loop() Loop {
+func (c *control) loop() spans.Loop {
 	n := c.node
-	l := Loop{Node: c.name, Kind: n.Kind.String(), Runs: c.runs, Passes: c.passes, Most: n.Control.Times, Missed: c.missed,
+	l := spans.Loop{Node: c.name, Kind: n.Kind.String(), Runs: c.runs, Passes: c.passes, Most: n.Control.Times, Missed: c.missed,
 		Then: c.chosen[0], Otherwise: c.chosen[1], Expected: n.Control.Expect, OK: true}
 	within, text := "", ""
 	if c.runs != 1 {
@@ -72,7 +73,7 @@ func (c *control) loop() Loop {
 		l.OK = false
 		text += fmt.Sprintf("; expected %d", *want)
 	}
-	describe(&l, text)
+	spans.Describe(&l, text)
 	return l
 }
 

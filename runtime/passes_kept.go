@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // passKeys returns the key of each loop with a condition, in all bodies, by name.
@@ -60,7 +61,7 @@ func KnownPasses(g *dag.Graph, folder *cache.Folder) (known *planner.Profile, wa
 }
 
 // KeepPasses keeps what the loops of a graph did in the last replay, for KnownPasses.
-func KeepPasses(ctx context.Context, g *dag.Graph, folder *cache.Folder, loops []Loop) error {
+func KeepPasses(ctx context.Context, g *dag.Graph, folder *cache.Folder, loops []spans.Loop) error {
 	if g.Check() != nil || folder == nil || len(loops) == 0 {
 		return nil
 	}

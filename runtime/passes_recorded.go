@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // mostSlots is how many passes of a body are submitted with events of their own before the host waits for them and reads the events.
@@ -84,7 +85,7 @@ func (r *passRecorder) submit(ctx context.Context, c *control, k int, pass int64
 	l, body := r.of[c], c.bodies[k]
 	if !r.fits(l, k, pass) {
 		if r.muted == 0 {
-			l.leaveOut(TracedPass{Node: c.name, Within: r.within, Run: c.runs, First: pass, Last: pass, Body: c.bodyName(k)})
+			l.leaveOut(spans.TracedPass{Node: c.name, Within: r.within, Run: c.runs, First: pass, Last: pass, Body: c.bodyName(k)})
 		}
 		r.muted++
 		defer func() { r.muted-- }()
@@ -95,7 +96,7 @@ func (r *passRecorder) submit(ctx context.Context, c *control, k int, pass int64
 		return err
 	}
 	slot.place = len(l.passes)
-	l.passes = append(l.passes, TracedPass{Node: c.name, Within: r.within, Run: c.runs, First: pass, Last: pass, Body: c.bodyName(k)})
+	l.passes = append(l.passes, spans.TracedPass{Node: c.name, Within: r.within, Run: c.runs, First: pass, Last: pass, Body: c.bodyName(k)})
 	l.shown++
 	outer := r.within
 	r.within = slot.place
@@ -110,15 +111,15 @@ func (r *passRecorder) chosenNone(c *control) {
 		return
 	}
 	l := r.of[c]
-	if p := (TracedPass{Node: c.name, Within: r.within, Run: c.runs, First: 1, Last: 1, Body: bodyNone}); l.shown < r.room {
+	if p := (spans.TracedPass{Node: c.name, Within: r.within, Run: c.runs, First: 1, Last: 1, Body: spans.BodyNone}); l.shown < r.room {
 		l.passes = append(l.passes, p)
 		l.shown++
 	}
 }
 
 // leaveOut notes a pass that is not shown. Those of one run that follow each other are one entry.
-func (l *passList) leaveOut(p TracedPass) {
-	if p.Body != bodyRepeat {
+func (l *passList) leaveOut(p spans.TracedPass) {
+	if p.Body != spans.BodyRepeat {
 		return // how many runs of a branch are left out follows from its counts
 	}
 	n := len(l.passes)
@@ -222,10 +223,10 @@ func (r *passRecorder) read(l *passList, body *controlBody) error {
 			return us
 		}
 		p.Start, p.End = since(slot.begin, l.control.stream), since(slot.end, l.control.stream)
-		p.Nodes = make([]BodySpan, g.Len())
+		p.Nodes = make([]spans.BodySpan, g.Len())
 		for node, index := range body.in.lowered.index {
 			on := body.in.lowered.commands[index].Stream
-			p.Nodes[node] = BodySpan{Node: g.Nodes[node].Name, Stream: int32(body.program.streamOf(body.in, on)), Start: since(slot.before[node], on), End: since(slot.after[node], on)}
+			p.Nodes[node] = spans.BodySpan{Node: g.Nodes[node].Name, Stream: int32(body.program.streamOf(body.in, on)), Start: since(slot.before[node], on), End: since(slot.after[node], on)}
 		}
 		if slot.err != nil {
 			return fmt.Errorf("trace of pass %d of %q: %w", p.First, l.control.name, slot.err)
@@ -236,7 +237,7 @@ func (r *passRecorder) read(l *passList, body *controlBody) error {
 }
 
 // add reads what is left once the replay has ended, and turns the times of the passes into those of the trace.
-func (r *passRecorder) add(_ context.Context, replay *TracedReplay, first float64) error {
+func (r *passRecorder) add(_ context.Context, replay *spans.TracedReplay, first float64) error {
 	for _, l := range r.lists {
 		for _, body := range l.control.bodies {
 			if err := r.read(l, body); err != nil {
@@ -260,7 +261,7 @@ func (r *passRecorder) add(_ context.Context, replay *TracedReplay, first float6
 }
 
 // place gives the passes without events their times: from the end of the pass before, or the start of the loop or branch, to its end.
-func (l *passList) place(spans []Span) {
+func (l *passList) place(spans []spans.Span) {
 	for k := range l.passes {
 		p := &l.passes[k]
 		if p.Nodes != nil {
@@ -311,5 +312,5 @@ func (slot *passSlot) close() error {
 	return errors.Join(errs...)
 }
 
-// bodyName is the name of the k-th body.
-func (c *control) bodyName(k int) string { return bodyName(c.node, k) }
+// BodyName is the name of the k-th body.
+func (c *control) bodyName(k int) string { return spans.BodyName(c.node, k) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // prepare takes memory for the stamps of a nest, and makes the conditionals of graphs that are built from now on write there.
@@ -50,7 +51,7 @@ func (s *stampLog) close() []error {
 }
 
 // read turns the stamps of the last replay, which has ended and whose counts have been read, into passes.
-func (s *stampLog) read(ctx context.Context, spans []Span) ([]*passList, error) {
+func (s *stampLog) read(ctx context.Context, spans []spans.Span) ([]*passList, error) {
 	outer := s.nest[0]
 	if err := s.fetch.Submit(); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (l *passList) fromStamps(words []int64, zero int64) {
 	const perUS = 1e3
 	var run, pass int64 // of the stamp before
 	var at float64
-	body := bodyRepeat
+	body := spans.BodyRepeat
 	for ; len(words) >= conditions.StampWords; words = words[conditions.StampWords:] {
 		now, what := float64(words[0]-zero)/perUS, words[1]
 		if what <= conditions.StampBegun {
@@ -99,17 +100,17 @@ func (l *passList) fromStamps(words []int64, zero int64) {
 			case conditions.StampHeld:
 				body = l.control.bodyName(0)
 			case conditions.StampOtherwise:
-				if body = bodyNone; len(l.control.bodies) > 1 {
+				if body = spans.BodyNone; len(l.control.bodies) > 1 {
 					body = l.control.bodyName(1)
 				}
 			}
-			if body == bodyNone {
-				l.passes = append(l.passes, TracedPass{Node: l.control.name, Run: run, First: 1, Last: 1, Body: body, Start: now, End: now})
+			if body == spans.BodyNone {
+				l.passes = append(l.passes, spans.TracedPass{Node: l.control.name, Run: run, First: 1, Last: 1, Body: body, Start: now, End: now})
 			}
 			at = now
 			continue
 		}
-		l.passes = append(l.passes, TracedPass{Node: l.control.name, Run: run, First: pass + 1, Last: what, LeftOut: what > pass+1, Body: body, Start: at, End: now})
+		l.passes = append(l.passes, spans.TracedPass{Node: l.control.name, Run: run, First: pass + 1, Last: what, LeftOut: what > pass+1, Body: body, Start: at, End: now})
 		pass, at = what, now
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/arrays"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // Mode says how a replay reaches the device.
@@ -347,7 +348,7 @@ type tracer struct {
 type tracedBodies interface {
 	begin() // a replay
 	// add adds to a replay that has ended what they did. The clock of the trace starts first microseconds after the base events.
-	add(ctx context.Context, r *TracedReplay, first float64) error
+	add(ctx context.Context, r *spans.TracedReplay, first float64) error
 	close() []error
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/runtime/internal/arrays"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // Results is what Finish did with the buffers after a run.
@@ -19,7 +20,7 @@ type Results struct {
 	Saved     []Saved        `json:"saved"`
 	Checks    []arrays.Check `json:"checks"`
 	Checksums []Checksum     `json:"checksums"`
-	Loops     []Loop         `json:"loops,omitempty"`
+	Loops     []spans.Loop   `json:"loops,omitempty"`
 }
 
 // Saved is a file that was written.
@@ -50,11 +51,11 @@ func (r *Results) Failed() []arrays.Check {
 }
 
 // FailedLoops returns the loops that did not converge, or did not make the passes that were expected.
-func (r *Results) FailedLoops() []Loop {
+func (r *Results) FailedLoops() []spans.Loop {
 	if r == nil {
 		return nil
 	}
-	var failed []Loop
+	var failed []spans.Loop
 	for _, l := range r.Loops {
 		if !l.OK {
 			failed = append(failed, l)

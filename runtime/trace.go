@@ -12,21 +12,22 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // Trace is the measured timeline of several replays. Times are microseconds from the start of each replay's first command.
 type Trace struct {
-	Mode     string         `json:"mode"`               // "streams" or "graph"
-	Source   string         `json:"source"`             // how it was measured: "cupti" or "events"
-	Fallback string         `json:"fallback,omitempty"` // why the records of CUPTI could not be used although CUPTI was found
-	Bodies   string         `json:"bodies,omitempty"`   // what was measured of loops and branches: "nodes", or "passes" if that is all a graph can tell; "" without them
-	Replays  []TracedReplay `json:"replays"`            // in the order in which they ran
-	PlainUS  float64        `json:"plain_us"`           // device time of a replay without tracing, median
-	TracedUS float64        `json:"traced_us"`          // the same with tracing; the difference is the overhead
+	Mode     string               `json:"mode"`               // "streams" or "graph"
+	Source   string               `json:"source"`             // how it was measured: "cupti" or "events"
+	Fallback string               `json:"fallback,omitempty"` // why the records of CUPTI could not be used although CUPTI was found
+	Bodies   string               `json:"bodies,omitempty"`   // what was measured of loops and branches: "nodes", or "passes" if that is all a graph can tell; "" without them
+	Replays  []spans.TracedReplay `json:"replays"`            // in the order in which they ran
+	PlainUS  float64              `json:"plain_us"`           // device time of a replay without tracing, median
+	TracedUS float64              `json:"traced_us"`          // the same with tracing; the difference is the overhead
 }
 
 // traceEvents replays with an event before and after every node.
-func (p *Program) traceEvents(ctx context.Context, replays int) (traced []TracedReplay, err error) {
+func (p *Program) traceEvents(ctx context.Context, replays int) (traced []spans.TracedReplay, err error) {
 	t := &tracer{program: p, in: p.instances[0]}
 	defer func() { err = errors.Join(err, t.close()) }()
 	if err := t.prepare(); err != nil {
@@ -101,7 +102,7 @@ func (t *tracer) prepare() error {
 	return err
 }
 
-func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
+func (t *tracer) replay(ctx context.Context) (*spans.TracedReplay, error) {
 	p := t.program
 	p.dirty = true
 	if err := p.Synchronize(ctx); err != nil {
@@ -128,7 +129,7 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &TracedReplay{SubmitUS: float64(time.Since(start).Nanoseconds()) / 1e3}
+	r := &spans.TracedReplay{SubmitUS: float64(time.Since(start).Nanoseconds()) / 1e3}
 	if err := p.Synchronize(ctx); err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (t *tracer) replay(ctx context.Context) (*TracedReplay, error) {
 		err = t.bodies.add(ctx, r, first)
 	}
 	if !marked.IsZero() {
-		beginAt(r, marked.Add(time.Duration(first*1e3)))
+		spans.BeginAt(r, marked.Add(time.Duration(first*1e3)))
 	}
 	return r, err
 }
@@ -172,9 +173,9 @@ func (t *tracer) markOrigin(ctx context.Context) (time.Time, error) {
 
 // read turns the events into spans. The clock starts with the first node, so that the record of base is not included; it returns when that
 // was, in microseconds after that record.
-func (t *tracer) read(r *TracedReplay) (float64, error) {
+func (t *tracer) read(r *spans.TracedReplay) (float64, error) {
 	p := t.program
-	r.Spans = make([]Span, p.graph.Len())
+	r.Spans = make([]spans.Span, p.graph.Len())
 	if p.platform.Name() == "cpu" {
 		r.HelpedUS = make([]float64, p.graph.Len())
 	}
@@ -200,7 +201,7 @@ func (t *tracer) read(r *TracedReplay) (float64, error) {
 					return 0, fmt.Errorf("trace of node %q: %w", p.graph.Nodes[op.Node].Name, err)
 				}
 			}
-			r.Spans[op.Node] = Span{Node: op.Node, Stream: int32(s), Start: start, End: end}
+			r.Spans[op.Node] = spans.Span{Node: op.Node, Stream: int32(s), Start: start, End: end}
 			first = min(first, start)
 		}
 	}
@@ -241,7 +242,7 @@ func (t *tracer) close() error {
 // Profile returns the median duration of every node and its spread, for the planner. It is empty unless the trace was made by this program.
 func (t *Trace) Profile(p *Program) *planner.Profile {
 	profile := &planner.Profile{Nodes: map[string]float64{}, Spreads: map[string]float64{}}
-	if t == nil || p == nil || p.platform == nil || len(t.Replays) == 0 || slices.ContainsFunc(t.Replays, func(r TracedReplay) bool { return len(r.Spans) != p.graph.Len() }) {
+	if t == nil || p == nil || p.platform == nil || len(t.Replays) == 0 || slices.ContainsFunc(t.Replays, func(r spans.TracedReplay) bool { return len(r.Spans) != p.graph.Len() }) {
 		return profile
 	}
 	profile.Machine = p.platform.Devices()[0].Name

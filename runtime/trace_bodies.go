@@ -5,6 +5,7 @@ package runtime
 import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // What a trace shows of the passes of one loop or branch in one replay is bounded: so many passes and nodes of its body in streams, and so
@@ -67,13 +68,13 @@ func (in *instance) allStreams(list []cudart.Stream) []cudart.Stream {
 // passList is what is shown of one loop or branch in one replay.
 type passList struct {
 	control *control
-	outer   *passList    // of the loop or branch around it, nil for none
-	body    int          // of that one, that it is in
-	node    int          // its number in that body, or in the whole pipeline
-	passes  []TracedPass // Within is the place in the list of outer
+	outer   *passList          // of the loop or branch around it, nil for none
+	body    int                // of that one, that it is in
+	node    int                // its number in that body, or in the whole pipeline
+	passes  []spans.TracedPass // Within is the place in the list of outer
 	shown   int64
-	logged  []TracedPass // of stamps: all that were written
-	kept    []int        // the place of each of these in passes, or -1
+	logged  []spans.TracedPass // of stamps: all that were written
+	kept    []int              // the place of each of these in passes, or -1
 }
 
 // newPassLists makes a list for each loop or branch of a nest, outer ones first.
@@ -96,9 +97,9 @@ func newPassLists(nest []*control) []*passList {
 }
 
 // joinPasses makes one list of all.
-func joinPasses(lists []*passList) ([]TracedLoop, []TracedPass) {
-	var loops []TracedLoop
-	var passes []TracedPass
+func joinPasses(lists []*passList) ([]spans.TracedLoop, []spans.TracedPass) {
+	var loops []spans.TracedLoop
+	var passes []spans.TracedPass
 	begins := map[*passList]int{}
 	for _, l := range lists {
 		begins[l] = len(passes)
@@ -110,7 +111,7 @@ func joinPasses(lists []*passList) ([]TracedLoop, []TracedPass) {
 			}
 			passes = append(passes, p)
 		}
-		loops = append(loops, TracedLoop{Loop: l.control.loop(), Shown: l.shown})
+		loops = append(loops, spans.TracedLoop{Loop: l.control.loop(), Shown: l.shown})
 	}
 	return loops, passes
 }

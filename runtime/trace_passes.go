@@ -2,7 +2,10 @@
 
 package runtime
 
-import "context"
+import (
+	"context"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
+)
 
 // prepareBodies makes the loops and branches record their passes, or stamp them.
 func (t *tracer) prepareBodies() error {
@@ -38,7 +41,7 @@ type stampLogs struct {
 
 func (s *stampLogs) begin() {} // the kernels forget the replay before
 
-func (s *stampLogs) add(ctx context.Context, r *TracedReplay, _ float64) error {
+func (s *stampLogs) add(ctx context.Context, r *spans.TracedReplay, _ float64) error {
 	if err := s.in.readCounts(ctx); err != nil {
 		return err
 	}

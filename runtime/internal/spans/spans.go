@@ -1,6 +1,7 @@
 // When each node of a replay ran.
 
-package runtime
+// Package spans holds what a replay was seen to do: when each node ran, and what loops and branches did.
+package spans
 
 import (
 	"time"
@@ -30,16 +31,16 @@ func (r *TracedReplay) Began() time.Time {
 	return r.began
 }
 
-// beginAt notes when the first node started.
-func beginAt(r *TracedReplay, began time.Time) { r.began = began }
+// BeginAt notes when the first node started.
+func BeginAt(r *TracedReplay, began time.Time) { r.began = began }
 
-// byRecords makes a replay of spans that CUPTI recorded.
-func byRecords(spans []Span, submitUS float64) *TracedReplay {
+// ByRecords makes a replay of spans that CUPTI recorded.
+func ByRecords(spans []Span, submitUS float64) *TracedReplay {
 	return &TracedReplay{Spans: spans, SubmitUS: submitUS, recorded: true}
 }
 
-// isRecorded reports whether the spans are of CUPTI's records.
-func isRecorded(r *TracedReplay) bool { return r.recorded }
+// IsRecorded reports whether the spans are of CUPTI's records.
+func IsRecorded(r *TracedReplay) bool { return r.recorded }
 
 // Span is one node's time on its device.
 type Span struct {
@@ -67,8 +68,8 @@ type Loop struct {
 // Text says what the loop or branch did, such as "37 passes, at most 500".
 func (l Loop) Text() string { return l.text }
 
-// describe notes what Text says.
-func describe(l *Loop, text string) { l.text = text }
+// Describe notes what Text says.
+func Describe(l *Loop, text string) { l.text = text }
 
 // TracedLoop is what a loop or branch did in one traced replay.
 type TracedLoop struct {
@@ -100,14 +101,14 @@ type BodySpan struct {
 
 // Bodies of a TracedPass.
 const (
-	bodyRepeat = "repeat"
-	bodyNone   = "none"
+	BodyRepeat = "repeat"
+	BodyNone   = "none"
 )
 
-// bodyName is the name of the k-th body of a loop or branch.
-func bodyName(n *dag.Node, k int) string {
+// BodyName is the name of the k-th body of a loop or branch.
+func BodyName(n *dag.Node, k int) string {
 	if n.Kind == dag.Repeat {
-		return bodyRepeat
+		return BodyRepeat
 	}
 	return [...]string{"then", "else"}[k]
 }
