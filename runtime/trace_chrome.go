@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/chrome"
 )
 
 // WriteChrome writes the trace in the Trace Event Format: one track per stream and one or more per engine (an engine that runs several nodes
@@ -19,12 +20,12 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 		return errors.New("a trace and a writer are needed to write one")
 	}
 	recorded := t.recording(g, plan, predicted)
-	return writeChrome(w, &recorded)
+	return chrome.Write(w, &recorded)
 }
 
-func (t *Trace) recording(g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) recording {
-	return recording{graph: g, plan: plan, predicted: predicted, mode: t.Mode, measuredBy: t.Source, plainUS: t.PlainUS, tracedUS: t.TracedUS,
-		bodies: t.Bodies == tracedNodes, replays: t.Replays}
+func (t *Trace) recording(g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) chrome.Recording {
+	return chrome.Recording{Graph: g, Plan: plan, Predicted: predicted, Mode: t.Mode, MeasuredBy: t.Source, PlainUS: t.PlainUS, TracedUS: t.TracedUS,
+		Bodies: t.Bodies == tracedNodes, Replays: t.Replays}
 }
 
 // RankTrace is the trace of one rank, for a file with those of all ranks.
@@ -42,14 +43,14 @@ func WriteChromeRanks(w io.Writer, ranks []RankTrace) error {
 	if w == nil || len(ranks) == 0 {
 		return errors.New("traces and a writer are needed to write them")
 	}
-	recorded := make([]recording, len(ranks))
+	recorded := make([]chrome.Recording, len(ranks))
 	for k := range ranks {
 		r := &ranks[k]
 		if r.Trace == nil {
 			return fmt.Errorf("%s: a trace is needed to write one", r.Name)
 		}
 		recorded[k] = r.Trace.recording(r.Graph, r.Plan, r.Predicted)
-		recorded[k].name, recorded[k].began = r.Name, r.Began
+		recorded[k].Name, recorded[k].Began = r.Name, r.Began
 	}
-	return writeChromeRanks(w, recorded)
+	return chrome.WriteRanks(w, recorded)
 }

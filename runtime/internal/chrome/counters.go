@@ -1,6 +1,6 @@
 // Counters of a Chrome trace: how many streams are busy, how many bytes are being copied, and how much device memory is alive.
 
-package runtime
+package chrome
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ func counted(changes []countStep) []countStep {
 }
 
 // counters writes the counters of one replay.
-func (c *chromeWriter) counters(r *spans.TracedReplay, base float64) {
+func (c *writer) counters(r *spans.TracedReplay, base float64) {
 	var busy, copied []countStep
 	asTimeline := &plan.Timeline{Nodes: make([]plan.Span, len(r.Spans))}
 	for i := range r.Spans {
@@ -50,20 +50,20 @@ func (c *chromeWriter) counters(r *spans.TracedReplay, base float64) {
 			copied = append(copied, countStep{s.Start, n.Work.Bytes}, countStep{s.End, -n.Work.Bytes})
 		}
 	}
-	c.counter(chromeStreams, "streams busy", "streams", counted(busy), base)
+	c.counter(streamsProcess, "streams busy", "streams", counted(busy), base)
 	if len(copied) > 0 {
-		c.counter(chromeEngines, "bytes in flight", "bytes", counted(copied), base)
+		c.counter(enginesProcess, "bytes in flight", "bytes", counted(copied), base)
 	}
 	for _, o := range model.OccupancyOf(c.g, c.plan, asTimeline) {
 		steps := make([]countStep, len(o.Steps))
 		for k, step := range o.Steps {
 			steps[k] = countStep{step.US, step.Bytes}
 		}
-		c.counter(chromeEngines, fmt.Sprintf("device %d memory in use", o.Device), "bytes", steps, base)
+		c.counter(enginesProcess, fmt.Sprintf("device %d memory in use", o.Device), "bytes", steps, base)
 	}
 }
 
-func (c *chromeWriter) counter(process int, name, unit string, steps []countStep, base float64) {
+func (c *writer) counter(process int, name, unit string, steps []countStep, base float64) {
 	for _, step := range steps {
 		c.event(`{"ph":"C","pid":%d,"name":%s,"ts":%s,"args":{%s:%d}}`, c.first+process, quoted(name), micro(base+step.us), quoted(unit), step.value)
 	}

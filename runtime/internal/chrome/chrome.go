@@ -1,6 +1,7 @@
 // Chrome traces: a measured trace as JSON for Perfetto and chrome://tracing.
 
-package runtime
+// Package chrome writes measured traces in the Trace Event Format.
+package chrome
 
 import (
 	"bufio"
@@ -20,71 +21,71 @@ import (
 // replayGap is the space between replays in the trace, in microseconds. They were measured one by one.
 const replayGap = 20.0
 
-// writeChrome writes a trace in the Trace Event Format.
-func writeChrome(w io.Writer, t *recording) error {
+// Write writes a trace in the Trace Event Format.
+func Write(w io.Writer, t *Recording) error {
 	if err := t.drawable(); err != nil {
 		return err
 	}
-	c := &chromeWriter{Writer: bufio.NewWriter(w), g: t.graph, plan: t.plan}
+	c := &writer{Writer: bufio.NewWriter(w), g: t.Graph, plan: t.Plan}
 	c.WriteString(`{"displayTimeUnit":"ns","otherData":` + quoted(map[string]any{
-		"pipeline": t.graph.Name, "mode": t.mode, "measured_by": t.measuredBy, "plain_us": t.plainUS, "traced_us": t.tracedUS,
+		"pipeline": t.Graph.Name, "mode": t.Mode, "measured_by": t.MeasuredBy, "plain_us": t.PlainUS, "traced_us": t.TracedUS,
 	}) + `,"traceEvents":[`)
-	c.lanes = make([]int, t.graph.Len())
-	c.tracks(t.predicted != nil, t.besides())
+	c.lanes = make([]int, t.Graph.Len())
+	c.tracks(t.Predicted != nil, t.besides())
 	c.passTracks(t)
 	base := 0.0
-	for k := range t.replays {
-		base = c.replay(&t.replays[k], k, base) + replayGap
+	for k := range t.Replays {
+		base = c.replay(&t.Replays[k], k, base) + replayGap
 	}
-	c.predicted(t.predicted)
+	c.predicted(t.Predicted)
 	c.WriteString("]}\n")
 	return c.Flush()
 }
 
 // drawable returns an error for a trace that is not one of the graph and the plan, or whose times cannot be written.
-func (t *recording) drawable() error {
-	g := t.graph
+func (t *Recording) drawable() error {
+	g := t.Graph
 	switch {
-	case g.Check() != nil || t.plan == nil:
+	case g.Check() != nil || t.Plan == nil:
 		return errors.New("writing a trace needs its graph and its plan")
-	case t.predicted != nil && len(t.predicted.Nodes) != g.Len():
-		return fmt.Errorf("the prediction has %d nodes, but the graph has %d", len(t.predicted.Nodes), g.Len())
+	case t.Predicted != nil && len(t.Predicted.Nodes) != g.Len():
+		return fmt.Errorf("the prediction has %d nodes, but the graph has %d", len(t.Predicted.Nodes), g.Len())
 	}
-	if !finite(t.plainUS, t.tracedUS) {
-		return fmt.Errorf("a trace whose replays take %v us and %v us cannot be written", t.plainUS, t.tracedUS)
+	if !finite(t.PlainUS, t.TracedUS) {
+		return fmt.Errorf("a trace whose replays take %v us and %v us cannot be written", t.PlainUS, t.TracedUS)
 	}
-	for k := range t.replays {
-		spans := t.replays[k].Spans
+	for k := range t.Replays {
+		spans := t.Replays[k].Spans
 		if len(spans) != g.Len() {
 			return fmt.Errorf("the trace has %d nodes, but the graph has %d", len(spans), g.Len())
 		}
 		for i := range spans {
-			if !finite(spans[i].Start, spans[i].End, t.replays[k].SubmitUS) {
+			if !finite(spans[i].Start, spans[i].End, t.Replays[k].SubmitUS) {
 				return fmt.Errorf("a trace in which node %q runs from %v us to %v us cannot be written", g.Nodes[i].Name, spans[i].Start, spans[i].End)
 			}
 		}
-		if err := checkPasses(&t.replays[k], g, t.plan); err != nil {
+		if err := checkPasses(&t.Replays[k], g, t.Plan); err != nil {
 			return err
 		}
 	}
-	if err := proof.CheckOps(g, t.plan); err != nil {
+	if err := proof.CheckOps(g, t.Plan); err != nil {
 		return fmt.Errorf("the plan of the trace: %w", err)
 	}
 	return nil
 }
 
 // predicted writes the predicted timeline; nil is none.
-func (c *chromeWriter) predicted(t *plan.Timeline) {
+func (c *writer) predicted(t *plan.Timeline) {
 	if t == nil {
 		return
 	}
 	for i := range t.Nodes {
 		s := &t.Nodes[i]
-		c.span(chromePredicted, int(s.Stream), c.g.Nodes[i].Name, "predicted", s.Start, s.End, map[string]any{"cause": s.Cause.String()})
+		c.span(predictedProcess, int(s.Stream), c.g.Nodes[i].Name, "predicted", s.Start, s.End, map[string]any{"cause": s.Cause.String()})
 	}
 }
 
-func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
+func (c *writer) tracks(predicted bool, besides map[int]int) {
 	name := func(process int, text string) {
 		process += c.first
 		c.event(`{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}`, process, quoted(c.prefix+text))
@@ -95,14 +96,14 @@ func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
 		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_name","args":{"name":%s}}`, process, track, quoted(text))
 		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_sort_index","args":{"sort_index":%d}}`, process, track, track)
 	}
-	name(chromeHost, "host")
-	track(chromeHost, 0, "submission")
-	name(chromeStreams, "streams")
+	name(hostProcess, "host")
+	track(hostProcess, 0, "submission")
+	name(streamsProcess, "streams")
 	for s := range c.plan.Streams {
 		stream := &c.plan.Streams[s]
-		track(chromeStreams, s, fmt.Sprintf("stream %d (device %d, %s)", s, stream.Device, stream.Priority))
+		track(streamsProcess, s, fmt.Sprintf("stream %d (device %d, %s)", s, stream.Device, stream.Priority))
 	}
-	name(chromeEngines, "engines")
+	name(enginesProcess, "engines")
 	seen := map[int]bool{}
 	for i := range c.g.Nodes {
 		k, text := engineTrack(c.g, dag.NodeID(i))
@@ -110,15 +111,15 @@ func (c *chromeWriter) tracks(predicted bool, besides map[int]int) {
 			continue
 		}
 		seen[k] = true
-		track(chromeEngines, k, text)
+		track(enginesProcess, k, text)
 		for lane := 1; lane < besides[k]; lane++ {
-			track(chromeEngines, k+lane, fmt.Sprintf("%s, beside (%d)", text, lane))
+			track(enginesProcess, k+lane, fmt.Sprintf("%s, beside (%d)", text, lane))
 		}
 	}
 	if predicted {
-		name(chromePredicted, "predicted")
+		name(predictedProcess, "predicted")
 		for s := range c.plan.Streams {
-			track(chromePredicted, s, fmt.Sprintf("stream %d", s))
+			track(predictedProcess, s, fmt.Sprintf("stream %d", s))
 		}
 	}
 }
@@ -161,11 +162,11 @@ func engineLanes(r *spans.TracedReplay, g *dag.Graph, lanes []int) map[int]int {
 }
 
 // besides returns how many lanes each engine needs in any replay, by its first track.
-func (t *recording) besides() map[int]int {
+func (t *Recording) besides() map[int]int {
 	most := map[int]int{}
-	lanes := make([]int, t.graph.Len())
-	for k := range t.replays {
-		for track, n := range engineLanes(&t.replays[k], t.graph, lanes) {
+	lanes := make([]int, t.Graph.Len())
+	for k := range t.Replays {
+		for track, n := range engineLanes(&t.Replays[k], t.Graph, lanes) {
 			most[track] = max(most[track], n)
 		}
 	}
@@ -173,8 +174,8 @@ func (t *recording) besides() map[int]int {
 }
 
 // replay writes one replay that starts at base and returns its end.
-func (c *chromeWriter) replay(r *spans.TracedReplay, number int, base float64) float64 {
-	c.span(chromeHost, 0, "submit", "host", base, base+r.SubmitUS, map[string]any{"replay": number})
+func (c *writer) replay(r *spans.TracedReplay, number int, base float64) float64 {
+	c.span(hostProcess, 0, "submit", "host", base, base+r.SubmitUS, map[string]any{"replay": number})
 	end := base + r.SubmitUS
 	engineLanes(r, c.g, c.lanes)
 	for i := range r.Spans {
@@ -188,9 +189,9 @@ func (c *chromeWriter) replay(r *spans.TracedReplay, number int, base float64) f
 				args["GB/s"] = math.Round(float64(n.Work.Bytes)/(s.End-s.Start)/1e2) / 10
 			}
 		}
-		c.span(chromeStreams, int(s.Stream), n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
+		c.span(streamsProcess, int(s.Stream), n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
 		track, _ := engineTrack(c.g, dag.NodeID(i))
-		c.span(chromeEngines, track+c.lanes[i], n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
+		c.span(enginesProcess, track+c.lanes[i], n.Name, n.Kind.String(), base+s.Start, base+s.End, args)
 		end = max(end, base+s.End)
 	}
 	c.passes(r, number, base)
@@ -214,9 +215,9 @@ func (c *chromeWriter) replay(r *spans.TracedReplay, number int, base float64) f
 
 // arrow draws an arrow from the end of the node that is waited for to the start of the node that waits. Viewers attach each end of an
 // arrow to the slice that contains it, and a slice does not contain its own end, so the arrow starts a nanosecond earlier.
-func (c *chromeWriter) arrow(from, to *spans.Span, base float64) {
+func (c *writer) arrow(from, to *spans.Span, base float64) {
 	c.flows++
 	const inside = 1e-3
-	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+chromeStreams, from.Stream, micro(base+max(from.Start, from.End-inside)))
-	c.event(`{"ph":"f","bp":"e","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+chromeStreams, to.Stream, micro(base+to.Start))
+	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+streamsProcess, from.Stream, micro(base+max(from.Start, from.End-inside)))
+	c.event(`{"ph":"f","bp":"e","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+streamsProcess, to.Stream, micro(base+to.Start))
 }

@@ -1,6 +1,6 @@
 // What the parts of a Chrome trace are written from, and what with.
 
-package runtime
+package chrome
 
 import (
 	"bufio"
@@ -17,30 +17,30 @@ import (
 
 // The processes of a Chrome trace, which are its groups of tracks.
 const (
-	chromeHost      = 1
-	chromeStreams   = 2
-	chromeEngines   = 3
-	chromePredicted = 4
-	chromePasses    = 5
-	chromeProcesses = 8 // room for the processes of a rank
+	hostProcess      = 1
+	streamsProcess   = 2
+	enginesProcess   = 3
+	predictedProcess = 4
+	passesProcess    = 5
+	processes        = 8 // room for the processes of a rank
 )
 
-// recording is a measured trace with what is needed to draw it.
-type recording struct {
-	name       string // of the rank, where there are several
-	graph      *dag.Graph
-	plan       *plan.Plan
-	predicted  *plan.Timeline // nil for none
-	mode       string         // "streams" or "graph"
-	measuredBy string
-	plainUS    float64 // of a replay without tracing
-	tracedUS   float64
-	bodies     bool // the nodes of bodies were measured
-	replays    []spans.TracedReplay
-	began      []float64 // by replay: when its first node started, in microseconds by a clock that all ranks share
+// Recording is a measured trace with what is needed to draw it.
+type Recording struct {
+	Name       string // of the rank, where there are several
+	Graph      *dag.Graph
+	Plan       *plan.Plan
+	Predicted  *plan.Timeline // nil for none
+	Mode       string         // "streams" or "graph"
+	MeasuredBy string
+	PlainUS    float64 // of a replay without tracing
+	TracedUS   float64
+	Bodies     bool // the nodes of bodies were measured
+	Replays    []spans.TracedReplay
+	Began      []float64 // by replay: when its first node started, in microseconds by a clock that all ranks share
 }
 
-type chromeWriter struct {
+type writer struct {
 	*bufio.Writer
 	g      *dag.Graph
 	plan   *plan.Plan
@@ -60,7 +60,7 @@ type bodyTracks struct {
 }
 
 // event writes one entry of traceEvents; fields are JSON without the braces.
-func (c *chromeWriter) event(format string, args ...any) {
+func (c *writer) event(format string, args ...any) {
 	if c.some {
 		c.WriteByte(',')
 	}
@@ -81,7 +81,7 @@ func quoted(v any) string {
 	return string(text)
 }
 
-func (c *chromeWriter) span(process, track int, name, category string, start, end float64, args map[string]any) {
+func (c *writer) span(process, track int, name, category string, start, end float64, args map[string]any) {
 	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, c.first+process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
 }
 

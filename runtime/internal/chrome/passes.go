@@ -1,6 +1,6 @@
 // Passes of loops and branches in a Chrome trace: a group of tracks of their own, one for the passes of each and one for each stream of each body.
 
-package runtime
+package chrome
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 func bodyKey(node, body string) string { return body + " " + node }
 
 // hasPasses reports whether any replay shows passes.
-func (t *recording) hasPasses() bool {
-	for k := range t.replays {
-		if len(t.replays[k].Passes) > 0 {
+func (t *Recording) hasPasses() bool {
+	for k := range t.Replays {
+		if len(t.Replays[k].Passes) > 0 {
 			return true
 		}
 	}
@@ -23,17 +23,17 @@ func (t *recording) hasPasses() bool {
 }
 
 // passTracks declares the tracks of the loops and branches of a trace.
-func (c *chromeWriter) passTracks(t *recording) {
+func (c *writer) passTracks(t *Recording) {
 	c.bodies = bodyTracks{map[string]int{}, map[string]int{}}
 	if !t.hasPasses() {
 		return
 	}
-	c.event(`{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}`, c.first+chromePasses, quoted(c.prefix+"loops and branches"))
-	c.event(`{"ph":"M","pid":%d,"name":"process_sort_index","args":{"sort_index":%d}}`, c.first+chromePasses, c.first+chromePasses)
+	c.event(`{"ph":"M","pid":%d,"name":"process_name","args":{"name":%s}}`, c.first+passesProcess, quoted(c.prefix+"loops and branches"))
+	c.event(`{"ph":"M","pid":%d,"name":"process_sort_index","args":{"sort_index":%d}}`, c.first+passesProcess, c.first+passesProcess)
 	next := 0
 	track := func(text string) int {
-		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_name","args":{"name":%s}}`, c.first+chromePasses, next, quoted(text))
-		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_sort_index","args":{"sort_index":%d}}`, c.first+chromePasses, next, next)
+		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_name","args":{"name":%s}}`, c.first+passesProcess, next, quoted(text))
+		c.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_sort_index","args":{"sort_index":%d}}`, c.first+passesProcess, next, next)
 		next++
 		return next - 1
 	}
@@ -47,7 +47,7 @@ func (c *chromeWriter) passTracks(t *recording) {
 			c.bodies.passes[n.Name] = track(n.Name)
 			for k, body := range n.Control.Bodies {
 				inner, name := p.BodyOf(dag.NodeID(i), k), spans.BodyName(n, k)
-				if t.bodies {
+				if t.Bodies {
 					for s := range inner.Streams {
 						text := fmt.Sprintf("%s, stream %d", n.Name, s)
 						if n.Kind == dag.Branch {
@@ -66,7 +66,7 @@ func (c *chromeWriter) passTracks(t *recording) {
 }
 
 // passes writes the passes of one replay.
-func (c *chromeWriter) passes(r *spans.TracedReplay, number int, base float64) {
+func (c *writer) passes(r *spans.TracedReplay, number int, base float64) {
 	for k := range r.Passes {
 		p := &r.Passes[k]
 		args := map[string]any{"replay": number, "run": p.Run}
@@ -80,11 +80,11 @@ func (c *chromeWriter) passes(r *spans.TracedReplay, number int, base float64) {
 		if p.Within >= 0 {
 			args["within"] = fmt.Sprintf("%s, pass %d", r.Passes[p.Within].Node, r.Passes[p.Within].First)
 		}
-		c.span(chromePasses, c.bodies.passes[p.Node], text, "pass", base+p.Start, base+p.End, args)
+		c.span(passesProcess, c.bodies.passes[p.Node], text, "pass", base+p.Start, base+p.End, args)
 		first := c.bodies.bodies[bodyKey(p.Node, p.Body)]
 		for i := range p.Nodes {
 			n := &p.Nodes[i]
-			c.span(chromePasses, first+int(n.Stream), n.Node, "body", base+n.Start, base+n.End, map[string]any{"replay": number, "run": p.Run, "pass": p.First})
+			c.span(passesProcess, first+int(n.Stream), n.Node, "body", base+n.Start, base+n.End, map[string]any{"replay": number, "run": p.Run, "pass": p.First})
 		}
 	}
 }
