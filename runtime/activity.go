@@ -10,7 +10,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
@@ -229,7 +229,7 @@ func (p *Program) spansOf(want []expected, records []cupti.Record) []spans.Span 
 	for s := range p.plan.Streams {
 		end := 0.0
 		for _, op := range p.plan.Streams[s].Ops {
-			if op.Kind != planner.Launch {
+			if op.Kind != plan.Launch {
 				continue
 			}
 			span := &nodes[op.Node]

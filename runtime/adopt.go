@@ -11,7 +11,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // adopt makes the program replay another way from now on. The plan is proved first. After an error the program replays as before, unless
@@ -20,16 +21,16 @@ func (p *Program) adopt(ctx context.Context, w way) error {
 	if p.closed {
 		return ErrClosed
 	}
-	if err := planner.Verify(p.graph, w.plan); err != nil {
+	if err := proof.Verify(p.graph, w.plan); err != nil {
 		return err
 	}
 	if w.threads > 1 {
-		if err := planner.VerifySingleUse(p.graph, w.plan); err != nil {
+		if err := proof.VerifySingleUse(p.graph, w.plan); err != nil {
 			return err
 		}
 	}
 	ops := w.plan.Replay(p.options.Inflight)
-	if err := planner.VerifyReplay(p.graph, w.plan, ops); err != nil {
+	if err := proof.Replay(p.graph, w.plan, ops); err != nil {
 		return err
 	}
 	if err := p.Synchronize(ctx); err != nil {
@@ -133,7 +134,7 @@ func (p *Program) planBodies() {
 }
 
 // equipAgain makes an instance of the new plan for each that there was, on the same memory where that holds the plan too.
-func (p *Program) equipAgain(ctx context.Context, was []*instance, wasPlan *planner.Plan) error {
+func (p *Program) equipAgain(ctx context.Context, was []*instance, wasPlan *plan.Plan) error {
 	for _, from := range was {
 		in := &instance{flight: from.flight, memory: from.memory, progress: from.progress, communicated: from.communicated}
 		if !from.memory.holds(p.graph, wasPlan, p.plan) {
@@ -153,7 +154,7 @@ func (p *Program) equipAgain(ctx context.Context, was []*instance, wasPlan *plan
 }
 
 // holds says whether the arenas have room for another plan of the graph, and the buffers that keep their bytes stay where they are.
-func (s *storage) holds(g *dag.Graph, from, to *planner.Plan) bool {
+func (s *storage) holds(g *dag.Graph, from, to *plan.Plan) bool {
 	if s.arenas == nil {
 		return true
 	}
@@ -166,8 +167,8 @@ func (s *storage) holds(g *dag.Graph, from, to *planner.Plan) bool {
 }
 
 // keptPlaces are the placements of the buffers that keep their bytes for the whole program.
-func keptPlaces(p *planner.Plan) []planner.Placement {
-	var places []planner.Placement
+func keptPlaces(p *plan.Plan) []plan.Placement {
+	var places []plan.Placement
 	for _, m := range p.Memory {
 		if slices.Contains(p.Kept, m.Buffer) {
 			places = append(places, m)

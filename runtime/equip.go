@@ -9,7 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // equip gives an instance that has its memory what the plan needs besides: streams, events and encoded commands.
@@ -68,7 +68,7 @@ func (p *Program) newEvents(in *instance) error {
 	devices := make([]int32, p.plan.Events)
 	for _, s := range p.plan.Streams {
 		for _, op := range s.Ops {
-			if op.Kind == planner.Record {
+			if op.Kind == plan.Record {
 				devices[op.Event] = s.Device
 			}
 		}
@@ -144,7 +144,7 @@ func (p *Program) equipControls(in *instance) error {
 	}
 	in.controls = make([]*control, p.graph.Len())
 	for _, op := range p.ops.Ops {
-		if op.Kind != planner.Launch || p.bodies[op.Node] == nil {
+		if op.Kind != plan.Launch || p.bodies[op.Node] == nil {
 			continue
 		}
 		n := &p.graph.Nodes[op.Node]

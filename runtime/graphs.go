@@ -8,7 +8,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/conditions"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // built reports whether the program replays as a graph that was built node by node. One with loops or branches always is.
@@ -18,21 +19,21 @@ func (p *Program) built() bool { return p.mode == Built || p.mode != Streams && 
 type graphShape struct {
 	place []int // by node
 	order []int32
-	deps  [][]int32 // by node: predecessor nodes, planner.GraphRoot for the root
-	edges []planner.GraphEdge
+	deps  [][]int32 // by node: predecessor nodes, plan.GraphRoot for the root
+	edges []plan.GraphEdge
 	root  bool
 }
 
 // shape derives the edges from the plan and proves them, because only edges order the nodes of a graph.
 func (p *Program) shape() (*graphShape, error) {
-	edges, err := planner.GraphEdges(p.graph, p.plan)
+	edges, err := p.edges(p.graph, p.plan)
 	if err != nil {
 		return nil, err
 	}
 	if p.body {
-		err = planner.VerifyBodyEdges(p.graph, p.plan, edges, p.layout)
+		err = proof.VerifyBodyEdges(p.graph, p.plan, edges, p.layout)
 	} else {
-		err = planner.VerifyEdges(p.graph, p.plan, edges)
+		err = proof.VerifyEdges(p.graph, p.plan, edges)
 	}
 	if err != nil && !p.tolerates(err) {
 		return nil, err
@@ -40,13 +41,13 @@ func (p *Program) shape() (*graphShape, error) {
 	s := &graphShape{edges: edges, place: make([]int, p.graph.Len()), deps: make([][]int32, p.graph.Len())}
 	for _, e := range edges {
 		s.deps[e.To] = append(s.deps[e.To], int32(e.From))
-		s.root = s.root || e.From == planner.GraphRoot
+		s.root = s.root || e.From == plan.GraphRoot
 	}
 	next := make([]int32, len(p.plan.Streams))
 	for _, stream := range p.plan.Order {
 		op := p.plan.Streams[stream].Ops[next[stream]]
 		next[stream]++
-		if op.Kind == planner.Launch {
+		if op.Kind == plan.Launch {
 			s.order = append(s.order, int32(op.Node))
 		}
 	}
@@ -111,7 +112,7 @@ func (p *Program) graphCommands(in *instance, s *graphShape, before, after []cud
 		}
 		var waits []int32
 		for _, from := range s.deps[node] {
-			if dag.NodeID(from) == planner.GraphRoot {
+			if dag.NodeID(from) == plan.GraphRoot {
 				waits = append(waits, root)
 			} else {
 				waits = append(waits, end[from])

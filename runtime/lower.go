@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // lower turns a replay into commands over one instance's streams, events and memory.
@@ -27,7 +27,7 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 			label = p.graph.Nodes[op.Node].Name
 		}
 		switch op.Kind {
-		case planner.Launch:
+		case plan.Launch:
 			c, err := p.command(in, op.Node)
 			if err != nil {
 				return nil, fmt.Errorf("node %q: %w", label, err)
@@ -43,9 +43,9 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 			if in.progress != 0 {
 				add(cudart.Command{Kind: cudart.SetMemory, Stream: c.Stream, Label: label, Node: -1, Dst: in.progress + cudart.Ptr(4*op.Node), DstDevice: -1, Bytes: 4, Pattern: 1, Width: 4})
 			}
-		case planner.Record:
+		case plan.Record:
 			add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: int32(op.Node), Label: label})
-		case planner.Wait:
+		case plan.Wait:
 			add(cudart.Command{Kind: cudart.WaitEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: int32(op.Node), Label: label})
 		}
 	}

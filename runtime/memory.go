@@ -6,11 +6,11 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/hostmem"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // checkFits refuses a program that does not fit on a device, before anything is allocated.
-func checkFits(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode MemoryMode, instances int) error {
+func checkFits(platform cudart.Platform, g *dag.Graph, p *plan.Plan, mode MemoryMode, instances int) error {
 	for device, bytes := range deviceBytes(g, p, mode) {
 		if bytes == 0 {
 			continue
@@ -44,7 +44,7 @@ func (p *Program) checkHost() error {
 
 // hostNeed returns the most host memory, in bytes, that a program needs: its host buffers, on the CPU device its device buffers too, and the
 // copies of one buffer at a time that are needed to fill it and to check, compare and save its contents after a run.
-func hostNeed(g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) int64 {
+func hostNeed(g *dag.Graph, plan *plan.Plan, platform cudart.Platform, options Options) int64 {
 	need, copies := int64(0), int64(0)
 	for i := range g.Buffers {
 		b := &g.Buffers[i]

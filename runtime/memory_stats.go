@@ -3,7 +3,7 @@
 package runtime
 
 import (
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // MemoryStats holds how much memory a program takes.
@@ -62,7 +62,7 @@ func (p *Program) lives() (first, last []int32) {
 	for _, s := range p.plan.Order {
 		op := p.plan.Streams[s].Ops[next[s]]
 		next[s]++
-		if op.Kind != planner.Launch {
+		if op.Kind != plan.Launch {
 			continue
 		}
 		for _, a := range p.graph.Accesses(op.Node) {

@@ -13,10 +13,17 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // New verifies the plan and prepares everything to run it: memory, kernels, streams, events, encoded commands, initial contents.
-func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) (*Program, error) {
+func New(ctx context.Context, g *dag.Graph, p *plan.Plan, platform cudart.Platform, options Options) (*Program, error) {
+	return newProgram(ctx, g, p, platform, planner.GraphEdges, options)
+}
+
+// newProgram is New with what finds the edges that a CUDA graph of a plan needs.
+func newProgram(ctx context.Context, g *dag.Graph, plan *plan.Plan, platform cudart.Platform, edges edgesOf, options Options) (*Program, error) {
 	switch {
 	case ctx == nil:
 		return nil, errNoContext
@@ -32,7 +39,7 @@ func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.
 	if options.Inflight == 0 {
 		options.Inflight = 1
 	}
-	p := &Program{graph: g, plan: plan, platform: platform, options: options, mode: options.Mode, log: options.Logger,
+	p := &Program{graph: g, plan: plan, platform: platform, edges: edges, options: options, mode: options.Mode, log: options.Logger,
 		setKernel: map[int32]cudart.Kernel{}}
 	p.arrays.Dir = g.Dir
 	p.takeLaunches()
@@ -50,7 +57,7 @@ func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.
 }
 
 func (p *Program) prepare(ctx context.Context) error {
-	if err := planner.Verify(p.graph, p.plan); err != nil && !p.tolerates(err) {
+	if err := proof.Verify(p.graph, p.plan); err != nil && !p.tolerates(err) {
 		return err
 	}
 	if err := p.checkOptions(); err != nil {
@@ -66,7 +73,7 @@ func (p *Program) prepare(ctx context.Context) error {
 		}
 	}
 	p.ops = p.plan.Replay(p.options.Inflight)
-	if err := planner.VerifyReplay(p.graph, p.plan, p.ops); err != nil {
+	if err := proof.Replay(p.graph, p.plan, p.ops); err != nil {
 		return err
 	}
 	p.report("prepare devices", 0, 0)
@@ -114,16 +121,16 @@ func (p *Program) prepare(ctx context.Context) error {
 }
 
 // checkWork refuses a plan that was made for nodes that do other work.
-func checkWork(g *dag.Graph, plan *planner.Plan) error {
-	if plan.Work == "" || plan.Work == g.WorkHash() {
+func checkWork(g *dag.Graph, p *plan.Plan) error {
+	if p.Work == "" || p.Work == g.WorkHash() {
 		return nil
 	}
-	if old := plan.WorkDone; old != nil {
+	if old := p.WorkDone; old != nil {
 		if difference := g.WorkDifferenceFrom(old); difference != "" {
-			return fmt.Errorf("%w: %s when it was planned: plan again", planner.ErrOtherGraph, difference)
+			return fmt.Errorf("%w: %s when it was planned: plan again", plan.ErrOtherGraph, difference)
 		}
 	}
-	return fmt.Errorf("%w: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again", planner.ErrOtherGraph)
+	return fmt.Errorf("%w: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again", plan.ErrOtherGraph)
 }
 
 func (p *Program) checkOptions() error {
@@ -140,7 +147,7 @@ func (p *Program) checkOptions() error {
 		return fmt.Errorf("%s has no device: %w", p.platform.Name(), cudart.ErrNoDevice)
 	}
 	if p.options.Threads > 1 {
-		if err := planner.VerifySingleUse(p.graph, p.plan); err != nil {
+		if err := proof.VerifySingleUse(p.graph, p.plan); err != nil {
 			return fmt.Errorf("submitting from %d threads needs a plan with one event per record (planner.Options.SingleUseEvents): %w", p.options.Threads, err)
 		}
 	}
@@ -297,7 +304,7 @@ func (p *Program) makeBodies() {
 		}
 		for k, g := range n.Control.Bodies {
 			plan := p.plan.BodyOf(dag.NodeID(i), k)
-			body := &Program{body: true, layout: layout, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, log: p.log, ranked: p.ranked, low: p.low,
+			body := &Program{body: true, layout: layout, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, edges: p.edges, log: p.log, ranked: p.ranked, low: p.low,
 				setKernel: p.setKernel, hosts: p.hosts}
 			body.options.Progress, body.options.Functions = p.options.Progress, p.options.Functions
 			body.takeLaunches()

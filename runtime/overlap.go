@@ -11,7 +11,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 const (
@@ -140,7 +141,7 @@ func (p *Program) overlapStreams(commands []cudart.Command) error {
 }
 
 // overlapGraph lets launches of a graph begin early whose only dependency is another launch, and proves that they may.
-func (p *Program) overlapGraph(edges []planner.GraphEdge, commands []cudart.Command, deps [][]int32) error {
+func (p *Program) overlapGraph(edges []plan.GraphEdge, commands []cudart.Command, deps [][]int32) error {
 	var early []dag.NodeID
 	waits := map[dag.NodeID]bool{}
 	for i := range commands {
@@ -158,11 +159,11 @@ func (p *Program) overlapGraph(edges []planner.GraphEdge, commands []cudart.Comm
 	return p.proveEarly(edges, early, waits)
 }
 
-func (p *Program) proveEarly(edges []planner.GraphEdge, early []dag.NodeID, waits map[dag.NodeID]bool) error {
+func (p *Program) proveEarly(edges []plan.GraphEdge, early []dag.NodeID, waits map[dag.NodeID]bool) error {
 	if len(early) == 0 {
 		return nil
 	}
-	return planner.VerifyEarly(p.graph, p.plan, edges, early, func(node dag.NodeID) bool { return waits[node] })
+	return proof.VerifyEarly(p.graph, p.plan, edges, early, func(node dag.NodeID) bool { return waits[node] })
 }
 
 // countEarly notes how many launches of a replay begin early.
@@ -176,10 +177,10 @@ func (p *Program) countEarly(commands []cudart.Command) {
 }
 
 // follows reports whether a plan has launches that come just after others on their stream.
-func follows(g *dag.Graph, plan *planner.Plan) bool {
-	for _, s := range plan.Streams {
+func follows(g *dag.Graph, p *plan.Plan) bool {
+	for _, s := range p.Streams {
 		for k := 1; k < len(s.Ops); k++ {
-			if a, b := s.Ops[k-1], s.Ops[k]; a.Kind == planner.Launch && b.Kind == planner.Launch && launched(&g.Nodes[a.Node]) && launched(&g.Nodes[b.Node]) {
+			if a, b := s.Ops[k-1], s.Ops[k]; a.Kind == plan.Launch && b.Kind == plan.Launch && launched(&g.Nodes[a.Node]) && launched(&g.Nodes[b.Node]) {
 				return true
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // way is how the program replays now.
@@ -19,7 +19,7 @@ func (p *Program) parks(w way) bool {
 	return p.parking && w.mode == Captured && p.bodies == nil && p.hosts == nil && p.graph.Ranks <= 1
 }
 
-func (p *Program) park(w way, ops *planner.Replay, early int, instances []*instance) {
+func (p *Program) park(w way, ops *plan.Replay, early int, instances []*instance) {
 	if p.parked == nil {
 		p.parked = map[way]*parked{}
 	}

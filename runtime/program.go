@@ -16,7 +16,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime/internal/arrays"
 	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
@@ -78,9 +79,10 @@ type Options struct {
 // one device.
 type Program struct {
 	graph    *dag.Graph
-	plan     *planner.Plan
-	ops      *planner.Replay // what each replay submits
+	plan     *plan.Plan
+	ops      *plan.Replay // what each replay submits
 	platform cudart.Platform
+	edges    edgesOf
 	options  Options
 	arrays   arrays.Files
 	log      *slog.Logger
@@ -97,7 +99,7 @@ type Program struct {
 	launches       []*dag.Launch             // by node, as updated; the graph itself is never changed
 	bodies         [][]*Program              // by node: of loops and branches; nil if there are none
 	body           bool                      // it is one of these
-	layout         []planner.Placement       // of a body: the memory layout of the plan around it
+	layout         []plan.Placement          // of a body: the memory layout of the plan around it
 	hosts          *hostCalls                // nil if no node runs a host function
 	instances      []*instance
 	next           int // the instance that the next replay uses
@@ -136,9 +138,12 @@ type Program struct {
 	closeErr      error
 }
 
+// edgesOf returns the edges that a CUDA graph of a plan needs. They are proved before they are used.
+type edgesOf func(*dag.Graph, *plan.Plan) ([]plan.GraphEdge, error)
+
 // way is how a program replays: by which plan, as streams or as a graph, submitted by how many threads.
 type way struct {
-	plan    *planner.Plan
+	plan    *plan.Plan
 	mode    Mode // Streams or Captured
 	threads int
 	overlap bool // launches overlap
@@ -146,7 +151,7 @@ type way struct {
 
 // parked is what a way needs that is not in use. Its memory is that of the program.
 type parked struct {
-	ops       *planner.Replay
+	ops       *plan.Replay
 	early     int
 	instances []*instance
 }
@@ -200,7 +205,7 @@ func (p *Program) usable(ctx context.Context) error {
 
 // tolerates reports whether Options.Unsafe allows a violation: a race in a plan that is otherwise correct.
 func (p *Program) tolerates(err error) bool {
-	return p.options.Unsafe && errors.Is(err, planner.ErrRace)
+	return p.options.Unsafe && errors.Is(err, proof.ErrRace)
 }
 
 // priority is the priority that a node or a stream gets on the device. CUDA has no level below that of streams without a priority, so
@@ -245,7 +250,7 @@ func (p *Program) Mode() Mode {
 }
 
 // Plan is the plan that the program replays; after Learn, the one that it chose.
-func (p *Program) Plan() *planner.Plan {
+func (p *Program) Plan() *plan.Plan {
 	if p == nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // MemoryMode says how device buffers get their bytes.
@@ -41,7 +41,7 @@ type storage struct {
 }
 
 // newStorage allocates memory for every buffer. bound holds the caller's memory by buffer; nil if there is none.
-func newStorage(platform cudart.Platform, g *dag.Graph, p *planner.Plan, mode MemoryMode, bound map[dag.BufferID][]byte) (*storage, error) {
+func newStorage(platform cudart.Platform, g *dag.Graph, p *plan.Plan, mode MemoryMode, bound map[dag.BufferID][]byte) (*storage, error) {
 	s := &storage{platform: platform, address: make([]cudart.Ptr, len(g.Buffers))}
 	err := s.takeDevice(g, p, mode)
 	for i := 0; err == nil && i < len(g.Buffers); i++ {
@@ -75,7 +75,7 @@ func (s *storage) takeHost(id dag.BufferID, b *dag.Buffer, bound []byte) error {
 	return nil
 }
 
-func (s *storage) takeDevice(g *dag.Graph, p *planner.Plan, mode MemoryMode) error {
+func (s *storage) takeDevice(g *dag.Graph, p *plan.Plan, mode MemoryMode) error {
 	needs := deviceBytes(g, p, mode)
 	take := func(device int32, bytes int64) (cudart.Ptr, error) {
 		address, err := s.platform.Alloc(device, bytes)
@@ -123,7 +123,7 @@ func (s *storage) takeDevice(g *dag.Graph, p *planner.Plan, mode MemoryMode) err
 }
 
 // lay gives every device buffer the address in the arenas that the plan says. Separate memory stays where it is.
-func (s *storage) lay(p *planner.Plan) {
+func (s *storage) lay(p *plan.Plan) {
 	if s.arenas == nil {
 		return
 	}
@@ -155,7 +155,7 @@ func (s *storage) freeDevice() error {
 }
 
 // deviceBytes returns how many bytes one instance needs on each device.
-func deviceBytes(g *dag.Graph, p *planner.Plan, mode MemoryMode) []int64 {
+func deviceBytes(g *dag.Graph, p *plan.Plan, mode MemoryMode) []int64 {
 	var needs []int64
 	at := func(device int32) *int64 {
 		for int(device) >= len(needs) {

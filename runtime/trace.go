@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
@@ -66,7 +67,7 @@ func (t *tracer) prepare() error {
 	t.before, t.after = make([]cudart.Event, p.graph.Len()), make([]cudart.Event, p.graph.Len())
 	for s := range p.plan.Streams {
 		for _, op := range p.plan.Streams[s].Ops {
-			if op.Kind != planner.Launch {
+			if op.Kind != plan.Launch {
 				continue
 			}
 			var err error
@@ -183,7 +184,7 @@ func (t *tracer) read(r *spans.TracedReplay) (float64, error) {
 	for s := range p.plan.Streams {
 		base := t.base[t.in.streams[s].Device()]
 		for _, op := range p.plan.Streams[s].Ops {
-			if op.Kind != planner.Launch {
+			if op.Kind != plan.Launch {
 				continue
 			}
 			start, err := t.before[op.Node].Since(base)
@@ -240,8 +241,8 @@ func (t *tracer) close() error {
 }
 
 // Profile returns the median duration of every node and its spread, for the planner. It is empty unless the trace was made by this program.
-func (t *Trace) Profile(p *Program) *planner.Profile {
-	profile := &planner.Profile{Nodes: map[string]float64{}, Spreads: map[string]float64{}}
+func (t *Trace) Profile(p *Program) *model.Profile {
+	profile := &model.Profile{Nodes: map[string]float64{}, Spreads: map[string]float64{}}
 	if t == nil || p == nil || p.platform == nil || len(t.Replays) == 0 || slices.ContainsFunc(t.Replays, func(r spans.TracedReplay) bool { return len(r.Spans) != p.graph.Len() }) {
 		return profile
 	}

@@ -5,12 +5,12 @@ package runtime
 import (
 	"time"
 
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // Trial is a round of replays that learning times, or measures nodes in.
 type Trial struct {
-	Plan    *planner.Plan
+	Plan    *plan.Plan
 	Graph   bool // replayed as a graph, or else as streams
 	Threads int
 	Overlap bool   // launches overlap

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // ErrUpdate marks an update that the plan's proof does not cover, or that is not possible for the node.
@@ -187,7 +187,7 @@ func (p *Program) sharesBytes(id dag.BufferID) (other dag.BufferID, shared bool)
 	if p.options.Memory == Separate {
 		return 0, false
 	}
-	var own *planner.Placement
+	var own *plan.Placement
 	for i := range p.plan.Memory {
 		if p.plan.Memory[i].Buffer == id {
 			own = &p.plan.Memory[i]
