@@ -17,10 +17,8 @@ import (
 	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
-// Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved. A graph
-// with host functions needs a program that has them: Program.Learn.
-// Pass the profile that it returns to the planner: planner.Options{Profile: learned.Profile}.
-func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {
+// learn makes a program of a graph, learns from its replays, and closes it.
+func learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {
 	switch {
 	case g == nil:
 		return nil, errors.New("learning needs a graph")
@@ -38,16 +36,11 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return p.Learn(ctx, o)
+	return learnFrom(ctx, p, o)
 }
 
-// Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
-// the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
-// be one of LearnOptions.Plan. Of a program with loops or branches on the CPU device it only measures nodes, those of bodies too. It cannot learn
-// with several replays in flight, on a stream of the caller's, with a plan that leaves hazards unenforced, or with DebugProgress; CanLearn says so.
-// If the context ends after nodes have been measured, Learn returns what it has learned until then, along with the error, unless there are loops,
-// branches or several ranks.
-func (p *Program) Learn(ctx context.Context, o LearnOptions) (learned *Learned, err error) {
+// learnFrom learns from a program, and leaves it with the best plan.
+func learnFrom(ctx context.Context, p *Program, o LearnOptions) (learned *Learned, err error) {
 	if err := p.CanLearn(); err != nil {
 		return nil, err
 	}
@@ -63,66 +56,26 @@ func (p *Program) Learn(ctx context.Context, o LearnOptions) (learned *Learned, 
 	if err := o.checkNumbers(); err != nil {
 		return nil, err
 	}
-	l := &learner{p: p, o: o, was: way{p.plan, p.mode, max(1, p.options.Threads), p.overlap}, left: o.Replays + o.Extra, began: time.Now()}
-	l.known = MergeProfiles(o.Known, o.Plan.Profile)
-	l.learned.Machine = o.Plan.Machine
-	l.learned.Samples, l.learned.Shares = make([][]float64, p.graph.Len()), make([][]float64, p.graph.Len())
-	p.learning.Store(true)
-	p.parking = true
-	defer func() {
-		p.learning.Store(false)
-		p.parking = false
-		err = errors.Join(err, p.freeParked())
-	}()
+	l := newLearner(p, o)
+	end := p.beginLearning()
+	defer func() { err = errors.Join(err, end()) }()
 	before := p.Replays()
 	err = l.run(ctx)
 	l.learned.Replays, l.learned.Settled = int(p.Replays()-before), o.Thorough && err == nil
 	if err != nil {
 		p.keepRunning()
-		if ctx.Err() == nil || l.learned.Profile == nil || p.bodies != nil || p.graph.Ranks > 1 {
+		if ctx.Err() == nil || l.learned.Profile == nil || p.hasBodies() || l.graph.Ranks > 1 {
 			return nil, err
 		}
 	}
 	return &l.learned, err
 }
 
-// CanLearn returns why the program cannot learn, or nil.
-func (p *Program) CanLearn() error {
-	switch {
-	case p == nil || p.platform == nil:
-		return errNoProgram
-	case p.closed:
-		return ErrClosed
-	case p.options.Inflight > 1:
-		return errors.New("several replays in flight")
-	case p.options.Origin != nil:
-		return errors.New("replays are put into the caller's stream")
-	case p.options.Unsafe:
-		return errors.New("the plan leaves hazards unenforced, so that plans may differ in their results")
-	case p.bodies != nil && p.graph.Ranks > 1:
-		return errors.New("the pipeline has loops or branches, and several ranks")
-	case p.options.DebugProgress:
-		return errors.New("progress is tracked for debugging")
-	case p.mode == Built:
-		return errors.New("the graph is built node by node")
-	case p.turns != nil:
-		return errors.New("ReplayThen is in use")
-	case p.graph.Ranks > 1 && p.options.Exchange == nil:
-		return errors.New("several ranks learn together, and Options.Exchange is not set")
-	}
-	for i := range p.launches {
-		if p.launches[i] != p.graph.Nodes[i].Launch {
-			return errors.New("nodes have been updated")
-		}
-	}
-	return nil
-}
-
 func (l *learner) run(ctx context.Context) error {
-	if l.p.graph.Ranks > 1 {
+	if l.graph.Ranks > 1 {
 		return l.together(ctx)
 	}
-	if l.p.bodies != nil {
+	if l.p.hasBodies() {
 		if err := l.measureBodies(ctx); err != nil {
 			return err
 		}
@@ -135,7 +88,7 @@ func (l *learner) run(ctx context.Context) error {
 	}
 	l.step("measured nodes")
 	l.learned.Profile = l.profile()
-	if l.left >= FewestToCompare && l.p.graph.Len() > 0 {
+	if l.left >= FewestToCompare && l.graph.Len() > 0 {
 		if err := l.compare(ctx); err != nil {
 			return err
 		}
@@ -143,7 +96,7 @@ func (l *learner) run(ctx context.Context) error {
 	if len(l.learned.Ways) > 0 {
 		return l.p.adopt(ctx, l.learned.Ways[0].way())
 	}
-	if l.left > 0 && l.p.plan != l.was.plan {
+	if l.left > 0 && l.p.Plan() != l.was.plan {
 		return l.p.adopt(ctx, l.was)
 	}
 	return nil
@@ -152,14 +105,14 @@ func (l *learner) run(ctx context.Context) error {
 // compareBodies compares plans of a program with loops or branches on a GPU, if there are enough replays, in the mode that it has: as streams, the
 // host waits before each test.
 func (l *learner) compareBodies(ctx context.Context) error {
-	if l.p.platform.Name() == "cpu" || l.left < FewestToCompare {
+	if l.platform.Name() == "cpu" || l.left < FewestToCompare {
 		return nil
 	}
 	if err := l.wake(ctx); err != nil {
 		return err
 	}
 	timed := l.learned.Ways
-	l.o.Modes = []Mode{l.p.mode}
+	l.o.Modes = []Mode{l.p.Mode()}
 	if err := l.compare(ctx); err != nil {
 		return err
 	}
@@ -182,8 +135,7 @@ func (l *learner) measureNodes(ctx context.Context) error {
 		return l.watchFirst(ctx)
 	}
 	l.report("learn how long nodes take")
-	p := l.p
-	n, first := min(l.left, tracedReplays+1), p.replays.Load() == 0
+	n, first := min(l.left, tracedReplays+1), l.p.Replays() == 0
 	if l.o.Thorough {
 		n = min(l.left, cache.MostSamples+1)
 	}
@@ -196,14 +148,14 @@ func (l *learner) measureNodes(ctx context.Context) error {
 		return err
 	}
 	l.takeSamples(replays, unknown, first, oneByOne)
-	prints := Fingerprints(p.graph)
+	prints := Fingerprints(l.graph)
 	takeFromAlone(l.learned.Samples, unknown, prints, besideOthers(replays[len(replays)-1].Spans))
 	takeFromSame(l.learned.Samples, unknown, prints)
 	switch {
-	case p.platform.Name() == "cpu" && oneByOne:
+	case l.platform.Name() == "cpu" && oneByOne:
 		return l.scaleNodes(ctx, unknown)
-	case p.platform.Name() != "cpu" && !l.recorded:
-		l.keepFormulas(unknown)
+	case l.platform.Name() != "cpu" && !l.recorded:
+		l.keepFormulas(unknown, l.p.Plan().Costs)
 	}
 	return nil
 }
@@ -212,18 +164,18 @@ func (l *learner) measureNodes(ctx context.Context) error {
 func (l *learner) adoptSerial(ctx context.Context, n int) (adopted bool, err error) {
 	options := l.o.Plan
 	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
-	serial, err := planner.New(ctx, l.p.graph, options)
+	serial, err := planner.New(ctx, l.graph, options)
 	if err != nil {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		return false, nil // as the plan of the program is
 	}
-	due := float64(l.o.Replays) * l.p.plan.Stats.MakespanUS
-	if float64(n)*(serial.Stats.MakespanUS-l.p.plan.Stats.MakespanUS) > max(1e5, due/5) {
+	due := float64(l.o.Replays) * l.p.Plan().Stats.MakespanUS
+	if float64(n)*(serial.Stats.MakespanUS-l.p.Plan().Stats.MakespanUS) > max(1e5, due/5) {
 		return false, nil
 	}
-	if err := l.p.adopt(ctx, way{serial, Streams, 1, l.p.overlap}); err != nil {
+	if err := l.p.adopt(ctx, way{serial, Streams, 1, l.was.overlap}); err != nil {
 		return false, err
 	}
 	return true, nil
@@ -231,22 +183,21 @@ func (l *learner) adoptSerial(ctx context.Context, n int) (adopted bool, err err
 
 // takeSamples takes the durations of nodes from replays, less what measuring added to them. Of a program's first replay they are kept apart.
 func (l *learner) takeSamples(replays []*spans.TracedReplay, nodes []dag.NodeID, first, oneByOne bool) {
-	p := l.p
-	gaps := make([]float64, p.graph.Len())
+	gaps := make([]float64, l.graph.Len())
 	for i := range gaps {
 		gaps[i] = stampUS
 	}
-	if p.platform.Name() != "cpu" {
-		gaps = gapsBefore(p.graph, p.plan, l.o.Plan.Machine)
+	if l.platform.Name() != "cpu" {
+		gaps = gapsBefore(l.graph, l.p.Plan(), l.o.Plan.Machine)
 	}
 	if first {
-		l.learned.First = make([]float64, p.graph.Len())
+		l.learned.First = make([]float64, l.graph.Len())
 	}
 	for _, i := range nodes {
 		for k, replay := range replays {
 			gap := gaps[i]
 			if spans.IsRecorded(replay) {
-				gap = recordedGap(p.graph, i)
+				gap = recordedGap(l.graph, i)
 			}
 			us := max(0, replay.Spans[i].End-replay.Spans[i].Start-gap)
 			if k == 0 && first {
@@ -288,13 +239,13 @@ func takeFromSame(samples [][]float64, nodes []dag.NodeID, prints []string) {
 
 // watchFirst replays once with events around nodes, where nothing else tells which node hangs.
 func (l *learner) watchFirst(ctx context.Context) error {
-	if _, tells := l.p.platform.(tellsRunning); tells || l.left <= FewestToCompare {
+	if _, tells := l.platform.(tellsRunning); tells || l.left <= FewestToCompare {
 		return nil
 	}
 	options := l.o.Plan
 	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
-	if serial, err := planner.New(ctx, l.p.graph, options); err == nil {
-		if err := l.p.adopt(ctx, way{serial, Streams, 1, l.p.overlap}); err != nil {
+	if serial, err := planner.New(ctx, l.graph, options); err == nil {
+		if err := l.p.adopt(ctx, way{serial, Streams, 1, l.was.overlap}); err != nil {
 			return err
 		}
 	}
@@ -353,7 +304,7 @@ func (l *learner) scaleNodes(ctx context.Context, nodes []dag.NodeID) error {
 	const least, most = 0.1, 2
 	profile, sum := l.profile(), 0.0
 	for _, i := range nodes {
-		sum += profile.Nodes[l.p.graph.Nodes[i].Name]
+		sum += profile.Nodes[l.graph.Nodes[i].Name]
 	}
 	if sum == 0 {
 		return nil
@@ -362,7 +313,7 @@ func (l *learner) scaleNodes(ctx context.Context, nodes []dag.NodeID) error {
 	if err != nil || len(rounds) == 0 {
 		return err
 	}
-	t, err := planner.Simulate(l.p.graph, l.p.plan, l.o.Plan.Machine, profile)
+	t, err := planner.Simulate(l.graph, l.p.Plan(), l.o.Plan.Machine, profile)
 	if err != nil {
 		return err
 	}

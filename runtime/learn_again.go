@@ -17,7 +17,7 @@ func Refit(g *dag.Graph, given *Unfitted, timed []LearnedWay) (*Learned, error) 
 	if g == nil || given == nil || given.Machine == nil || len(given.Samples) != g.Len() {
 		return nil, errors.New("fitting again needs a graph, a machine, and the samples of each node")
 	}
-	l := &learner{p: &Program{graph: g, platform: elsewhere{}}, known: given.Known, recorded: given.Recorded}
+	l := &learner{graph: g, platform: elsewhere{}, known: given.Known, recorded: given.Recorded}
 	l.o.Plan.Machine, l.o.For = given.Machine, time.Second // as where it was given one
 	l.learned = Learned{Machine: given.Machine, Samples: given.samples(), Ways: slices.Clone(timed)}
 	l.learned.Profile = l.profile()

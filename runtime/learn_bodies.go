@@ -22,19 +22,19 @@ const (
 func (l *learner) measureBodies(ctx context.Context) error {
 	var outer []dag.NodeID
 	for _, i := range l.unknown() {
-		if l.p.graph.Nodes[i].Control == nil {
+		if l.graph.Nodes[i].Control == nil {
 			outer = append(outer, i)
 		}
 	}
 	inner, before, lacking := map[string]bool{}, false, false
-	eachInner(l.p.graph, func(n *dag.Node, _ string) {
+	eachInner(l.graph, func(n *dag.Node, _ string) {
 		known := l.knows(n)
 		before = before || known
 		if !known && !n.HasCost {
 			inner[n.Name] = true
 		}
 	})
-	eachInPasses(l.p.graph, func(n *dag.Node) { lacking = lacking || inner[n.Name] })
+	eachInPasses(l.graph, func(n *dag.Node) { lacking = lacking || inner[n.Name] })
 	l.learned.Profile = l.profile()
 	// Nodes of a branch that is not taken are never measured, so what is known of some is enough, if it is known of all that run in every pass. Other
 	// pipelines may have nodes like some of these.
@@ -68,7 +68,7 @@ func (l *learner) measureBodies(ctx context.Context) error {
 	if err := l.scaleBodies(ctx); err != nil {
 		return err
 	}
-	l.learned.Given = &Unfitted{Machine: l.o.Plan.Machine, Known: l.learned.Profile, Samples: make([][]float64, l.p.graph.Len())}
+	l.learned.Given = &Unfitted{Machine: l.o.Plan.Machine, Known: l.learned.Profile, Samples: make([][]float64, l.graph.Len())}
 	return l.timeModes(ctx)
 }
 
@@ -139,7 +139,7 @@ func (l *learner) takePasses(r *spans.TracedReplay, wanted map[string]bool) {
 			passes[pass.Node+" "+pass.Body] = append(passes[pass.Node+" "+pass.Body], pass.End-pass.Start)
 		}
 	}
-	l.p.graph.EachGraph(func(g *dag.Graph, _ []string) {
+	l.graph.EachGraph(func(g *dag.Graph, _ []string) {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			if n.Control == nil {
@@ -159,7 +159,7 @@ func (l *learner) takePasses(r *spans.TracedReplay, wanted map[string]bool) {
 			}
 		}
 	})
-	eachInner(l.p.graph, func(n *dag.Node, _ string) {
+	eachInner(l.graph, func(n *dag.Node, _ string) {
 		if samples := nodes[n.Name]; len(samples) > 0 && wanted[n.Name] {
 			l.learned.Inner[n.Name] = append(l.learned.Inner[n.Name], Summarize(samples).Median)
 		}
@@ -173,7 +173,7 @@ func (l *learner) scaleBodies(ctx context.Context) error {
 	if err != nil || len(rounds) == 0 {
 		return err
 	}
-	factor, err := innerFactor(l.p.graph, l.p.way(), l.o.Plan.Machine, l.learned.Profile, l.learned.Inner, Summarize(rounds).Median)
+	factor, err := innerFactor(l.graph, l.p.way(), l.o.Plan.Machine, l.learned.Profile, l.learned.Inner, Summarize(rounds).Median)
 	if err != nil {
 		return err
 	}
@@ -219,8 +219,8 @@ func innerFactor[T any](g *dag.Graph, w way, m *planner.Machine, profile *planne
 
 // CorrectBodies scales the durations that the cache holds of nodes in bodies, so that a replay of a plan that took eachUS, over many replays,
 // is predicted right. loops are what the loops did.
-func (r *Recalled) CorrectBodies(ctx context.Context, p *Program, eachUS float64, loops []spans.Loop, o LearnOptions) error {
-	if r == nil || r.folder == nil || p == nil || p.bodies == nil || !(eachUS > 0) {
+func (r *Recalled) CorrectBodies(ctx context.Context, w *LearnedWay, eachUS float64, loops []spans.Loop, o LearnOptions) error {
+	if r == nil || r.folder == nil || w == nil || w.Plan == nil || !r.graph.HasControl() || !(eachUS > 0) {
 		return nil
 	}
 	kept, err := r.folder.Durations(r.device)
@@ -235,7 +235,7 @@ func (r *Recalled) CorrectBodies(ctx context.Context, p *Program, eachUS float64
 			inner[n.Name] = print
 		}
 	})
-	factor, err := innerFactor(r.graph, p.way(), r.machine, profile, inner, eachUS)
+	factor, err := innerFactor(r.graph, w.way(), r.machine, profile, inner, eachUS)
 	if err != nil {
 		return err
 	}

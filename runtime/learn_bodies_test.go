@@ -76,7 +76,7 @@ func TestNodesOfBodiesAreLearned(t *testing.T) {
 		require.NoError(t, err)
 		before, err := p.Predict(o.Plan.Machine, runtime.MergeProfiles(recalled.Known, &planner.Profile{Passes: learned.Profile.Passes}))
 		require.NoError(t, err)
-		require.NoError(t, recalled.CorrectBodies(ctx, p, 1.5*before.MakespanUS, loops, o))
+		require.NoError(t, recalled.CorrectBodies(ctx, p.Way(), 1.5*before.MakespanUS, loops, o))
 		recalled = runtime.Recall(g, platform, folder, o, runtime.Arena)
 		after, err := p.Predict(o.Plan.Machine, runtime.MergeProfiles(recalled.Known, &planner.Profile{Passes: learned.Profile.Passes}))
 		require.NoError(t, err)

@@ -79,7 +79,7 @@ func (l *learner) compare(ctx context.Context) (err error) {
 	}
 	l.step("timed the best ways again")
 	l.sort()
-	if l.p.bodies != nil {
+	if l.p.hasBodies() {
 		return nil // durations were corrected before, pass by pass
 	}
 	return l.fitPlain()

@@ -127,7 +127,7 @@ func (l *learner) await(ctx context.Context, o planner.Options) *awaitedPlan {
 	go func() {
 		defer close(a.done)
 		defer stop()
-		a.result, a.err = planner.New(ctx, l.p.graph, o)
+		a.result, a.err = planner.New(ctx, l.graph, o)
 	}()
 	return a
 }

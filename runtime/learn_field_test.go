@@ -27,7 +27,7 @@ func spinning(t *testing.T) (*learner, func(streams int) *planner.Plan) {
 	require.NoError(t, err)
 	m, err := planner.MachineByName("h200")
 	require.NoError(t, err)
-	l := &learner{p: &Program{graph: g, platform: elsewhere{}, log: slog.New(slog.DiscardHandler)}, began: time.Now()}
+	l := &learner{graph: g, platform: elsewhere{}, log: slog.New(slog.DiscardHandler), began: time.Now()}
 	l.o.Plan.Machine, l.o.Modes, l.o.For = m, []Mode{Captured, Streams}, time.Hour
 	return l, func(streams int) *planner.Plan {
 		plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "list", Streams: streams, Machine: m})

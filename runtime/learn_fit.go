@@ -29,11 +29,11 @@ func (l *learner) fit() error {
 	}
 	m, ways := l.o.Plan.Machine, len(l.learned.Ways)
 	l.learned.Machine = m
-	if ways < fewestWays || ways*l.p.graph.Len() > mostFitted {
+	if ways < fewestWays || ways*l.graph.Len() > mostFitted {
 		return nil
 	}
 	switch {
-	case l.p.platform.Name() != "cpu":
+	case l.platform.Name() != "cpu":
 		if !l.recorded && measured(l.learned.Samples) {
 			if err := l.fitStamps(); err != nil {
 				return err
@@ -91,7 +91,7 @@ func (l *learner) fitStamps() error {
 // withoutFormulas returns the samples of nodes that have no formula.
 func (l *learner) withoutFormulas(measured [][]float64) [][]float64 {
 	kept := slices.Clone(measured)
-	for i, cost := range planner.Costs(l.p.graph, l.learned.Machine, l.known) {
+	for i, cost := range planner.Costs(l.graph, l.learned.Machine, l.known) {
 		if cost.Source == planner.FormulaCost {
 			kept[i] = nil
 		}

@@ -54,7 +54,7 @@ func TestTheFitFindsHowMuchSlowerCoresAreTogether(t *testing.T) {
 		{200, 200, 1, 100},
 		{300, 225, 0.75, 150}, // and everything takes longer than was measured node by node
 	} {
-		l := &learner{p: &Program{graph: g, platform: platform}, o: LearnOptions{Plan: planner.Options{Machine: cores(2)}}}
+		l := &learner{graph: g, platform: platform, o: LearnOptions{Plan: planner.Options{Machine: cores(2)}}}
 		l.learned.Samples = [][]float64{{100}, {100}}
 		l.learned.Shares = [][]float64{{0.5}, {0.5}}
 		l.learned.Ways = []LearnedWay{way(two, c.two), way(two, c.two), way(one, c.one), way(one, c.one)}
@@ -79,7 +79,7 @@ func TestTheFitFindsWhatEventsAddToDurations(t *testing.T) {
 	defer platform.Close()
 	machine := planner.H200()
 	for _, c := range []struct{ duration, added float64 }{{10, 1.5}, {2, 0}, {0, 1.5}, {40, 3}} {
-		l := &learner{p: &Program{graph: g, platform: timed{platform}}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
+		l := &learner{graph: g, platform: timed{platform}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
 		l.learned.Samples = [][]float64{{c.duration + c.added}, {c.duration + c.added}}
 		truth := &planner.Profile{Nodes: map[string]float64{"k0": c.duration, "k1": c.duration}}
 		for _, w := range []way{{plan: one, mode: Captured, threads: 1}, {plan: two, mode: Captured, threads: 1}, {plan: one, mode: Streams, threads: 1}} {
@@ -106,7 +106,7 @@ func TestTheFitPrefersFormulasThatPredictBetter(t *testing.T) {
 		truth *planner.Profile
 		kept  bool
 	}{{nil, false}, {&planner.Profile{Nodes: map[string]float64{"k0": 100, "k1": 100}}, true}} {
-		l := &learner{p: &Program{graph: g, platform: timed{platform}}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
+		l := &learner{graph: g, platform: timed{platform}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
 		l.learned.Samples = [][]float64{{100}, {100}}
 		for _, w := range []way{{plan: one, mode: Captured, threads: 1}, {plan: two, mode: Captured, threads: 1}, {plan: one, mode: Streams, threads: 1}} {
 			us, err := predictEach(g, w, machine, c.truth)

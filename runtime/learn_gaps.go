@@ -44,9 +44,8 @@ func gapsBefore(g *dag.Graph, plan *planner.Plan, m *planner.Machine) []float64 
 }
 
 // keepFormulas drops what events measured of nodes whose formula agrees with it as far as events can tell: the formula is more exact then.
-func (l *learner) keepFormulas(nodes []dag.NodeID) {
-	costs := l.p.plan.Costs
-	if len(costs) != l.p.graph.Len() {
+func (l *learner) keepFormulas(nodes []dag.NodeID, costs []planner.Cost) {
+	if len(costs) != l.graph.Len() {
 		return
 	}
 	for _, i := range nodes {
@@ -59,7 +58,6 @@ func (l *learner) keepFormulas(nodes []dag.NodeID) {
 
 // worthRecording reports whether CUPTI should measure nodes: where one has no formula, or there is time for it. Taking CUPTI into a process and
 // out again takes 50 ms.
-func (l *learner) worthRecording(nodes []dag.NodeID) bool {
-	costs := l.p.plan.Costs
-	return l.o.Thorough || len(costs) != l.p.graph.Len() || slices.ContainsFunc(nodes, func(i dag.NodeID) bool { return costs[i].Source == planner.UnknownCost })
+func (l *learner) worthRecording(nodes []dag.NodeID, costs []planner.Cost) bool {
+	return l.o.Thorough || len(costs) != l.graph.Len() || slices.ContainsFunc(nodes, func(i dag.NodeID) bool { return costs[i].Source == planner.UnknownCost })
 }

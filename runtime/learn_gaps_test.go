@@ -60,17 +60,17 @@ func TestFormulasThatAgreeWithEventsAreKept(t *testing.T) {
 	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", Machine: planner.H200()})
 	require.NoError(t, err)
 	formula := plan.Costs[0].US
-	l := &learner{p: &Program{graph: g, plan: plan}}
+	l := &learner{graph: g}
 	l.learned.Samples = [][]float64{{formula + 2, formula + 3, formula + 1}, {formula + 3, formula + 3, formula}, nil, {5}}
-	l.keepFormulas([]dag.NodeID{0, 1, 2, 3})
+	l.keepFormulas([]dag.NodeID{0, 1, 2, 3}, plan.Costs)
 	require.Nil(t, l.learned.Samples[0], "events cannot tell it from its formula")
 	require.Len(t, l.learned.Samples[1], 3)
 	require.Nil(t, l.learned.Samples[2])
 	require.Equal(t, []float64{5}, l.learned.Samples[3], "its cost is not a formula")
-	require.False(t, l.worthRecording([]dag.NodeID{0, 1, 2}), "all have formulas")
+	require.False(t, l.worthRecording([]dag.NodeID{0, 1, 2}, plan.Costs), "all have formulas")
 	plan.Costs[1].Source = planner.UnknownCost
-	require.True(t, l.worthRecording([]dag.NodeID{0, 1, 2}))
-	require.False(t, l.worthRecording([]dag.NodeID{0, 2}))
+	require.True(t, l.worthRecording([]dag.NodeID{0, 1, 2}, plan.Costs))
+	require.False(t, l.worthRecording([]dag.NodeID{0, 2}, plan.Costs))
 	l.o.Thorough = true
-	require.True(t, l.worthRecording([]dag.NodeID{0, 2}))
+	require.True(t, l.worthRecording([]dag.NodeID{0, 2}, plan.Costs))
 }

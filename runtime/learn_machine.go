@@ -71,14 +71,14 @@ func (l *learner) fitMachine() error {
 				depend, ways = append(depend, k), append(ways, w)
 			}
 		}
-		predicted, err := predictAll(l.p.graph, ways, &fit.machine, l.learned.Profile)
+		predicted, err := predictAll(l.graph, ways, &fit.machine, l.learned.Profile)
 		if err != nil {
 			return err
 		}
 		for i, k := range depend {
 			fit.predicted[k] = predicted[i]
 		}
-		nodes -= len(ways) * l.p.graph.Len()
+		nodes -= len(ways) * l.graph.Len()
 		fit.off = l.errorOf(fit.predicted) + distance(&given, &fit.machine)
 		return nil
 	}
@@ -145,7 +145,7 @@ func distance(from, to *planner.Machine) float64 {
 // predictAgain predicts all timed ways again, and returns by which factors they were mispredicted.
 func (l *learner) predictAgain() ([]float64, error) {
 	l.learned.Profile = l.profile()
-	predicted, err := predictAll(l.p.graph, l.learned.Ways, l.learned.Machine, l.learned.Profile)
+	predicted, err := predictAll(l.graph, l.learned.Ways, l.learned.Machine, l.learned.Profile)
 	if err != nil {
 		return nil, err
 	}

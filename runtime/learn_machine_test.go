@@ -65,7 +65,7 @@ func TestTheFitFindsFiguresOfTheMachine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			truth := *given
 			c.change(&truth)
-			l := &learner{p: &Program{graph: g, platform: timed{platform}}, o: LearnOptions{Plan: planner.Options{Machine: given}}}
+			l := &learner{graph: g, platform: timed{platform}, o: LearnOptions{Plan: planner.Options{Machine: given}}}
 			l.learned.Samples = make([][]float64, g.Len())
 			var held []way
 			for k, plan := range plans {

@@ -94,7 +94,7 @@ func evenTurns(samples [][]float64) {
 }
 
 // observes reports whether learning was given a time on a device that is measured well enough for more than choosing.
-func (l *learner) observes() bool { return l.o.For > 0 && l.p.platform.Name() != "cpu" }
+func (l *learner) observes() bool { return l.o.For > 0 && l.platform.Name() != "cpu" }
 
 // addSome adds ways that have not been timed: one after the other, the one of which those that are timed say least.
 func (l *learner) addSome(untimed []LearnedWay) {

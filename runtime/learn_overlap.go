@@ -11,7 +11,7 @@ import (
 
 // triesOverlap reports whether learning compares launches that overlap with others.
 func (l *learner) triesOverlap() bool {
-	return l.o.Overlap == OverlapAuto && l.p.bodies == nil && CanOverlap(l.p.platform) == nil // launches in bodies do not overlap
+	return l.o.Overlap == OverlapAuto && !l.p.hasBodies() && CanOverlap(l.platform) == nil // launches in bodies do not overlap
 }
 
 // overlap times the best way of each mode again, without overlapping launches and with them, and keeps the latter where they are faster. They may
@@ -23,7 +23,7 @@ func (l *learner) overlap(ctx context.Context, others int) error {
 	}
 	tried := map[Mode]bool{}
 	for _, w := range l.learned.Ways { // the best first
-		if tried[w.Mode] || !follows(l.p.graph, w.Plan) || w.Overlap || w.Each.Min > finalWithin*l.learned.Ways[0].Each.Min && !l.o.Thorough {
+		if tried[w.Mode] || !follows(l.graph, w.Plan) || w.Overlap || w.Each.Min > finalWithin*l.learned.Ways[0].Each.Min && !l.o.Thorough {
 			continue
 		}
 		tried[w.Mode] = true
@@ -51,10 +51,10 @@ func (l *learner) overlapWay(ctx context.Context, plain LearnedWay, others int) 
 				if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
 					return err
 				}
-				l.p.log.Info("not compared", "overlap", true, "replay", plain.Mode.String(), "because", err.Error())
+				l.log.Info("not compared", "overlap", true, "replay", plain.Mode.String(), "because", err.Error())
 				return nil
 			}
-			if l.p.early == 0 && forms[k].Overlap {
+			if early, _ := l.p.Overlaps(); early == 0 && forms[k].Overlap {
 				return nil // nothing overlaps
 			}
 			us, err := l.timeRound(ctx, each-1)
@@ -69,7 +69,7 @@ func (l *learner) overlapWay(ctx context.Context, plain LearnedWay, others int) 
 	}
 	for k, us := range samples[1] {
 		if us >= samples[0][k] { // not certainly faster
-			l.p.log.Info("launches do not overlap", "replay", plain.Mode.String(), "us", samples[0], "overlapping", samples[1])
+			l.log.Info("launches do not overlap", "replay", plain.Mode.String(), "us", samples[0], "overlapping", samples[1])
 			return nil
 		}
 	}

@@ -79,10 +79,10 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, err
 	o := l.o.Plan
 	o.Profile = l.learned.Profile
 	o.SingleUseEvents = o.SingleUseEvents || l.singleUse()
-	several := (o.Strategy == "auto" || o.Strategy == "") && l.p.graph.Len() <= largestTried
+	several := (o.Strategy == "auto" || o.Strategy == "") && l.graph.Len() <= largestTried
 	var asked []planner.Options
 	var awaited *awaitedPlan
-	if several && l.p.platform.Name() != "cpu" && !l.o.Thorough {
+	if several && l.platform.Name() != "cpu" && !l.o.Thorough {
 		awaited = l.await(ctx, o)
 	} else {
 		asked = append(asked, o)
@@ -100,7 +100,7 @@ func (l *learner) plans(ctx context.Context) ([]*planner.Plan, *awaitedPlan, err
 	group.SetLimit(goruntime.GOMAXPROCS(0))
 	for k := range asked {
 		group.Go(func() (err error) {
-			if made[k], err = planner.New(ctx, l.p.graph, asked[k]); k > 0 || awaited != nil {
+			if made[k], err = planner.New(ctx, l.graph, asked[k]); k > 0 || awaited != nil {
 				return nil // a strategy that refuses the graph is not tried
 			}
 			return err

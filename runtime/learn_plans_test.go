@@ -33,7 +33,7 @@ func TestLearningMakesAllPlansOfStrategies(t *testing.T) {
 			continue // it has modules of its own, which a compiler reads
 		}
 		o := planner.Options{Machine: planner.H200()}
-		l := &learner{p: &Program{graph: g, platform: platform, log: slog.New(slog.DiscardHandler)}, o: LearnOptions{Plan: o}, known: &planner.Profile{}}
+		l := &learner{graph: g, platform: platform, log: slog.New(slog.DiscardHandler), o: LearnOptions{Plan: o}, known: &planner.Profile{}}
 		l.learned.Profile = &planner.Profile{Nodes: map[string]float64{}}
 		for i := range g.Nodes {
 			l.learned.Profile.Nodes[g.Nodes[i].Name] = float64(1 + i*i%7)

@@ -4,7 +4,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dagrun/dagrun/dag"
@@ -22,7 +21,7 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag
 	p, o := l.p, &l.o
 	done := l.used()
 	events := n
-	if p.options.Recorder != nil && p.hosts == nil && l.worthRecording(nodes) {
+	if p.canRecord() && l.worthRecording(nodes, p.Plan().Costs) {
 		events = 0
 		if first {
 			events = 1
@@ -40,7 +39,7 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag
 		}
 		replays, events, l.recorded = append(replays, recorded...), events+ran, len(recorded) > 0
 		if reason != "" {
-			p.log.Info("nodes are measured with events", "because", reason)
+			l.log.Info("nodes are measured with events", "because", reason)
 		}
 	}
 	if events < n {
@@ -51,54 +50,6 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag
 		replays = append(replays, more...)
 	}
 	return replays, took, nil
-}
-
-// recordCounted replays up to n times while CUPTI records. ran is how many replays there were: fewer if the records of one cannot be mapped to
-// nodes, for the reason that is returned. The replays count: nothing is restored. Recording is off afterwards, because it slows down launches.
-func (p *Program) recordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int, reason string, err error) {
-	recorder, in := p.options.Recorder, p.instances[0]
-	if err := recorder.Enable(); err != nil {
-		return nil, 0, err.Error(), nil
-	}
-	defer func() {
-		if offErr := recorder.Disable(); offErr != nil && reason == "" {
-			reason = offErr.Error()
-		}
-	}()
-	submit, end, err := p.recordedReplay(in)
-	if err != nil {
-		return nil, 0, "", err
-	}
-	defer func() { err = errors.Join(err, end()) }()
-	want := p.expectedRecords(in)
-	p.dirty = true
-	for range n {
-		if ctx.Err() != nil {
-			return nil, ran, "", context.Cause(ctx)
-		}
-		if progress != nil {
-			progress(StageLearn, done+ran, total)
-		}
-		end := p.begin(1)
-		p.replays.Add(1)
-		p.latest.Store(in)
-		records, us, reason, err := p.recordReplay(ctx, submit, len(want))
-		end(&err)
-		if err != nil {
-			return nil, ran, "", err
-		}
-		ran++
-		if reason == "" {
-			if err := matchRecords(want, records, p.mode != Streams, p.recordedName); err != nil {
-				reason = err.Error()
-			}
-		}
-		if reason != "" {
-			return all, ran, reason, nil
-		}
-		all = append(all, spans.ByRecords(p.spansOf(want, records), us))
-	}
-	return all, ran, "", nil
 }
 
 // recordedGap is what CUPTI counts of a node that the model counts before it.

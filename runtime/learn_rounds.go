@@ -36,7 +36,7 @@ func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 		return err
 	}
 	part := 0.5
-	if l.p.platform.Name() != "cpu" {
+	if l.platform.Name() != "cpu" {
 		part = 0.25
 	}
 	samples, err := l.timeRounds(ctx, most, part)
@@ -91,10 +91,10 @@ func (l *learner) timeRound(ctx context.Context, n int) (us float64, err error) 
 // time uses n replays, and returns how many microseconds one takes on the slowest rank.
 func (l *learner) time(ctx context.Context, n int) (us float64, err error) {
 	us, err = l.p.timeReplays(ctx, n)
-	if l.left -= n; err != nil || l.p.graph.Ranks <= 1 {
+	if l.left -= n; err != nil || l.graph.Ranks <= 1 {
 		return us, err
 	}
-	all, err := asked(ctx, l.p, us)
+	all, err := asked(ctx, l, us)
 	if err != nil {
 		return 0, err
 	}
@@ -119,12 +119,12 @@ func (l *learner) adoptIfPossible(ctx context.Context, w *LearnedWay) (bool, err
 		return false, err
 	}
 	if err != nil {
-		l.p.log.Info("not compared", "strategy", w.Plan.Strategy, "replay", w.Mode.String(), "because", err.Error())
+		l.log.Info("not compared", "strategy", w.Plan.Strategy, "replay", w.Mode.String(), "because", err.Error())
 	}
-	if l.p.graph.Ranks <= 1 {
+	if l.graph.Ranks <= 1 {
 		return err == nil, nil
 	}
-	all, other := asked(ctx, l.p, err == nil)
+	all, other := asked(ctx, l, err == nil)
 	return other == nil && !slices.Contains(all, false), other
 }
 
@@ -136,10 +136,10 @@ type turn struct {
 
 // decides returns what rank 0 passes to it.
 func (l *learner) decides(ctx context.Context, own turn) (turn, error) {
-	if l.p.graph.Ranks <= 1 {
+	if l.graph.Ranks <= 1 {
 		return own, nil
 	}
-	all, err := asked(ctx, l.p, own)
+	all, err := asked(ctx, l, own)
 	if err != nil {
 		return turn{}, err
 	}
@@ -147,12 +147,12 @@ func (l *learner) decides(ctx context.Context, own turn) (turn, error) {
 }
 
 // asked returns what all ranks have to say, by rank.
-func asked[T any](ctx context.Context, p *Program, own T) ([]T, error) {
+func asked[T any](ctx context.Context, l *learner, own T) ([]T, error) {
 	text, err := json.Marshal(own)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := p.options.Exchange(ctx, string(text))
+	texts, err := l.p.exchange(ctx, string(text))
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +162,8 @@ func asked[T any](ctx context.Context, p *Program, own T) ([]T, error) {
 			return nil, fmt.Errorf("what rank %d has learned cannot be read: %w", k, err)
 		}
 	}
-	if len(all) != int(p.graph.Ranks) {
-		return nil, fmt.Errorf("%d ranks have learned, and there are %d", len(all), p.graph.Ranks)
+	if len(all) != int(l.graph.Ranks) {
+		return nil, fmt.Errorf("%d ranks have learned, and there are %d", len(all), l.graph.Ranks)
 	}
 	return all, nil
 }

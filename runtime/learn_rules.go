@@ -56,10 +56,10 @@ func (l *learner) over(part float64) bool {
 // compiled; learning gives up a part of its time for that.
 func (l *learner) least() time.Duration {
 	const onCPU, onGPU, anyway = 100 * time.Millisecond, 75 * time.Millisecond, 45 * time.Millisecond
-	if l.p.platform.Name() == "cpu" {
+	if l.platform.Name() == "cpu" {
 		return onCPU
 	}
-	return max(anyway, onGPU-l.p.loading)
+	return max(anyway, onGPU-l.p.loadingTook())
 }
 
 func (l *learner) sort() {

@@ -18,7 +18,7 @@ const (
 // others, takes at most a quarter of the rest for a way, and ends when so much of learning's time is over. Ranks would have to agree about all of
 // that, and time nothing once more.
 func (l *learner) timeSurprises(ctx context.Context, share, others int, until float64) error {
-	if l.p.graph.Ranks > 1 {
+	if l.graph.Ranks > 1 {
 		return nil
 	}
 	var done []int

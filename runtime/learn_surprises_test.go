@@ -55,8 +55,8 @@ func TestSurprisinglySlowWaysAreTimedOnceMore(t *testing.T) {
 	defer p.Close()
 	const disturbed = 1e9
 	learnerOf := func(left int) *learner {
-		l := &learner{p: p, left: left, began: time.Now()}
-		l.p.log = slog.New(slog.DiscardHandler)
+		l := newLearner(p, LearnOptions{Replays: left})
+		l.log = slog.New(slog.DiscardHandler)
 		l.o.For, l.o.Plan = time.Hour, planner.Options{Machine: MachineOf(platform)}
 		l.learned.Ways = timedAt([2]float64{50, 50}, [2]float64{50, disturbed}, [2]float64{50, 50})
 		for k := range l.learned.Ways {

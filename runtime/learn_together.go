@@ -19,7 +19,7 @@ func (l *learner) together(ctx context.Context) error {
 	}
 	l.step("measured nodes")
 	l.learned.Profile = l.profile()
-	if l.left >= FewestToCompare && l.p.graph.Len() > 0 {
+	if l.left >= FewestToCompare && l.graph.Len() > 0 {
 		if err := l.compareTogether(ctx); err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func (l *learner) together(ctx context.Context) error {
 
 // adoptTogether adopts a way on all ranks. If one cannot, its error ends the run, as it does with one rank.
 func (l *learner) adoptTogether(ctx context.Context, w way) error {
-	if l.p.plan == w.plan && l.p.mode == w.mode && l.p.options.Threads == w.threads && l.p.overlap == w.overlap {
+	if l.p.way() == w {
 		return nil
 	}
 	return l.p.adopt(ctx, w)
@@ -42,26 +42,26 @@ func (l *learner) adoptTogether(ctx context.Context, w way) error {
 // makes it, so the shortest time that any rank has seen counts for all.
 func (l *learner) measureTogether(ctx context.Context) error {
 	unknown := l.unknown()
-	lacking, err := asked(ctx, l.p, len(unknown))
+	lacking, err := asked(ctx, l, len(unknown))
 	if err != nil || slices.Max(lacking) == 0 {
 		return err
 	}
 	l.report("learn how long nodes take")
 	options := l.o.Plan
 	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
-	serial, err := planner.New(ctx, l.p.graph, options)
+	serial, err := planner.New(ctx, l.graph, options)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	possible, other := asked(ctx, l.p, err == nil)
+	possible, other := asked(ctx, l, err == nil)
 	if other != nil {
 		return other
 	}
-	plan := l.p.plan
+	plan := l.p.Plan()
 	if !slices.Contains(possible, false) {
 		plan = serial
 	}
-	if err := l.adoptTogether(ctx, way{plan, Streams, 1, l.p.overlap}); err != nil {
+	if err := l.adoptTogether(ctx, way{plan, Streams, 1, l.was.overlap}); err != nil {
 		return err
 	}
 	n := min(l.left, tracedReplays+1)
@@ -84,7 +84,7 @@ func (l *learner) measureTogether(ctx context.Context) error {
 	}
 	for _, i := range unknown {
 		list := samples(i)
-		if us, communicates := shortest[l.p.graph.Nodes[i].Name]; communicates {
+		if us, communicates := shortest[l.graph.Nodes[i].Name]; communicates {
 			list = slices.Repeat([]float64{us}, len(list))
 		}
 		l.learned.Samples[i] = list
@@ -95,12 +95,12 @@ func (l *learner) measureTogether(ctx context.Context) error {
 // communications returns the shortest time of each communication, over all ranks.
 func (l *learner) communications(ctx context.Context, samples func(dag.NodeID) []float64) (map[string]float64, error) {
 	own := map[string]float64{}
-	for i := range l.p.graph.Nodes {
-		if l.p.graph.Nodes[i].Kind == dag.Communicate {
-			own[l.p.graph.Nodes[i].Name] = slices.Min(samples(dag.NodeID(i)))
+	for i := range l.graph.Nodes {
+		if l.graph.Nodes[i].Kind == dag.Communicate {
+			own[l.graph.Nodes[i].Name] = slices.Min(samples(dag.NodeID(i)))
 		}
 	}
-	all, err := asked(ctx, l.p, own)
+	all, err := asked(ctx, l, own)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ type proposal struct {
 func (l *learner) proposals() []proposal {
 	given := proposal{l.o.Plan.Strategy, l.o.Plan.Streams}
 	list := []proposal{given}
-	if given.Strategy != "auto" && given.Strategy != "" || l.p.graph.Len() > largestTried {
+	if given.Strategy != "auto" && given.Strategy != "" || l.graph.Len() > largestTried {
 		return list
 	}
 	most := given.Streams
@@ -157,7 +157,7 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 	plans, offers := make([]*planner.Plan, len(proposals)), make([]offer, len(proposals))
 	for k, of := range proposals {
 		o.Strategy, o.Streams = of.Strategy, of.Streams
-		plan, err := planner.New(ctx, l.p.graph, o)
+		plan, err := planner.New(ctx, l.graph, o)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -167,7 +167,7 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 		}
 		plans[k] = plan
 		for _, mode := range l.o.Modes {
-			us, err := predictEach(l.p.graph, way{plan, mode, 1, l.was.overlap}, o.Machine, o.Profile)
+			us, err := predictEach(l.graph, way{plan, mode, 1, l.was.overlap}, o.Machine, o.Profile)
 			if err != nil { // the other ranks wait for an offer
 				offers[k].US = nil
 				break
@@ -181,7 +181,7 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 			}
 		}
 	}
-	all, err := asked(ctx, l.p, offers)
+	all, err := asked(ctx, l, offers)
 	if err != nil {
 		return nil, err
 	}

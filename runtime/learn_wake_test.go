@@ -33,8 +33,7 @@ func TestADeviceIsWokenAfterTheFirstReplay(t *testing.T) {
 		p, err := New(ctx, g, plans[0], platform, Options{Logger: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		o := LearnOptions{Plan: planner.Options{Machine: MachineOf(platform)}, Replays: 30, Extra: c.extra, Wake: c.wake}
-		l := &learner{p: p, o: o.orDefault(platform), left: 30 + c.extra, began: time.Now()}
-		l.learned.Samples, l.learned.Shares = make([][]float64, g.Len()), make([][]float64, g.Len())
+		l := newLearner(p, o.orDefault(platform))
 		replays, err := l.traceAwake(ctx, tracedReplays+1, true, l.unknown())
 		require.NoError(t, err)
 		require.Len(t, replays, tracedReplays+1, c.what)

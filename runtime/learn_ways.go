@@ -29,7 +29,7 @@ func (l *learner) waysOf(plans ...*planner.Plan) ([]LearnedWay, error) {
 	var ways []LearnedWay
 	for _, plan := range plans {
 		for _, mode := range l.o.Modes {
-			if queues := queuesOf(l.p.platform); mode == Streams && len(l.o.Modes) > 1 && queues > 1 && len(plan.Streams) > queues {
+			if queues := queuesOf(l.platform); mode == Streams && len(l.o.Modes) > 1 && queues > 1 && len(plan.Streams) > queues {
 				continue
 			}
 			counts := []int{max(1, l.o.Threads)}
@@ -43,7 +43,7 @@ func (l *learner) waysOf(plans ...*planner.Plan) ([]LearnedWay, error) {
 			}
 		}
 	}
-	predicted, err := predictAll(l.p.graph, ways, l.o.Plan.Machine, l.learned.Profile)
+	predicted, err := predictAll(l.graph, ways, l.o.Plan.Machine, l.learned.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func queuesOf(platform cudart.Platform) int {
 // share a hardware queue.
 func (l *learner) threads(plan *planner.Plan) int {
 	const wide, long = 4, 32
-	if l.o.Threads != 0 || queuesOf(l.p.platform) == 1 || !l.singleUse() || len(plan.Streams) < wide || l.p.graph.Len() < long {
+	if l.o.Threads != 0 || queuesOf(l.platform) == 1 || !l.singleUse() || len(plan.Streams) < wide || l.graph.Len() < long {
 		return 1
 	}
 	return min(8, len(plan.Streams))
@@ -100,7 +100,7 @@ func (l *learner) threads(plan *planner.Plan) int {
 
 // singleUse reports whether plans may be submitted by several threads. On the CPU device that gains nothing.
 func (l *learner) singleUse() bool {
-	return l.o.Threads > 1 || l.o.Threads == 0 && l.p.platform.Name() != "cpu"
+	return l.o.Threads > 1 || l.o.Threads == 0 && l.platform.Name() != "cpu"
 }
 
 // samePlan reports whether two plans of a graph issue the same nodes to the same streams in the same order, those of bodies included.

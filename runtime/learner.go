@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"time"
@@ -134,18 +135,31 @@ type LearnedWay struct {
 
 // learner learns from one program.
 type learner struct {
-	p     *Program
-	o     LearnOptions
-	known *planner.Profile
-	was   way // how the program replayed
-	left  int // replays
-	began time.Time
-	once  time.Duration // what the first replay and waking the device took, which learning does not add: most of it is done once
-	best  float64       // microseconds of the best replay so far, 0 before any
+	p        *Program
+	graph    *dag.Graph
+	platform cudart.Platform
+	log      *slog.Logger
+	o        LearnOptions
+	known    *planner.Profile
+	was      way // how the program replayed
+	left     int // replays
+	began    time.Time
+	once     time.Duration // what the first replay and waking the device took, which learning does not add: most of it is done once
+	best     float64       // microseconds of the best replay so far, 0 before any
 	// recorded says that CUPTI measured nodes: their durations are exact.
 	recorded bool
 	learned  Learned
 	possible []LearnedWay // all ways to replay of which the most promising are timed
+}
+
+// newLearner begins to learn from a program.
+func newLearner(p *Program, o LearnOptions) *learner {
+	l := &learner{p: p, graph: p.graph, platform: p.platform, log: p.log, o: o, was: p.way(), left: o.Replays + o.Extra, began: time.Now()}
+	l.was.threads = max(1, l.was.threads)
+	l.known = MergeProfiles(o.Known, o.Plan.Profile)
+	l.learned.Machine = o.Plan.Machine
+	l.learned.Samples, l.learned.Shares = make([][]float64, l.graph.Len()), make([][]float64, l.graph.Len())
+	return l
 }
 
 // used is how many replays learning has used.
@@ -159,7 +173,7 @@ func (l *learner) report(stage string) {
 
 // step says in the log when a step of learning ended.
 func (l *learner) step(what string) {
-	l.p.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "not_counted", l.once.Round(100*time.Microsecond), "replays_left", l.left)
+	l.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "not_counted", l.once.Round(100*time.Microsecond), "replays_left", l.left)
 }
 
 // knows reports whether the duration of a node was measured before.
@@ -174,8 +188,8 @@ func (l *learner) knows(n *dag.Node) bool {
 // unknown returns the nodes whose duration is neither declared nor measured.
 func (l *learner) unknown() []dag.NodeID {
 	var nodes []dag.NodeID
-	for i := range l.p.graph.Nodes {
-		if node := &l.p.graph.Nodes[i]; !l.knows(node) && !node.HasCost {
+	for i := range l.graph.Nodes {
+		if node := &l.graph.Nodes[i]; !l.knows(node) && !node.HasCost {
 			nodes = append(nodes, dag.NodeID(i))
 		}
 	}
@@ -184,11 +198,11 @@ func (l *learner) unknown() []dag.NodeID {
 
 // profile returns the known durations and the medians of the measured ones.
 func (l *learner) profile() *planner.Profile {
-	profile := &planner.Profile{Machine: l.p.platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}, Spreads: map[string]float64{}}
+	profile := &planner.Profile{Machine: l.platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}, Spreads: map[string]float64{}}
 	for i, samples := range l.learned.Samples {
 		if len(samples) > 0 {
 			took := Summarize(slices.Clone(samples))
-			name := l.p.graph.Nodes[i].Name
+			name := l.graph.Nodes[i].Name
 			if profile.Nodes[name] = took.Median; took.Count > 1 {
 				profile.Spreads[name] = took.Spread
 			}
@@ -196,7 +210,7 @@ func (l *learner) profile() *planner.Profile {
 	}
 	for i, samples := range l.learned.Shares {
 		if len(samples) > 0 {
-			profile.Shares[l.p.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
+			profile.Shares[l.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
 		}
 	}
 	for name, samples := range l.learned.Inner {

@@ -70,26 +70,3 @@ func predictAll(g *dag.Graph, ways []LearnedWay, machine *planner.Machine, profi
 	}
 	return us, group.Wait()
 }
-
-// Predict returns the predicted timeline of a replay as the program replays now: its plan, as streams or as a graph, from its threads. The
-// profile may be nil; a nil machine is that of the program's platform.
-func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
-	if p == nil || p.platform == nil {
-		return nil, errNoProgram
-	}
-	if machine == nil {
-		machine = MachineOf(p.platform)
-	}
-	return predict(p.graph, p.way(), machine, profile)
-}
-
-// PredictEach predicts how many microseconds each of many replays takes that follow each other without a pause. The arguments are those of Predict.
-func (p *Program) PredictEach(machine *planner.Machine, profile *planner.Profile) (us float64, err error) {
-	if p == nil || p.platform == nil {
-		return 0, errNoProgram
-	}
-	if machine == nil {
-		machine = MachineOf(p.platform)
-	}
-	return predictEach(p.graph, p.way(), machine, profile)
-}

@@ -1,0 +1,60 @@
+// What a program can do with what replays took: learn from them, and predict them.
+
+package runtime
+
+import (
+	"context"
+
+	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved. A graph
+// with host functions needs a program that has them: Program.Learn.
+// Pass the profile that it returns to the planner: planner.Options{Profile: learned.Profile}.
+func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {
+	return learn(ctx, g, platform, o)
+}
+
+// Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
+// the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
+// be one of LearnOptions.Plan. Of a program with loops or branches on the CPU device it only measures nodes, those of bodies too. It cannot learn
+// with several replays in flight, on a stream of the caller's, with a plan that leaves hazards unenforced, or with DebugProgress; CanLearn says so.
+// If the context ends after nodes have been measured, Learn returns what it has learned until then, along with the error, unless there are loops,
+// branches or several ranks.
+func (p *Program) Learn(ctx context.Context, o LearnOptions) (learned *Learned, err error) {
+	return learnFrom(ctx, p, o)
+}
+
+// Predict returns the predicted timeline of a replay as the program replays now: its plan, as streams or as a graph, from its threads. The
+// profile may be nil; a nil machine is that of the program's platform.
+func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
+	if p == nil || p.platform == nil {
+		return nil, errNoProgram
+	}
+	if machine == nil {
+		machine = MachineOf(p.platform)
+	}
+	return predict(p.graph, p.way(), machine, profile)
+}
+
+// PredictEach predicts how many microseconds each of many replays takes that follow each other without a pause. The arguments are those of Predict.
+func (p *Program) PredictEach(machine *planner.Machine, profile *planner.Profile) (us float64, err error) {
+	if p == nil || p.platform == nil {
+		return 0, errNoProgram
+	}
+	if machine == nil {
+		machine = MachineOf(p.platform)
+	}
+	return predictEach(p.graph, p.way(), machine, profile)
+}
+
+// Way is how the program replays now. Each and all that was measured is missing.
+func (p *Program) Way() *LearnedWay {
+	if p == nil || p.platform == nil {
+		return nil
+	}
+	w := p.way()
+	return &LearnedWay{Plan: w.plan, Mode: w.mode, Threads: w.threads, Overlap: w.overlap}
+}
