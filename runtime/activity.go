@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/spans"
@@ -18,7 +17,7 @@ import (
 type expected struct {
 	node   int32 // -1 for a command that belongs to no node
 	stream int32
-	kind   cupti.Kind
+	kind   cudart.ActivityKind
 	name   string // of the kernel, or how C++ names it
 	mapped bool   // the kernel's symbol is only known to the compiler: any, but always the same
 	bytes  int64
@@ -32,20 +31,20 @@ func (p *Program) expectedRecords(in *instance) []expected {
 		e := expected{node: c.Node}
 		switch c.Kind {
 		case cudart.LaunchKernel:
-			e.kind, e.name = cupti.Kernel, wideFill // a set of eight-byte patterns
+			e.kind, e.name = cudart.KernelActivity, wideFill // a set of eight-byte patterns
 			if l := p.launches[c.Node]; l != nil {
 				e.name = l.Kernel.Entry()
 				k, ok := l.Kernel.(expressed)
 				e.mapped = ok && k.Expression() != ""
 			}
 		case cudart.CopyMemory:
-			e.kind, e.bytes = cupti.Copy, c.Bytes
+			e.kind, e.bytes = cudart.CopyActivity, c.Bytes
 		case cudart.SetMemory:
-			e.kind, e.bytes = cupti.Set, c.Bytes
+			e.kind, e.bytes = cudart.SetActivity, c.Bytes
 		default:
 			continue
 		}
-		if e.kind != cupti.Kernel && c.Bytes == 0 || c.Node < 0 && p.built() {
+		if e.kind != cudart.KernelActivity && c.Bytes == 0 || c.Node < 0 && p.built() {
 			continue // progress words are not part of a graph built node by node
 		}
 		e.stream = int32(p.streamOf(in, c.Stream))
@@ -56,7 +55,7 @@ func (p *Program) expectedRecords(in *instance) []expected {
 
 // matchRecords checks that the records are the expected ones, one by one. Both come in the same order by construction. Kinds, kernel names,
 // bytes, streams and the order on each stream must agree too; otherwise the mapping is uncertain, and the error tells where.
-func matchRecords(want []expected, got []cupti.Record, graph bool, name func(node dag.NodeID) string) error {
+func matchRecords(want []expected, got []cudart.Activity, graph bool, name func(node dag.NodeID) string) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d records for %d commands", len(got), len(want))
 	}
@@ -138,7 +137,7 @@ func (p *Program) traceRecorded(ctx context.Context, replays int) (traced []span
 
 // recordReplay replays once while CUPTI records, and returns the records and how long the host took to submit. If there are no records, reason
 // says why; the replay ran all the same.
-func (p *Program) recordReplay(ctx context.Context, submit func() error, want int) (records []cupti.Record, submitUS float64, reason string, err error) {
+func (p *Program) recordReplay(ctx context.Context, submit func() error, want int) (records []cudart.Activity, submitUS float64, reason string, err error) {
 	if err := p.Synchronize(ctx); err != nil {
 		return nil, 0, "", err
 	}
@@ -210,7 +209,7 @@ func (p *Program) recordedReplay(in *instance) (submit, done func() error, err e
 
 // spansOf turns matched records into spans that count from the start of the first record. A node without a record did nothing. It is shown
 // where the previous node on its stream ended.
-func (p *Program) spansOf(want []expected, records []cupti.Record) []spans.Span {
+func (p *Program) spansOf(want []expected, records []cudart.Activity) []spans.Span {
 	nodes := make([]spans.Span, p.graph.Len())
 	measured := make([]bool, len(nodes))
 	first := uint64(0)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
@@ -333,7 +332,7 @@ type Recorder interface {
 	Enable() error
 	Disable() error
 	// Flush returns the records since the last Flush in the order of calls and graph nodes. If it can, it waits for that many records.
-	Flush(want int) ([]cupti.Record, error)
+	Flush(want int) ([]cudart.Activity, error)
 }
 
 // tracer holds what a traced replay needs in addition: a timed event before and after every node.

@@ -68,7 +68,6 @@ var coreImportsSatellites = []string{
 	"kernels imports kernels/calls",
 	"kernels imports kernels/source",
 	"planner imports planner/internal/spread",
-	"runtime imports cudart/cupti",
 	"runtime imports planner/analysis",
 	"runtime imports runtime/cache",
 }
