@@ -12,11 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/cudart/cupti"
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/played"
 )
 
 // counting is a graph whose result is the number of its replays, with a copy in each and a launch that does nothing.
@@ -37,7 +38,7 @@ func counting(t *testing.T) (*dag.Graph, dag.BufferID) {
 }
 
 // recordedLearning learns from 6 replays of counting on a device with a GPU's name, and returns what it learned and how often it replayed.
-func recordedLearning(t *testing.T, ctx context.Context, r *played) (learned *Learned, total float32, p *Program, err error) {
+func recordedLearning(t *testing.T, ctx context.Context, r *played.Recorder) (learned *Learned, total float32, p *Program, err error) {
 	t.Helper()
 	g, sum := counting(t)
 	cpu, err := host.Open(host.Options{CheckOrder: true})
@@ -51,9 +52,9 @@ func recordedLearning(t *testing.T, ctx context.Context, r *played) (learned *Le
 		require.NoError(t, p.Close())
 		require.NoError(t, cpu.Close())
 	})
-	r.program = p
+	r.Graph, r.Now = g, func() (*planner.Plan, bool) { return p.Plan(), p.Mode() != Streams }
 	learned, err = p.Learn(ctx, LearnOptions{Replays: 6, Thorough: true, Plan: planner.Options{Machine: planner.H200()}})
-	require.False(t, r.enabled, "recording is off again")
+	require.False(t, r.Enabled, "recording is off again")
 	if err != nil {
 		return nil, 0, p, err
 	}
@@ -65,7 +66,7 @@ func recordedLearning(t *testing.T, ctx context.Context, r *played) (learned *Le
 }
 
 // lasting makes each record last 20 us.
-func lasting(records []cupti.Record) []cupti.Record {
+func lasting(records []cudart.Activity) []cudart.Activity {
 	for i := range records {
 		records[i].Start = records[0].Start + uint64(i)*30_000
 		records[i].End = records[i].Start + 20_000
@@ -74,42 +75,42 @@ func lasting(records []cupti.Record) []cupti.Record {
 }
 
 func TestDurationsAreLearnedFromRecords(t *testing.T) {
-	r := &played{spoil: lasting}
+	r := &played.Recorder{Spoil: lasting}
 	learned, total, _, err := recordedLearning(t, context.Background(), r)
 	require.NoError(t, err)
 	require.EqualValues(t, 6, total, "replays that are recorded count")
 	same := func(us float64) []float64 { return []float64{us, us, us, us, us} }
 	require.Equal(t, [][]float64{same(20), same(20 - recordedLaunchUS), same(0), same(20)}, learned.Samples)
 	require.Len(t, learned.First, 4, "the first replay is measured with events, which tell what hangs")
-	require.True(t, r.plain)
+	require.True(t, r.Plain)
 }
 
 func TestLearningGoesOnWithoutRecords(t *testing.T) {
-	later := func(after int, spoil func([]cupti.Record) []cupti.Record) func([]cupti.Record) []cupti.Record {
+	later := func(after int, spoil func([]cudart.Activity) []cudart.Activity) func([]cudart.Activity) []cudart.Activity {
 		seen := 0
-		return func(records []cupti.Record) []cupti.Record {
+		return func(records []cudart.Activity) []cudart.Activity {
 			if seen++; seen > after {
 				return spoil(lasting(records))
 			}
 			return lasting(records)
 		}
 	}
-	lost := func(r []cupti.Record) []cupti.Record { return r[1:] }
-	foreign := func(r []cupti.Record) []cupti.Record { r[1].Name = "theirs"; return r }
+	lost := func(r []cudart.Activity) []cudart.Activity { return r[1:] }
+	foreign := func(r []cudart.Activity) []cudart.Activity { r[1].Name = "theirs"; return r }
 	for _, c := range []struct {
 		name     string
-		recorder played
+		recorder *played.Recorder
 		recorded int // samples
 	}{
-		{"no CUPTI", played{fails: "enable"}, 0},
-		{"no buffers", played{fails: "flush"}, 0},
-		{"records are lost", played{spoil: later(0, lost)}, 0},
-		{"records are lost later", played{spoil: later(2, lost)}, 2},
-		{"another's kernel", played{spoil: later(3, foreign)}, 3},
-		{"another's kernel at last", played{spoil: later(4, foreign)}, 4},
+		{"no CUPTI", &played.Recorder{Fails: "enable"}, 0},
+		{"no buffers", &played.Recorder{Fails: "flush"}, 0},
+		{"records are lost", &played.Recorder{Spoil: later(0, lost)}, 0},
+		{"records are lost later", &played.Recorder{Spoil: later(2, lost)}, 2},
+		{"another's kernel", &played.Recorder{Spoil: later(3, foreign)}, 3},
+		{"another's kernel at last", &played.Recorder{Spoil: later(4, foreign)}, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			learned, total, _, err := recordedLearning(t, context.Background(), &c.recorder)
+			learned, total, _, err := recordedLearning(t, context.Background(), c.recorder)
 			require.NoError(t, err)
 			require.EqualValues(t, 6, total, "no replay is made twice or left out")
 			for i, samples := range learned.Samples {
@@ -134,7 +135,7 @@ func TestLearningStopsWhileItRecords(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			enough := errors.New("enough")
 			seen := 0
-			r := &played{spoil: func(records []cupti.Record) []cupti.Record {
+			r := &played.Recorder{Spoil: func(records []cudart.Activity) []cudart.Activity {
 				if seen++; seen == stop+1 {
 					cancel(enough)
 				}

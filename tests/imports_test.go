@@ -53,7 +53,7 @@ var satellites = []string{
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
 	"internal/recording", "internal/happens",
-	"runtime/cache",
+	"runtime/cache", "runtime/internal/played",
 }
 
 // coreImportsSatellites are the imports that still go the wrong way: the command, or who embeds the core, should hand in what the satellite does.
