@@ -7,12 +7,13 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/runtime/internal/arrays"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // Generate fills memory, which must have the buffer's size, with a buffer's initial contents. Relative file names are resolved against dir.
 func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) error {
 	if ctx == nil {
-		return errNoContext
+		return engine.ErrNoContext
 	}
 	return arrays.Files{Dir: dir}.Generate(ctx, b, memory)
 }
@@ -21,7 +22,7 @@ func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) err
 // how many there are.
 func CheckArrayFile(ctx context.Context, path string, t dag.DType, shape []int64) error {
 	if ctx == nil {
-		return errNoContext
+		return engine.ErrNoContext
 	}
 	return arrays.CheckFile(ctx, path, t, shape)
 }

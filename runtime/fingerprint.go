@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // Fingerprints returns one for each node: of its kernel's code and how that is compiled, its scalar arguments, grid, block and shared
@@ -66,7 +67,7 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 	case n.Copy != nil:
 		return fmt.Appendf(text, "%s to %s %d%s\n", place(n.Copy.Src.Buffer), place(n.Copy.Dst.Buffer), n.Copy.Src.Bytes(), tileText(n.Copy.Src, n.Copy.Dst))
 	case n.Set != nil:
-		_, width := pattern(g.Buffers[n.Set.Dst.Buffer].DType.Component().Size(), n.Set.Bits)
+		_, width := engine.Pattern(g.Buffers[n.Set.Dst.Buffer].DType.Component().Size(), n.Set.Bits)
 		return fmt.Appendf(text, "%s %d %d%s\n", place(n.Set.Dst.Buffer), n.Set.Dst.Bytes(), width, tileText(n.Set.Dst))
 	case n.Control != nil:
 		text = fmt.Appendf(text, "%s\n", n.Control.Action(n.Kind))
@@ -82,7 +83,7 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 	}
 	l := n.Launch
 	code := libraryVersion()
-	if own, ok := l.Kernel.(coded); ok {
+	if own, ok := l.Kernel.(engine.Coded); ok {
 		module := own.Module()
 		if codes[module] == "" {
 			codes[module] = module.Identity()

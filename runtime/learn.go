@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
@@ -31,7 +32,7 @@ func learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 	if err != nil {
 		return nil, err
 	}
-	p, err := New(ctx, g, plan, platform, Options{Progress: o.Progress})
+	p, err := engine.New(ctx, g, plan, platform, planner.GraphEdges, engine.Options{Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +41,16 @@ func learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 }
 
 // learnFrom learns from a program, and leaves it with the best plan.
-func learnFrom(ctx context.Context, p *Program, o LearnOptions) (learned *Learned, err error) {
+func learnFrom(ctx context.Context, p *engine.Program, o LearnOptions) (learned *Learned, err error) {
 	if err := p.CanLearn(); err != nil {
 		return nil, err
 	}
-	if err := p.checkReplays(ctx, "learn from", o.Replays, 1); err != nil {
+	if err := p.CheckReplays(ctx, "learn from", o.Replays, 1); err != nil {
 		return nil, err
 	}
-	o = o.orDefault(p.platform)
+	o = o.orDefault(p.Platform())
 	for _, m := range o.Modes {
-		if m != Streams && m != Captured {
+		if m != engine.Streams && m != engine.Captured {
 			return nil, fmt.Errorf("learn with mode %s: only streams and graph can be chosen from", m)
 		}
 	}
@@ -57,14 +58,14 @@ func learnFrom(ctx context.Context, p *Program, o LearnOptions) (learned *Learne
 		return nil, err
 	}
 	l := newLearner(p, o)
-	end := p.beginLearning()
+	end := p.BeginLearning()
 	defer func() { err = errors.Join(err, end()) }()
 	before := p.Replays()
 	err = l.run(ctx)
 	l.learned.Replays, l.learned.Settled = int(p.Replays()-before), o.Thorough && err == nil
 	if err != nil {
-		p.keepRunning()
-		if ctx.Err() == nil || l.learned.Profile == nil || p.hasBodies() || l.graph.Ranks > 1 {
+		p.KeepRunning()
+		if ctx.Err() == nil || l.learned.Profile == nil || p.HasBodies() || l.graph.Ranks > 1 {
 			return nil, err
 		}
 	}
@@ -75,7 +76,7 @@ func (l *learner) run(ctx context.Context) error {
 	if l.graph.Ranks > 1 {
 		return l.together(ctx)
 	}
-	if l.p.hasBodies() {
+	if l.p.HasBodies() {
 		if err := l.measureBodies(ctx); err != nil {
 			return err
 		}
@@ -94,10 +95,10 @@ func (l *learner) run(ctx context.Context) error {
 		}
 	}
 	if len(l.learned.Ways) > 0 {
-		return l.p.adopt(ctx, l.learned.Ways[0].way())
+		return l.p.Adopt(ctx, l.learned.Ways[0].way())
 	}
-	if l.left > 0 && l.p.Plan() != l.was.plan {
-		return l.p.adopt(ctx, l.was)
+	if l.left > 0 && l.p.Plan() != l.was.Plan {
+		return l.p.Adopt(ctx, l.was)
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func (l *learner) compareBodies(ctx context.Context) error {
 		return err
 	}
 	timed := l.learned.Ways
-	l.o.Modes = []Mode{l.p.Mode()}
+	l.o.Modes = []engine.Mode{l.p.Mode()}
 	if err := l.compare(ctx); err != nil {
 		return err
 	}
@@ -120,14 +121,14 @@ func (l *learner) compareBodies(ctx context.Context) error {
 	if l.sort(); len(l.learned.Ways) == 0 {
 		return nil
 	}
-	return l.p.adopt(ctx, l.learned.Ways[0].way())
+	return l.p.Adopt(ctx, l.learned.Ways[0].way())
 }
 
 // measureNodes replays with timed events before and after each node. On one stream a node has the device to itself, so a plan for one
 // stream is used if there is time for it.
 func (l *learner) measureNodes(ctx context.Context) error {
 	unknown := l.unknown()
-	captured := len(l.o.Modes) == 1 && l.o.Modes[0] == Captured
+	captured := len(l.o.Modes) == 1 && l.o.Modes[0] == engine.Captured
 	if captured && l.left < 2*(tracedReplays+1) {
 		return nil // nodes are measured on streams, and who wants a graph should see one
 	}
@@ -175,7 +176,7 @@ func (l *learner) adoptSerial(ctx context.Context, n int) (adopted bool, err err
 	if float64(n)*(serial.Stats.MakespanUS-l.p.Plan().Stats.MakespanUS) > max(1e5, due/5) {
 		return false, nil
 	}
-	if err := l.p.adopt(ctx, way{serial, Streams, 1, l.was.overlap}); err != nil {
+	if err := l.p.Adopt(ctx, engine.Way{Plan: serial, Mode: engine.Streams, Threads: 1, Overlap: l.was.Overlap}); err != nil {
 		return false, err
 	}
 	return true, nil
@@ -239,17 +240,17 @@ func takeFromSame(samples [][]float64, nodes []dag.NodeID, prints []string) {
 
 // watchFirst replays once with events around nodes, where nothing else tells which node hangs.
 func (l *learner) watchFirst(ctx context.Context) error {
-	if _, tells := l.platform.(tellsRunning); tells || l.left <= FewestToCompare {
+	if _, tells := l.platform.(engine.TellsRunning); tells || l.left <= FewestToCompare {
 		return nil
 	}
 	options := l.o.Plan
 	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
 	if serial, err := planner.New(ctx, l.graph, options); err == nil {
-		if err := l.p.adopt(ctx, way{serial, Streams, 1, l.was.overlap}); err != nil {
+		if err := l.p.Adopt(ctx, engine.Way{Plan: serial, Mode: engine.Streams, Threads: 1, Overlap: l.was.Overlap}); err != nil {
 			return err
 		}
 	}
-	_, took, err := l.p.traceCounted(ctx, 1, l.used(), l.o.Replays, l.o.Progress)
+	_, took, err := l.p.TraceCounted(ctx, 1, l.used(), l.o.Replays, l.o.Progress)
 	l.left, l.once = l.left-1, took
 	if err != nil {
 		return err
@@ -289,7 +290,7 @@ func (l *learner) wake(ctx context.Context) error {
 	began := time.Now()
 	defer func() { l.once += time.Since(began) }()
 	for n, left := 1, l.o.Wake; left > 0 && l.left >= n+tracedReplays+FewestToCompare; left = l.o.Wake - time.Since(began) {
-		us, err := l.p.timeReplays(ctx, n)
+		us, err := l.p.TimeReplays(ctx, n)
 		if l.left -= n; err != nil {
 			return err
 		}
@@ -317,7 +318,7 @@ func (l *learner) scaleNodes(ctx context.Context, nodes []dag.NodeID) error {
 	if err != nil {
 		return err
 	}
-	factor := max(least, min(most, (sum+Summarize(rounds).Median-t.MakespanUS)/sum))
+	factor := max(least, min(most, (sum+engine.Summarize(rounds).Median-t.MakespanUS)/sum))
 	for _, i := range nodes {
 		for k := range l.learned.Samples[i] {
 			l.learned.Samples[i][k] *= factor

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // How different plans are by each feature of a likeness when they say little about each other, and how much one timed plan can say.
@@ -64,16 +65,16 @@ func (a likeness) says(b likeness) float64 {
 // PredictEach predicts how many microseconds each of many replays of a plan takes that follow each other without a pause, submitted by one thread:
 // with the durations and the figures of the machine that were learned, corrected by how far the ways that learning timed were mispredicted, on a
 // host that is as fast as Host says.
-func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us float64, err error) {
+func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode engine.Mode) (us float64, err error) {
 	if l == nil {
 		return 0, errors.New("nothing was learned to predict from")
 	}
-	if us, err = predictEach(g, way{plan: plan, mode: mode, threads: 1}, l.Machine, l.Profile); err != nil {
+	if us, err = predictEach(g, engine.Way{Plan: plan, Mode: mode, Threads: 1}, l.Machine, l.Profile); err != nil {
 		return 0, err
 	}
 	now := us
 	if l.Host > 0 {
-		if now, err = predictEach(g, way{plan: plan, mode: mode, threads: 1}, submittedAt(l.Host, l.Machine), l.Profile); err != nil {
+		if now, err = predictEach(g, engine.Way{Plan: plan, Mode: mode, Threads: 1}, submittedAt(l.Host, l.Machine), l.Profile); err != nil {
 			return 0, err
 		}
 	}
@@ -92,7 +93,7 @@ func (l *Learned) PredictEach(g *dag.Graph, plan *planner.Plan, mode Mode) (us f
 		timed.add(w, predicted)
 	}
 	if g.HasControl() && len(timed.off) > 0 {
-		return now * math.Exp(Summarize(timed.off).Median), nil // passes take the most time, in all plans
+		return now * math.Exp(engine.Summarize(timed.off).Median), nil // passes take the most time, in all plans
 	}
 	timed.bound(0)
 	return now * math.Exp(likenessOf(plan, us).expects(timed.of, timed.off)), nil

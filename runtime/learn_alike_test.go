@@ -9,44 +9,45 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 func TestPlansAlikeCorrectPredictions(t *testing.T) {
 	g, plans := lattice(t)
 	learned := &Learned{Machine: planner.H200()}
-	model := func(plan *planner.Plan, mode Mode) float64 {
-		us, err := predictEach(g, way{plan: plan, mode: mode, threads: 1}, learned.Machine, nil)
+	model := func(plan *planner.Plan, mode engine.Mode) float64 {
+		us, err := predictEach(g, engine.Way{Plan: plan, Mode: mode, Threads: 1}, learned.Machine, nil)
 		require.NoError(t, err)
 		return us
 	}
-	predicted := func(plan *planner.Plan, mode Mode) float64 {
+	predicted := func(plan *planner.Plan, mode engine.Mode) float64 {
 		us, err := learned.PredictEach(g, plan, mode)
 		require.NoError(t, err)
 		return us
 	}
-	require.Equal(t, model(plans[2], Captured), predicted(plans[2], Captured), "nothing was timed")
+	require.Equal(t, model(plans[2], engine.Captured), predicted(plans[2], engine.Captured), "nothing was timed")
 	for _, k := range []int{0, 1, 3} {
-		us := 1.3 * model(plans[k], Captured)
-		learned.Ways = append(learned.Ways, LearnedWay{Plan: plans[k], Mode: Captured, Threads: 1, Each: Series{Count: 3, Median: us}})
+		us := 1.3 * model(plans[k], engine.Captured)
+		learned.Ways = append(learned.Ways, LearnedWay{Plan: plans[k], Mode: engine.Captured, Threads: 1, Each: engine.Series{Count: 3, Median: us}})
 	}
-	factor := predicted(plans[2], Captured) / model(plans[2], Captured)
+	factor := predicted(plans[2], engine.Captured) / model(plans[2], engine.Captured)
 	require.Greater(t, factor, 1.1, "the others took 1.3 times as long as predicted")
 	require.Less(t, factor, 1.3)
-	require.Greater(t, predicted(plans[3], Captured)/model(plans[3], Captured), factor, "it was timed itself")
-	require.Equal(t, model(plans[2], Streams), predicted(plans[2], Streams), "graphs say nothing of streams")
+	require.Greater(t, predicted(plans[3], engine.Captured)/model(plans[3], engine.Captured), factor, "it was timed itself")
+	require.Equal(t, model(plans[2], engine.Streams), predicted(plans[2], engine.Streams), "graphs say nothing of streams")
 
-	again := predicted(plans[2], Captured)
+	again := predicted(plans[2], engine.Captured)
 	for k := range learned.Ways {
-		learned.Ways[k].Predicted = model(learned.Ways[k].Plan, Captured)
+		learned.Ways[k].Predicted = model(learned.Ways[k].Plan, engine.Captured)
 	}
-	require.Equal(t, again, predicted(plans[2], Captured), "what was predicted before is taken")
+	require.Equal(t, again, predicted(plans[2], engine.Captured), "what was predicted before is taken")
 
 	learned.Ways[0].Each.Median *= 1000
-	require.Less(t, predicted(plans[2], Captured), math.Exp(mostCorrect)*model(plans[2], Captured), "what was disturbed says little")
+	require.Less(t, predicted(plans[2], engine.Captured), math.Exp(mostCorrect)*model(plans[2], engine.Captured), "what was disturbed says little")
 
-	_, err := (*Learned)(nil).PredictEach(g, plans[0], Streams)
+	_, err := (*Learned)(nil).PredictEach(g, plans[0], engine.Streams)
 	require.ErrorContains(t, err, "nothing was learned")
-	_, err = learned.PredictEach(g, nil, Streams)
+	_, err = learned.PredictEach(g, nil, engine.Streams)
 	require.Error(t, err)
 }
 
@@ -57,9 +58,9 @@ func TestFittingAgainFindsWhatLearningFound(t *testing.T) {
 	truth.GraphEdgeUS *= 2
 	var ways []LearnedWay
 	for _, plan := range plans {
-		us, err := predictEach(g, way{plan: plan, mode: Captured, threads: 1}, &truth, nil)
+		us, err := predictEach(g, engine.Way{Plan: plan, Mode: engine.Captured, Threads: 1}, &truth, nil)
 		require.NoError(t, err)
-		ways = append(ways, LearnedWay{Plan: plan, Mode: Captured, Threads: 1, Each: Series{Count: 3, Median: us}})
+		ways = append(ways, LearnedWay{Plan: plan, Mode: engine.Captured, Threads: 1, Each: engine.Series{Count: 3, Median: us}})
 	}
 	unfitted := &Unfitted{Machine: given, Samples: make([][]float64, g.Len())}
 	learned, err := Refit(g, unfitted, ways)

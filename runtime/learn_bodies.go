@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
@@ -43,7 +44,7 @@ func (l *learner) measureBodies(ctx context.Context) error {
 	}
 	l.report("learn how long nodes take")
 	n := min(l.left/2, tracedReplays+1)
-	replays, took, err := l.p.traceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
+	replays, took, err := l.p.TraceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
 	l.left -= n
 	if err != nil {
 		return err
@@ -96,20 +97,20 @@ func (l *learner) timeModes(ctx context.Context) error {
 		return nil
 	}
 	for _, mode := range l.o.Modes {
-		w := LearnedWay{Plan: l.was.plan, Mode: mode, Threads: 1, Overlap: l.was.overlap}
-		if err := l.p.adopt(ctx, w.way()); err != nil {
+		w := LearnedWay{Plan: l.was.Plan, Mode: mode, Threads: 1, Overlap: l.was.Overlap}
+		if err := l.p.Adopt(ctx, w.way()); err != nil {
 			return err
 		}
 		rounds, err := l.timeRounds(ctx, l.left/4, 1)
 		if err != nil {
 			return err
 		}
-		if w.Each = Summarize(rounds); w.Each.Count > 0 {
+		if w.Each = engine.Summarize(rounds); w.Each.Count > 0 {
 			l.learned.Ways = append(l.learned.Ways, w)
 		}
 	}
 	_, err := l.predictAgain()
-	return errors.Join(err, l.p.adopt(ctx, l.was))
+	return errors.Join(err, l.p.Adopt(ctx, l.was))
 }
 
 // passesOf returns how many passes each loop made in a run of it.
@@ -153,7 +154,7 @@ func (l *learner) takePasses(r *spans.TracedReplay, wanted map[string]bool) {
 				whole := planner.LowerBound(body, l.o.Plan.Machine, l.learned.Profile, 0).US()
 				for k, us := range planner.Durations(body, l.o.Plan.Machine, l.learned.Profile) {
 					if whole > 0 {
-						nodes[body.Nodes[k].Name] = []float64{us * Summarize(took).Median / whole}
+						nodes[body.Nodes[k].Name] = []float64{us * engine.Summarize(took).Median / whole}
 					}
 				}
 			}
@@ -161,7 +162,7 @@ func (l *learner) takePasses(r *spans.TracedReplay, wanted map[string]bool) {
 	})
 	eachInner(l.graph, func(n *dag.Node, _ string) {
 		if samples := nodes[n.Name]; len(samples) > 0 && wanted[n.Name] {
-			l.learned.Inner[n.Name] = append(l.learned.Inner[n.Name], Summarize(samples).Median)
+			l.learned.Inner[n.Name] = append(l.learned.Inner[n.Name], engine.Summarize(samples).Median)
 		}
 	})
 }
@@ -173,7 +174,7 @@ func (l *learner) scaleBodies(ctx context.Context) error {
 	if err != nil || len(rounds) == 0 {
 		return err
 	}
-	factor, err := innerFactor(l.graph, l.p.way(), l.o.Plan.Machine, l.learned.Profile, l.learned.Inner, Summarize(rounds).Median)
+	factor, err := innerFactor(l.graph, l.p.Way(), l.o.Plan.Machine, l.learned.Profile, l.learned.Inner, engine.Summarize(rounds).Median)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (l *learner) scaleBodies(ctx context.Context) error {
 }
 
 // innerFactor returns by what the durations of some nodes must be multiplied for a replay to be predicted to take so long: 1 if nothing helps.
-func innerFactor[T any](g *dag.Graph, w way, m *planner.Machine, profile *planner.Profile, scaled map[string]T, us float64) (float64, error) {
+func innerFactor[T any](g *dag.Graph, w engine.Way, m *planner.Machine, profile *planner.Profile, scaled map[string]T, us float64) (float64, error) {
 	predicted := func(factor float64) (float64, error) {
 		changed := &planner.Profile{Nodes: map[string]float64{}}
 		for name := range scaled {

@@ -182,7 +182,6 @@ func TestPlansOfLoopsAreComparedOnGPUs(t *testing.T) {
 			streams[len(w.Plan.BodyOf(loop, 0).Streams)] = true
 			require.True(t, k > 0 || w.Mode == mode, "the host would test conditions otherwise")
 			require.NoError(t, runtime.Adopt(ctx, p, w))
-			require.Same(t, w.Plan.BodyOf(loop, 0), runtime.BodyPlan(p, loop))
 			require.Equal(t, want, read())
 		}
 		require.Greater(t, len(streams), 1)

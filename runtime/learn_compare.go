@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"slices"
 )
 
@@ -67,8 +68,8 @@ func (l *learner) compare(ctx context.Context) (err error) {
 		if err := l.observe(ctx, mode, l.unlike(only(l.possible, mode)), others, part(1)); err != nil {
 			return err
 		}
-		if l.sort(); mode == Captured && len(l.learned.Ways) > 0 { // replays as streams need nothing of the other graphs
-			if err := l.p.freeParked(l.learned.Ways[0].way()); err != nil {
+		if l.sort(); mode == engine.Captured && len(l.learned.Ways) > 0 { // replays as streams need nothing of the other graphs
+			if err := l.p.FreeParked(l.learned.Ways[0].way()); err != nil {
 				return err
 			}
 		}
@@ -79,7 +80,7 @@ func (l *learner) compare(ctx context.Context) (err error) {
 	}
 	l.step("timed the best ways again")
 	l.sort()
-	if l.p.hasBodies() {
+	if l.p.HasBodies() {
 		return nil // durations were corrected before, pass by pass
 	}
 	return l.fitPlain()
@@ -88,7 +89,7 @@ func (l *learner) compare(ctx context.Context) (err error) {
 // heats times ways of one mode for the first time, with so many replays each, until so much of learning's time is over. The most promising
 // way is timed however long that takes, and which comes next depends on how far those before it were mispredicted. Where several in a row are slower
 // than what is known already, the others that are planned by then are not timed.
-func (l *learner) heats(ctx context.Context, f *field, mode Mode, share int, until float64) error {
+func (l *learner) heats(ctx context.Context, f *field, mode engine.Mode, share int, until float64) error {
 	const fewest = warmUp + rounds
 	for behind := 0; l.left >= fewest; {
 		if err := f.join(l); err != nil {
@@ -108,7 +109,7 @@ func (l *learner) heats(ctx context.Context, f *field, mode Mode, share int, unt
 		if len(l.learned.Ways) > 0 && l.over(until) {
 			return nil
 		}
-		l.report(StageLearn)
+		l.report(engine.StageLearn)
 		if err := l.try(ctx, w, perRound(share)); err != nil {
 			return err
 		}
@@ -146,7 +147,7 @@ func (l *learner) finals(ctx context.Context, others int, until float64) error {
 	worst := 0.0
 	for k := range close {
 		if turns >= fewestTurns {
-			ways[k].Each = Summarize(samples[k][:turns])
+			ways[k].Each = engine.Summarize(samples[k][:turns])
 		}
 		if e := &ways[k].Each; e.Median > 0 {
 			worst = max(worst, (e.Median-e.Min)/e.Median)

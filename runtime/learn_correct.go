@@ -11,6 +11,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 const (
@@ -39,9 +40,9 @@ func (r *Recalled) Correct(ctx context.Context, w *LearnedWay, eachUS float64, o
 			continue
 		}
 		corrected[r.prints[i]] = samples
-		learned.Nodes[node.Name] = Summarize(slices.Clone(samples)).Median
+		learned.Nodes[node.Name] = engine.Summarize(slices.Clone(samples)).Median
 		if shares := kept[sharePrint(r.prints[i])]; len(shares) > 0 {
-			learned.Shares[node.Name] = min(1, Summarize(slices.Clone(shares)).Median)
+			learned.Shares[node.Name] = min(1, engine.Summarize(slices.Clone(shares)).Median)
 		}
 	}
 	factor := 1.0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // field holds the ways to time.
@@ -20,7 +21,7 @@ type field struct {
 
 // next takes out the way of a mode that is to be timed after some others: one that earlier runs found best, or else the one that could be fastest;
 // nil if there is none.
-func (f *field) next(mode Mode, timed []LearnedWay) *LearnedWay {
+func (f *field) next(mode engine.Mode, timed []LearnedWay) *LearnedWay {
 	soFar, next, least := mispredictionsSoFar(timed), -1, math.Inf(1)
 	for k := range f.ways {
 		if f.ways[k].Mode != mode {
@@ -49,7 +50,7 @@ func (f *field) remove(k int) {
 }
 
 // leave takes out all ways of a mode.
-func (f *field) leave(mode Mode) {
+func (f *field) leave(mode engine.Mode) {
 	for k := len(f.ways) - 1; k >= 0; k-- {
 		if f.ways[k].Mode == mode {
 			f.remove(k)
@@ -58,7 +59,7 @@ func (f *field) leave(mode Mode) {
 }
 
 // hopeless reports whether all ways of a mode are predicted to be much slower than the best of the other.
-func (f *field) hopeless(mode Mode) bool {
+func (f *field) hopeless(mode engine.Mode) bool {
 	of, others := math.Inf(1), math.Inf(1)
 	for k := range f.ways {
 		if w := &f.ways[k]; w.Mode == mode {

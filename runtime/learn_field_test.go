@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // spinning is a learner of a pipeline of two nodes that can run side by side, and a plan for each number of streams.
@@ -28,7 +29,7 @@ func spinning(t *testing.T) (*learner, func(streams int) *planner.Plan) {
 	m, err := planner.MachineByName("h200")
 	require.NoError(t, err)
 	l := &learner{graph: g, platform: elsewhere{}, log: slog.New(slog.DiscardHandler), began: time.Now()}
-	l.o.Plan.Machine, l.o.Modes, l.o.For = m, []Mode{Captured, Streams}, time.Hour
+	l.o.Plan.Machine, l.o.Modes, l.o.For = m, []engine.Mode{engine.Captured, engine.Streams}, time.Hour
 	return l, func(streams int) *planner.Plan {
 		plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "list", Streams: streams, Machine: m})
 		require.NoError(t, err)
@@ -47,22 +48,22 @@ func TestAPlanInTheMakingJoinsTheOthers(t *testing.T) {
 	l, plan := spinning(t)
 	first, slow, fast := plan(1), plan(1), plan(2)
 	f := &field{first: 1, awaited: planned(fast, nil), ways: []LearnedWay{
-		{Plan: first, Mode: Captured, Threads: 1, Predicted: 1000},
-		{Plan: slow, Mode: Captured, Threads: 1, Predicted: 900},
-		{Plan: slow, Mode: Streams, Threads: 1, Predicted: 901},
+		{Plan: first, Mode: engine.Captured, Threads: 1, Predicted: 1000},
+		{Plan: slow, Mode: engine.Captured, Threads: 1, Predicted: 900},
+		{Plan: slow, Mode: engine.Streams, Threads: 1, Predicted: 901},
 	}}
 	require.NoError(t, f.join(l))
 	require.Nil(t, f.awaited)
 	require.NoError(t, f.join(l), "there is nothing to join any more")
-	require.Same(t, first, f.next(Captured, nil).Plan, "what earlier runs found best is timed first")
-	way := f.next(Captured, nil)
+	require.Same(t, first, f.next(engine.Captured, nil).Plan, "what earlier runs found best is timed first")
+	way := f.next(engine.Captured, nil)
 	require.Same(t, fast, way.Plan, "then the fastest")
 	require.Less(t, way.Predicted, 900.0)
-	require.Same(t, fast, f.next(Streams, nil).Plan)
-	f.leave(Captured)
-	require.Nil(t, f.next(Captured, nil))
-	require.Same(t, slow, f.next(Streams, nil).Plan)
-	require.Nil(t, f.next(Streams, nil))
+	require.Same(t, fast, f.next(engine.Streams, nil).Plan)
+	f.leave(engine.Captured)
+	require.Nil(t, f.next(engine.Captured, nil))
+	require.Same(t, slow, f.next(engine.Streams, nil).Plan)
+	require.Nil(t, f.next(engine.Streams, nil))
 	require.False(t, f.wait(l, 1), "no plan is awaited")
 }
 
@@ -74,14 +75,14 @@ func TestWaysLikeOneThatWasMispredictedComeLater(t *testing.T) {
 			plan.Streams = append(plan.Streams, planner.Stream{Ops: []planner.Op{{Kind: planner.Launch, Node: dag.NodeID(s)}}})
 			plan.Order = append(plan.Order, int32(s))
 		}
-		return LearnedWay{Plan: plan, Mode: Captured, Threads: 1, Predicted: predicted, Each: Series{Count: 1, Median: us}}
+		return LearnedWay{Plan: plan, Mode: engine.Captured, Threads: 1, Predicted: predicted, Each: engine.Series{Count: 1, Median: us}}
 	}
 	ways := []LearnedWay{way(9, 46, 66), way(8, 47, 64), way(8, 48, 65), way(4, 49, 57), way(2, 61, 66), way(1, 94, 103)}
 	f := &field{ways: slices.Clone(ways)}
 	var timed []LearnedWay
 	var order []int
 	for {
-		w := f.next(Captured, timed)
+		w := f.next(engine.Captured, timed)
 		if w == nil {
 			break
 		}
@@ -92,14 +93,14 @@ func TestWaysLikeOneThatWasMispredictedComeLater(t *testing.T) {
 	require.Equal(t, 5, order[5], "what has no hope comes last")
 
 	f.ways = slices.Clone(ways)
-	require.True(t, f.next(Captured, []LearnedWay{way(9, 0, 66)}).same(ways[0]), "a way that nobody predicted says nothing")
+	require.True(t, f.next(engine.Captured, []LearnedWay{way(9, 0, 66)}).same(ways[0]), "a way that nobody predicted says nothing")
 }
 
 func TestWaysThatAreKnownDoNotJoinAgain(t *testing.T) {
 	l, plan := spinning(t)
-	known := LearnedWay{Plan: plan(2), Mode: Captured, Threads: 1}
+	known := LearnedWay{Plan: plan(2), Mode: engine.Captured, Threads: 1}
 	l.learned.Ways = []LearnedWay{known}
-	l.o.Seen = []string{LearnedWay{Plan: known.Plan, Mode: Streams, Threads: 1}.print()}
+	l.o.Seen = []string{LearnedWay{Plan: known.Plan, Mode: engine.Streams, Threads: 1}.print()}
 	f := &field{awaited: planned(plan(2), nil)}
 	require.NoError(t, f.join(l))
 	require.Empty(t, f.ways)
@@ -129,16 +130,16 @@ func TestAModeIsHopelessIfAllItsWaysAreMuchSlower(t *testing.T) {
 	ways := func(graph, streams []float64) *field {
 		f := &field{}
 		for _, us := range graph {
-			f.ways = append(f.ways, LearnedWay{Mode: Captured, Predicted: us})
+			f.ways = append(f.ways, LearnedWay{Mode: engine.Captured, Predicted: us})
 		}
 		for _, us := range streams {
-			f.ways = append(f.ways, LearnedWay{Mode: Streams, Predicted: us})
+			f.ways = append(f.ways, LearnedWay{Mode: engine.Streams, Predicted: us})
 		}
 		return f
 	}
-	require.True(t, ways([]float64{100, 300}, []float64{170, 200}).hopeless(Streams))
-	require.False(t, ways([]float64{100}, []float64{400, 150}).hopeless(Streams), "one is not")
-	require.True(t, ways([]float64{100}, nil).hopeless(Streams), "there is none")
-	require.False(t, ways(nil, []float64{100}).hopeless(Streams), "there is no other mode")
-	require.False(t, ways(nil, nil).hopeless(Streams))
+	require.True(t, ways([]float64{100, 300}, []float64{170, 200}).hopeless(engine.Streams))
+	require.False(t, ways([]float64{100}, []float64{400, 150}).hopeless(engine.Streams), "one is not")
+	require.True(t, ways([]float64{100}, nil).hopeless(engine.Streams), "there is none")
+	require.False(t, ways(nil, []float64{100}).hopeless(engine.Streams), "there is no other mode")
+	require.False(t, ways(nil, nil).hopeless(engine.Streams))
 }

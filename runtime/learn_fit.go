@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 const (
@@ -54,7 +55,7 @@ func (l *learner) fitStamps() error {
 	measured := l.learned.Samples
 	graphs := 0
 	for k := range l.learned.Ways {
-		if l.learned.Ways[k].Mode == Captured {
+		if l.learned.Ways[k].Mode == engine.Captured {
 			graphs++
 		}
 	}
@@ -74,7 +75,7 @@ func (l *learner) fitStamps() error {
 			}
 			off := 0.0
 			for k, r := range ratios {
-				if submitted || l.learned.Ways[k].Mode == Captured {
+				if submitted || l.learned.Ways[k].Mode == engine.Captured {
 					off += math.Abs(math.Log(r))
 				}
 			}
@@ -110,7 +111,7 @@ func (l *learner) fitCores() error {
 		if err != nil {
 			return err
 		}
-		middle := Summarize(slices.Clone(ratios)).Median
+		middle := engine.Summarize(slices.Clone(ratios)).Median
 		off := 0.0
 		for _, r := range ratios {
 			off += math.Abs(math.Log(r / middle))

@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // apart is a graph of two independent kernels, a plan with a stream for each, and one with one stream.
@@ -46,7 +47,7 @@ func TestTheFitFindsHowMuchSlowerCoresAreTogether(t *testing.T) {
 	require.NoError(t, err)
 	defer platform.Close()
 	way := func(plan *planner.Plan, us float64) LearnedWay {
-		return LearnedWay{Plan: plan, Mode: Streams, Threads: 1, Each: Series{Count: 3, Median: us}}
+		return LearnedWay{Plan: plan, Mode: engine.Streams, Threads: 1, Each: engine.Series{Count: 3, Median: us}}
 	}
 	for _, c := range []struct{ one, two, share, us float64 }{
 		{200, 100, 0.5, 100}, // two cores do twice the work
@@ -82,10 +83,10 @@ func TestTheFitFindsWhatEventsAddToDurations(t *testing.T) {
 		l := &learner{graph: g, platform: timed{platform}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
 		l.learned.Samples = [][]float64{{c.duration + c.added}, {c.duration + c.added}}
 		truth := &planner.Profile{Nodes: map[string]float64{"k0": c.duration, "k1": c.duration}}
-		for _, w := range []way{{plan: one, mode: Captured, threads: 1}, {plan: two, mode: Captured, threads: 1}, {plan: one, mode: Streams, threads: 1}} {
+		for _, w := range []engine.Way{{Plan: one, Mode: engine.Captured, Threads: 1}, {Plan: two, Mode: engine.Captured, Threads: 1}, {Plan: one, Mode: engine.Streams, Threads: 1}} {
 			us, err := predictEach(g, w, machine, truth)
 			require.NoError(t, err)
-			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.plan, Mode: w.mode, Threads: 1, Each: Series{Count: 3, Median: us}})
+			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.Plan, Mode: w.Mode, Threads: 1, Each: engine.Series{Count: 3, Median: us}})
 		}
 		require.NoError(t, l.fit())
 		require.Equal(t, [][]float64{{c.duration}, {c.duration}}, l.learned.Samples)
@@ -108,10 +109,10 @@ func TestTheFitPrefersFormulasThatPredictBetter(t *testing.T) {
 	}{{nil, false}, {&planner.Profile{Nodes: map[string]float64{"k0": 100, "k1": 100}}, true}} {
 		l := &learner{graph: g, platform: timed{platform}, o: LearnOptions{Plan: planner.Options{Machine: machine}}}
 		l.learned.Samples = [][]float64{{100}, {100}}
-		for _, w := range []way{{plan: one, mode: Captured, threads: 1}, {plan: two, mode: Captured, threads: 1}, {plan: one, mode: Streams, threads: 1}} {
+		for _, w := range []engine.Way{{Plan: one, Mode: engine.Captured, Threads: 1}, {Plan: two, Mode: engine.Captured, Threads: 1}, {Plan: one, Mode: engine.Streams, Threads: 1}} {
 			us, err := predictEach(g, w, machine, c.truth)
 			require.NoError(t, err)
-			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.plan, Mode: w.mode, Threads: 1, Each: Series{Count: 3, Median: us}})
+			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: w.Plan, Mode: w.Mode, Threads: 1, Each: engine.Series{Count: 3, Median: us}})
 		}
 		require.NoError(t, l.fit())
 		require.Equal(t, c.kept, len(l.learned.Samples[0]) > 0)
@@ -136,14 +137,14 @@ func TestSeveralThreadsArePredictedToSubmitFaster(t *testing.T) {
 	require.NoError(t, err)
 	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "list", SingleUseEvents: true})
 	require.NoError(t, err)
-	took := func(threads int, mode Mode) float64 {
-		timeline, err := predict(g, way{plan: plan, mode: mode, threads: threads}, planner.H200(), nil)
+	took := func(threads int, mode engine.Mode) float64 {
+		timeline, err := predict(g, engine.Way{Plan: plan, Mode: mode, Threads: threads}, planner.H200(), nil)
 		require.NoError(t, err)
 		return timeline.MakespanUS
 	}
-	require.InEpsilon(t, 0.45, took(8, Streams)/took(1, Streams), 0.1)
-	require.InEpsilon(t, 0.7, took(2, Streams)/took(1, Streams), 0.1)
-	require.Equal(t, took(1, Captured), took(8, Captured), "a graph is launched by one thread")
+	require.InEpsilon(t, 0.45, took(8, engine.Streams)/took(1, engine.Streams), 0.1)
+	require.InEpsilon(t, 0.7, took(2, engine.Streams)/took(1, engine.Streams), 0.1)
+	require.Equal(t, took(1, engine.Captured), took(8, engine.Captured), "a graph is launched by one thread")
 }
 
 func TestTheCPUDeviceTellsHowManyCoresANodeUses(t *testing.T) {
@@ -157,7 +158,7 @@ func TestTheCPUDeviceTellsHowManyCoresANodeUses(t *testing.T) {
 	b.Kernel("wait", "spin", dag.Args{3000.0})
 	g, err := b.Graph()
 	require.NoError(t, err)
-	learned, err := Learn(context.Background(), g, platform, LearnOptions{Replays: 8, For: time.Minute})
+	learned, err := learn(context.Background(), g, platform, LearnOptions{Replays: 8, For: time.Minute})
 	require.NoError(t, err)
 	cores := float64(MachineOf(platform).Cores)
 	require.NotEmpty(t, learned.Shares[0])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // resolvedUS is how well events tell the duration of a node on a GPU: against CUPTI, nine in ten of the durations that they give are so close.
@@ -50,7 +51,7 @@ func (l *learner) keepFormulas(nodes []dag.NodeID, costs []planner.Cost) {
 	}
 	for _, i := range nodes {
 		samples := l.learned.Samples[i]
-		if costs[i].Source == planner.FormulaCost && len(samples) > 0 && math.Abs(Summarize(slices.Clone(samples)).Median-costs[i].US) <= resolvedUS {
+		if costs[i].Source == planner.FormulaCost && len(samples) > 0 && math.Abs(engine.Summarize(slices.Clone(samples)).Median-costs[i].US) <= resolvedUS {
 			l.learned.Samples[i] = nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // fittedFigure is a figure of a machine that some replays depend on.
@@ -67,7 +68,7 @@ func (l *learner) fitMachine() error {
 		var depend []int
 		var ways []LearnedWay
 		for k, w := range l.learned.Ways {
-			if w.Threads <= 1 && (changed == nil || w.Mode == Streams && changed.streams || w.Mode != Streams && changed.graph) {
+			if w.Threads <= 1 && (changed == nil || w.Mode == engine.Streams && changed.streams || w.Mode != engine.Streams && changed.graph) {
 				depend, ways = append(depend, k), append(ways, w)
 			}
 		}

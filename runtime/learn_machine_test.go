@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // lattice is a graph of kernels in which each waits for two of the step before, and plans of it on several numbers of streams.
@@ -49,7 +50,7 @@ func TestTheFitFindsFiguresOfTheMachine(t *testing.T) {
 	require.NoError(t, err)
 	defer platform.Close()
 	given := planner.H200()
-	measured := func(l *learner, machine *planner.Machine, w way) float64 {
+	measured := func(l *learner, machine *planner.Machine, w engine.Way) float64 {
 		us, err := predictEach(g, w, machine, l.learned.Profile)
 		require.NoError(t, err)
 		return us
@@ -67,24 +68,24 @@ func TestTheFitFindsFiguresOfTheMachine(t *testing.T) {
 			c.change(&truth)
 			l := &learner{graph: g, platform: timed{platform}, o: LearnOptions{Plan: planner.Options{Machine: given}}}
 			l.learned.Samples = make([][]float64, g.Len())
-			var held []way
+			var held []engine.Way
 			for k, plan := range plans {
-				for _, mode := range []Mode{Captured, Streams} {
-					w := way{plan: plan, mode: mode, threads: 1}
+				for _, mode := range []engine.Mode{engine.Captured, engine.Streams} {
+					w := engine.Way{Plan: plan, Mode: mode, Threads: 1}
 					if k == 2 {
 						held = append(held, w)
 						continue
 					}
-					l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: plan, Mode: mode, Threads: 1, Each: Series{Count: 3, Median: measured(l, &truth, w)}})
+					l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: plan, Mode: mode, Threads: 1, Each: engine.Series{Count: 3, Median: measured(l, &truth, w)}})
 				}
 			}
-			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: plans[3], Mode: Streams, Threads: 4, Each: Series{Count: 3, Median: 1e4}})
+			l.learned.Ways = append(l.learned.Ways, LearnedWay{Plan: plans[3], Mode: engine.Streams, Threads: 4, Each: engine.Series{Count: 3, Median: 1e4}})
 			require.NoError(t, l.fit())
 			require.NoError(t, l.learned.Machine.Validate())
 			require.Equal(t, planner.H200(), given, "the machine that was given is left alone")
 			off := 0.0 // of the machine that was given
 			for _, w := range held {
-				require.InEpsilon(t, measured(l, &truth, w), measured(l, l.learned.Machine, w), 0.1, "%s on 3 streams, from plans on 1, 2 and 4", w.mode)
+				require.InEpsilon(t, measured(l, &truth, w), measured(l, l.learned.Machine, w), 0.1, "%s on 3 streams, from plans on 1, 2 and 4", w.Mode)
 				off = max(off, math.Abs(measured(l, given, w)/measured(l, &truth, w)-1))
 			}
 			if off == 0 {

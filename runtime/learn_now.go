@@ -11,6 +11,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 const (
@@ -50,7 +52,7 @@ func (l *Learned) dependent(g *dag.Graph) (best *LearnedWay, err error) {
 	most := depends
 	for k := range l.Ways {
 		w := &l.Ways[k]
-		if w.Mode != Streams || w.Threads > 1 || w.Overlap || !(w.Each.Median > 0) {
+		if w.Mode != engine.Streams || w.Threads > 1 || w.Overlap || !(w.Each.Median > 0) {
 			continue
 		}
 		as, err := predictEach(g, w.way(), l.Machine, l.Profile)
@@ -70,7 +72,7 @@ func (l *Learned) dependent(g *dag.Graph) (best *LearnedWay, err error) {
 
 // now makes a program that replays this way, and times it.
 func (w *LearnedWay) now(ctx context.Context, g *dag.Graph, platform cudart.Platform) (us float64, err error) {
-	p, err := New(ctx, g, w.Plan, platform, Options{Mode: w.Mode})
+	p, err := engine.New(ctx, g, w.Plan, platform, planner.GraphEdges, engine.Options{Mode: w.Mode})
 	if err != nil {
 		return 0, err
 	}
@@ -79,5 +81,5 @@ func (w *LearnedWay) now(ctx context.Context, g *dag.Graph, platform cudart.Plat
 		return 0, err
 	}
 	long := float64(nowRound.Nanoseconds()) / 1e3
-	return p.timeReplays(ctx, max(1, int(long/max(w.Each.Median, 1))))
+	return p.TimeReplays(ctx, max(1, int(long/max(w.Each.Median, 1))))
 }

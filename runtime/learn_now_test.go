@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 func TestPredictionsAreForTheHostAsItIsNow(t *testing.T) {
@@ -22,16 +23,16 @@ func TestPredictionsAreForTheHostAsItIsNow(t *testing.T) {
 		require.NoError(t, err)
 		return now
 	}
-	predicted := func(l *Learned, mode Mode) float64 {
+	predicted := func(l *Learned, mode engine.Mode) float64 {
 		us, err := l.PredictEach(g, plans[2], mode)
 		require.NoError(t, err)
 		return us
 	}
 	require.Zero(t, now().Host, "nothing was timed")
 	for _, k := range []int{0, 3} {
-		us, err := predictEach(g, way{plan: plans[k], mode: Streams, threads: 1}, learned.Machine, nil)
+		us, err := predictEach(g, engine.Way{Plan: plans[k], Mode: engine.Streams, Threads: 1}, learned.Machine, nil)
 		require.NoError(t, err)
-		learned.Ways = append(learned.Ways, LearnedWay{Plan: plans[k], Mode: Streams, Threads: 1, Each: Series{Count: 3, Median: us}})
+		learned.Ways = append(learned.Ways, LearnedWay{Plan: plans[k], Mode: engine.Streams, Threads: 1, Each: engine.Series{Count: 3, Median: us}})
 	}
 	require.Positive(t, now().Host)
 	require.Zero(t, learned.Host, "what was learned is left alone")
@@ -46,11 +47,11 @@ func TestPredictionsAreForTheHostAsItIsNow(t *testing.T) {
 		require.Equal(t, c.host, found.Host, "more is something else than the host")
 		found.Ways = was
 		learned.Ways = was
-		require.Equal(t, predicted(learned, Captured), predicted(found, Captured), "the host does not slow graphs down")
-		require.InEpsilon(t, c.host*predicted(learned, Streams), predicted(found, Streams), 0.3, "submission takes most of the time")
+		require.Equal(t, predicted(learned, engine.Captured), predicted(found, engine.Captured), "the host does not slow graphs down")
+		require.InEpsilon(t, c.host*predicted(learned, engine.Streams), predicted(found, engine.Streams), 0.3, "submission takes most of the time")
 	}
 
-	graphs := &Learned{Machine: planner.H200(), Ways: []LearnedWay{{Plan: plans[0], Mode: Captured, Threads: 1, Each: Series{Count: 3, Median: 9}}}}
+	graphs := &Learned{Machine: planner.H200(), Ways: []LearnedWay{{Plan: plans[0], Mode: engine.Captured, Threads: 1, Each: engine.Series{Count: 3, Median: 9}}}}
 	same, err := graphs.Now(t.Context(), g, platform)
 	require.NoError(t, err)
 	require.Same(t, graphs, same, "no way depends on the host")

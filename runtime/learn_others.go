@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 
 // observe times ways of one mode that have not been timed, if learning was given a time and some is left. All that predictions are made from
 // take turns. It leaves so many replays for others, and ends when so much of learning's time is over.
-func (l *learner) observe(ctx context.Context, mode Mode, untimed []LearnedWay, others int, until float64) error {
+func (l *learner) observe(ctx context.Context, mode engine.Mode, untimed []LearnedWay, others int, until float64) error {
 	if !l.observes() {
 		return nil
 	}
@@ -43,7 +44,7 @@ turns:
 			if l.over(until) || l.left-others <= each {
 				break turns
 			}
-			if err := l.p.adopt(ctx, w.way()); err != nil {
+			if err := l.p.Adopt(ctx, w.way()); err != nil {
 				if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
 					return err
 				}
@@ -59,7 +60,7 @@ turns:
 	evenTurns(samples)
 	for _, k := range observed {
 		if len(samples[k]) >= rounds {
-			l.learned.Ways[k].Each = Summarize(samples[k])
+			l.learned.Ways[k].Each = engine.Summarize(samples[k])
 		}
 	}
 	l.learned.Ways = slices.DeleteFunc(l.learned.Ways, func(w LearnedWay) bool { return w.Each.Count == 0 })
@@ -77,7 +78,7 @@ func evenTurns(samples [][]float64) {
 			if len(of) == 0 {
 				continue
 			}
-			usual := Summarize(slices.Clone(of)).Median
+			usual := engine.Summarize(slices.Clone(of)).Median
 			for turn, us := range of {
 				if turn == len(off) {
 					off = append(off, nil)
@@ -87,7 +88,7 @@ func evenTurns(samples [][]float64) {
 		}
 		for _, of := range samples {
 			for turn := range of {
-				of[turn] /= math.Exp(Summarize(slices.Clone(off[turn])).Median)
+				of[turn] /= math.Exp(engine.Summarize(slices.Clone(off[turn])).Median)
 			}
 		}
 	}

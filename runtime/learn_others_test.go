@@ -11,6 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 func TestLearningThatWasGivenATimeAlsoTimesOtherWays(t *testing.T) {
@@ -19,11 +20,11 @@ func TestLearningThatWasGivenATimeAlsoTimesOtherWays(t *testing.T) {
 	require.NoError(t, err)
 	defer platform.Close()
 	count := func(o LearnOptions) (graphs, streams int) {
-		learned, err := Learn(t.Context(), g, timed{platform}, o)
+		learned, err := learn(t.Context(), g, timed{platform}, o)
 		require.NoError(t, err)
 		for _, w := range learned.Ways {
 			require.Positive(t, w.Each.Count, "only ways that were timed are kept")
-			if w.Mode == Captured {
+			if w.Mode == engine.Captured {
 				graphs++
 			} else {
 				streams++
@@ -48,7 +49,7 @@ func TestLoopsAreTimedInBothModes(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer platform.Close()
-	learned, err := Learn(t.Context(), g, timed{platform}, LearnOptions{Replays: 200, For: time.Minute})
+	learned, err := learn(t.Context(), g, timed{platform}, LearnOptions{Replays: 200, For: time.Minute})
 	require.NoError(t, err)
 	require.Len(t, learned.Ways, 2)
 	again, err := Refit(g, learned.Given, learned.Ways)

@@ -7,11 +7,12 @@ import (
 	"errors"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // triesOverlap reports whether learning compares launches that overlap with others.
 func (l *learner) triesOverlap() bool {
-	return l.o.Overlap == OverlapAuto && !l.p.hasBodies() && CanOverlap(l.platform) == nil // launches in bodies do not overlap
+	return l.o.Overlap == engine.OverlapAuto && !l.p.HasBodies() && engine.CanOverlap(l.platform) == nil // launches in bodies do not overlap
 }
 
 // overlap times the best way of each mode again, without overlapping launches and with them, and keeps the latter where they are faster. They may
@@ -21,9 +22,9 @@ func (l *learner) overlap(ctx context.Context, others int) error {
 	if !l.triesOverlap() || l.over(1) {
 		return nil
 	}
-	tried := map[Mode]bool{}
+	tried := map[engine.Mode]bool{}
 	for _, w := range l.learned.Ways { // the best first
-		if tried[w.Mode] || !follows(l.graph, w.Plan) || w.Overlap || w.Each.Min > finalWithin*l.learned.Ways[0].Each.Min && !l.o.Thorough {
+		if tried[w.Mode] || !engine.Follows(l.graph, w.Plan) || w.Overlap || w.Each.Min > finalWithin*l.learned.Ways[0].Each.Min && !l.o.Thorough {
 			continue
 		}
 		tried[w.Mode] = true
@@ -73,11 +74,11 @@ func (l *learner) overlapWay(ctx context.Context, plain LearnedWay, others int) 
 			return nil
 		}
 	}
-	then := plain.Each.Median / Summarize(samples[0]).Median
+	then := plain.Each.Median / engine.Summarize(samples[0]).Median
 	for k := range samples[1] {
 		samples[1][k] *= then
 	}
-	forms[1].Each = Summarize(samples[1])
+	forms[1].Each = engine.Summarize(samples[1])
 	l.learned.Ways = append(l.learned.Ways, forms[1])
 	return nil
 }
@@ -94,14 +95,14 @@ func (l *learner) fitPlain() error {
 	l.learned.Given = &Unfitted{l.o.Plan.Machine, l.known, l.learned.Samples, l.recorded}
 	l.learned.Samples = l.learned.Given.samples()
 	err := l.fit()
-	predicted := map[way]float64{}
+	predicted := map[engine.Way]float64{}
 	for _, w := range l.learned.Ways {
 		predicted[w.way()] = w.Predicted
 	}
 	l.learned.Ways = all
 	for k := range all {
 		w := all[k].way()
-		w.overlap = false
+		w.Overlap = false
 		if us, ok := predicted[w]; ok {
 			all[k].Predicted = us
 		}

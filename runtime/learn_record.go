@@ -21,19 +21,19 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag
 	p, o := l.p, &l.o
 	done := l.used()
 	events := n
-	if p.canRecord() && l.worthRecording(nodes, p.Plan().Costs) {
+	if p.CanRecord() && l.worthRecording(nodes, p.Plan().Costs) {
 		events = 0
 		if first {
 			events = 1
 		}
 	}
 	if events > 0 {
-		if replays, took, err = p.traceCounted(ctx, events, done, o.Replays, o.Progress); err != nil {
+		if replays, took, err = p.TraceCounted(ctx, events, done, o.Replays, o.Progress); err != nil {
 			return nil, 0, err
 		}
 	}
 	if events < n {
-		recorded, ran, reason, err := p.recordCounted(ctx, n-events, done+events, o.Replays, o.Progress)
+		recorded, ran, reason, err := p.RecordCounted(ctx, n-events, done+events, o.Replays, o.Progress)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -43,7 +43,7 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag
 		}
 	}
 	if events < n {
-		more, _, err := p.traceCounted(ctx, n-events, done+events, o.Replays, o.Progress)
+		more, _, err := p.TraceCounted(ctx, n-events, done+events, o.Replays, o.Progress)
 		if err != nil {
 			return nil, 0, err
 		}

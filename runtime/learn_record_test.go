@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"github.com/dagrun/dagrun/runtime/internal/played"
 )
 
@@ -38,7 +39,7 @@ func counting(t *testing.T) (*dag.Graph, dag.BufferID) {
 }
 
 // recordedLearning learns from 6 replays of counting on a device with a GPU's name, and returns what it learned and how often it replayed.
-func recordedLearning(t *testing.T, ctx context.Context, r *played.Recorder) (learned *Learned, total float32, p *Program, err error) {
+func recordedLearning(t *testing.T, ctx context.Context, r *played.Recorder) (learned *Learned, total float32, p *engine.Program, err error) {
 	t.Helper()
 	g, sum := counting(t)
 	cpu, err := host.Open(host.Options{CheckOrder: true})
@@ -46,14 +47,14 @@ func recordedLearning(t *testing.T, ctx context.Context, r *played.Recorder) (le
 	platform := timed{cpu}
 	plan, err := planner.New(context.Background(), g, planner.Options{Streams: 3, Machine: planner.H200()})
 	require.NoError(t, err)
-	p, err = New(context.Background(), g, plan, platform, Options{Recorder: r})
+	p, err = engine.New(context.Background(), g, plan, platform, planner.GraphEdges, engine.Options{Recorder: r})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, p.Close())
 		require.NoError(t, cpu.Close())
 	})
-	r.Graph, r.Now = g, func() (*planner.Plan, bool) { return p.Plan(), p.Mode() != Streams }
-	learned, err = p.Learn(ctx, LearnOptions{Replays: 6, Thorough: true, Plan: planner.Options{Machine: planner.H200()}})
+	r.Graph, r.Now = g, func() (*planner.Plan, bool) { return p.Plan(), p.Mode() != engine.Streams }
+	learned, err = learnFrom(ctx, p, LearnOptions{Replays: 6, Thorough: true, Plan: planner.Options{Machine: planner.H200()}})
 	require.False(t, r.Enabled, "recording is off again")
 	if err != nil {
 		return nil, 0, p, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // roundTime is how long a round takes at least, if there are enough replays.
@@ -43,7 +44,7 @@ func (l *learner) try(ctx context.Context, w *LearnedWay, most int) error {
 	if err != nil {
 		return err
 	}
-	w.Each = Summarize(samples)
+	w.Each = engine.Summarize(samples)
 	if w.Each.Count > 0 && (l.best == 0 || w.Each.Median < l.best) {
 		l.best = w.Each.Median
 	}
@@ -90,7 +91,7 @@ func (l *learner) timeRound(ctx context.Context, n int) (us float64, err error) 
 
 // time uses n replays, and returns how many microseconds one takes on the slowest rank.
 func (l *learner) time(ctx context.Context, n int) (us float64, err error) {
-	us, err = l.p.timeReplays(ctx, n)
+	us, err = l.p.TimeReplays(ctx, n)
 	if l.left -= n; err != nil || l.graph.Ranks <= 1 {
 		return us, err
 	}
@@ -104,9 +105,9 @@ func (l *learner) time(ctx context.Context, n int) (us float64, err error) {
 // adopt makes the program replay a way, and notes what it takes to make its graph: the least of all times, since the driver may be busy with other
 // processes for a tenth of a second.
 func (l *learner) adopt(ctx context.Context, w *LearnedWay) error {
-	start, had := time.Now(), l.p.has(w.way())
-	err := l.p.adopt(ctx, w.way())
-	if us := float64(time.Since(start).Nanoseconds()) / 1e3; err == nil && w.Mode == Captured && !had && (w.BuildUS == 0 || us < w.BuildUS) {
+	start, had := time.Now(), l.p.Has(w.way())
+	err := l.p.Adopt(ctx, w.way())
+	if us := float64(time.Since(start).Nanoseconds()) / 1e3; err == nil && w.Mode == engine.Captured && !had && (w.BuildUS == 0 || us < w.BuildUS) {
 		w.BuildUS = us
 	}
 	return err
@@ -152,7 +153,7 @@ func asked[T any](ctx context.Context, l *learner, own T) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := l.p.exchange(ctx, string(text))
+	texts, err := l.p.Exchange(ctx, string(text))
 	if err != nil {
 		return nil, err
 	}

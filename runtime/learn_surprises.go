@@ -5,6 +5,7 @@ package runtime
 
 import (
 	"context"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"slices"
 )
 
@@ -53,7 +54,7 @@ func surprising(ways []LearnedWay, done []int) int {
 			}
 		}
 	}
-	usual, found := Summarize(off).Median, -1
+	usual, found := engine.Summarize(off).Median, -1
 	for k := range ways {
 		w := &ways[k]
 		expected := usual * w.Predicted

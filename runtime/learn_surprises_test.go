@@ -12,13 +12,14 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // timedAt are ways that were predicted to take so long, and took so long.
 func timedAt(predictedAndTook ...[2]float64) []LearnedWay {
 	var ways []LearnedWay
 	for _, us := range predictedAndTook {
-		ways = append(ways, LearnedWay{Mode: Captured, Threads: 1, Predicted: us[0], Each: Series{Count: 3, Median: us[1]}})
+		ways = append(ways, LearnedWay{Mode: engine.Captured, Threads: 1, Predicted: us[0], Each: engine.Series{Count: 3, Median: us[1]}})
 	}
 	return ways
 }
@@ -50,7 +51,7 @@ func TestSurprisinglySlowWaysAreTimedOnceMore(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer platform.Close()
-	p, err := New(ctx, g, plans[0], platform, Options{Mode: Captured})
+	p, err := engine.New(ctx, g, plans[0], platform, planner.GraphEdges, engine.Options{Mode: engine.Captured})
 	require.NoError(t, err)
 	defer p.Close()
 	const disturbed = 1e9

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // together learns with all ranks. Each measures its own nodes and makes plans of its own graph; a strategy and a mode stand for the same on all.
@@ -31,11 +32,11 @@ func (l *learner) together(ctx context.Context) error {
 }
 
 // adoptTogether adopts a way on all ranks. If one cannot, its error ends the run, as it does with one rank.
-func (l *learner) adoptTogether(ctx context.Context, w way) error {
-	if l.p.way() == w {
+func (l *learner) adoptTogether(ctx context.Context, w engine.Way) error {
+	if l.p.Way() == w {
 		return nil
 	}
-	return l.p.adopt(ctx, w)
+	return l.p.Adopt(ctx, w)
 }
 
 // measureTogether measures how long the nodes of each rank take, one after the other. A communication takes as long as the last rank to come
@@ -61,11 +62,11 @@ func (l *learner) measureTogether(ctx context.Context) error {
 	if !slices.Contains(possible, false) {
 		plan = serial
 	}
-	if err := l.adoptTogether(ctx, way{plan, Streams, 1, l.was.overlap}); err != nil {
+	if err := l.adoptTogether(ctx, engine.Way{Plan: plan, Mode: engine.Streams, Threads: 1, Overlap: l.was.Overlap}); err != nil {
 		return err
 	}
 	n := min(l.left, tracedReplays+1)
-	replays, took, err := l.p.traceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
+	replays, took, err := l.p.TraceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
 	l.left -= n
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 		}
 		plans[k] = plan
 		for _, mode := range l.o.Modes {
-			us, err := predictEach(l.graph, way{plan, mode, 1, l.was.overlap}, o.Machine, o.Profile)
+			us, err := predictEach(l.graph, engine.Way{Plan: plan, Mode: mode, Threads: 1, Overlap: l.was.Overlap}, o.Machine, o.Profile)
 			if err != nil { // the other ranks wait for an offer
 				offers[k].US = nil
 				break
@@ -202,7 +203,7 @@ func (l *learner) waysTogether(ctx context.Context) ([]LearnedWay, error) {
 			continue
 		}
 		for m, mode := range l.o.Modes {
-			ways = append(ways, LearnedWay{Plan: plans[k], Mode: mode, Threads: 1, Overlap: l.was.overlap, Predicted: slowest[m]})
+			ways = append(ways, LearnedWay{Plan: plans[k], Mode: mode, Threads: 1, Overlap: l.was.Overlap, Predicted: slowest[m]})
 		}
 	}
 	slices.SortStableFunc(ways, func(a, b LearnedWay) int { return cmp.Compare(a.Predicted, b.Predicted) })
@@ -232,7 +233,7 @@ func (l *learner) compareTogether(ctx context.Context) error {
 		if l.left < warmUp+rounds || d.Over && len(l.learned.Ways) > 0 {
 			break
 		}
-		l.report(StageLearn)
+		l.report(engine.StageLearn)
 		if err := l.try(ctx, &ways[k], d.Replays); err != nil {
 			return err
 		}

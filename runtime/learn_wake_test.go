@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 func TestADeviceIsWokenAfterTheFirstReplay(t *testing.T) {
@@ -30,7 +31,7 @@ func TestADeviceIsWokenAfterTheFirstReplay(t *testing.T) {
 		{"not at all", 0, 1_000_000},
 		{"until few replays are left", time.Hour, 0},
 	} {
-		p, err := New(ctx, g, plans[0], platform, Options{Logger: slog.New(slog.DiscardHandler)})
+		p, err := engine.New(ctx, g, plans[0], platform, planner.GraphEdges, engine.Options{Logger: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		o := LearnOptions{Plan: planner.Options{Machine: MachineOf(platform)}, Replays: 30, Extra: c.extra, Wake: c.wake}
 		l := newLearner(p, o.orDefault(platform))

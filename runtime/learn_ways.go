@@ -11,10 +11,11 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // only returns the ways of one mode.
-func only(ways []LearnedWay, mode Mode) []LearnedWay {
+func only(ways []LearnedWay, mode engine.Mode) []LearnedWay {
 	var list []LearnedWay
 	for _, w := range ways {
 		if w.Mode == mode {
@@ -29,17 +30,17 @@ func (l *learner) waysOf(plans ...*planner.Plan) ([]LearnedWay, error) {
 	var ways []LearnedWay
 	for _, plan := range plans {
 		for _, mode := range l.o.Modes {
-			if queues := queuesOf(l.platform); mode == Streams && len(l.o.Modes) > 1 && queues > 1 && len(plan.Streams) > queues {
+			if queues := queuesOf(l.platform); mode == engine.Streams && len(l.o.Modes) > 1 && queues > 1 && len(plan.Streams) > queues {
 				continue
 			}
 			counts := []int{max(1, l.o.Threads)}
-			if n := l.threads(plan); mode == Captured {
+			if n := l.threads(plan); mode == engine.Captured {
 				counts = []int{1}
 			} else if n > 1 {
 				counts = append(counts, n)
 			}
 			for _, threads := range counts {
-				ways = append(ways, LearnedWay{Plan: plan, Mode: mode, Threads: threads, Overlap: l.was.overlap && l.o.Overlap != OverlapAuto})
+				ways = append(ways, LearnedWay{Plan: plan, Mode: mode, Threads: threads, Overlap: l.was.Overlap && l.o.Overlap != engine.OverlapAuto})
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // LearnOptions limits what is learned, and how many replays and how much time that takes.
@@ -42,11 +43,11 @@ type LearnOptions struct {
 	// and of learning's time only where For limits that. 0 measures at once.
 	Wake time.Duration
 	// Modes are the modes to choose from: Streams, Captured or both. Empty means both.
-	Modes []Mode
+	Modes []engine.Mode
 	// Threads is how many threads submit streams; 0 lets learning choose.
 	Threads int
 	// Overlap says whether launches overlap; with OverlapAuto, the best ways to replay are also timed with launches that overlap.
-	Overlap Overlap
+	Overlap engine.Overlap
 	// Thorough also measures plans that are predicted to be much slower.
 	Thorough bool
 	// Progress is called before each step, and may be nil.
@@ -56,7 +57,7 @@ type LearnOptions struct {
 // orDefault plans for the platform and chooses from all modes, where the options do not say otherwise.
 func (o LearnOptions) orDefault(platform cudart.Platform) LearnOptions {
 	if len(o.Modes) == 0 {
-		o.Modes = []Mode{Captured, Streams}
+		o.Modes = []engine.Mode{engine.Captured, engine.Streams}
 	}
 	if o.Plan.Machine == nil {
 		o.Plan.Machine = MachineOf(platform)
@@ -79,7 +80,7 @@ func (o *LearnOptions) checkNumbers() error {
 		return fmt.Errorf("learn with Threads = %d, For = %s, Wake = %s: none can be less than 0", o.Threads, o.For, o.Wake)
 	}
 	for k := range o.Ways {
-		if w := &o.Ways[k]; w.Plan == nil || w.Mode != Streams && w.Mode != Captured {
+		if w := &o.Ways[k]; w.Plan == nil || w.Mode != engine.Streams && w.Mode != engine.Captured {
 			return fmt.Errorf("learn with way %d: it needs a plan, and to be replayed as streams or as a graph", k)
 		}
 	}
@@ -124,25 +125,25 @@ func (u *Unfitted) samples() [][]float64 {
 // LearnedWay is one plan and one way to replay it.
 type LearnedWay struct {
 	Plan      *planner.Plan
-	Mode      Mode // Streams or Captured
+	Mode      engine.Mode // Streams or Captured
 	Threads   int
-	Overlap   bool      // launches overlap
-	Each      Series    // of a replay, where many follow each other
-	BuildUS   float64   // what it took to make the graph, or 0
-	Took      []float64 // microseconds of a replay, of each run that took it from the start
-	Predicted float64   // microseconds, with the durations and the machine of what was learned; 0 if nobody has predicted it
+	Overlap   bool          // launches overlap
+	Each      engine.Series // of a replay, where many follow each other
+	BuildUS   float64       // what it took to make the graph, or 0
+	Took      []float64     // microseconds of a replay, of each run that took it from the start
+	Predicted float64       // microseconds, with the durations and the machine of what was learned; 0 if nobody has predicted it
 }
 
 // learner learns from one program.
 type learner struct {
-	p        *Program
+	p        *engine.Program
 	graph    *dag.Graph
 	platform cudart.Platform
 	log      *slog.Logger
 	o        LearnOptions
 	known    *planner.Profile
-	was      way // how the program replayed
-	left     int // replays
+	was      engine.Way // how the program replayed
+	left     int        // replays
 	began    time.Time
 	once     time.Duration // what the first replay and waking the device took, which learning does not add: most of it is done once
 	best     float64       // microseconds of the best replay so far, 0 before any
@@ -153,9 +154,9 @@ type learner struct {
 }
 
 // newLearner begins to learn from a program.
-func newLearner(p *Program, o LearnOptions) *learner {
-	l := &learner{p: p, graph: p.graph, platform: p.platform, log: p.log, o: o, was: p.way(), left: o.Replays + o.Extra, began: time.Now()}
-	l.was.threads = max(1, l.was.threads)
+func newLearner(p *engine.Program, o LearnOptions) *learner {
+	l := &learner{p: p, graph: p.Graph(), platform: p.Platform(), log: p.Logger(), o: o, was: p.Way(), left: o.Replays + o.Extra, began: time.Now()}
+	l.was.Threads = max(1, l.was.Threads)
 	l.known = MergeProfiles(o.Known, o.Plan.Profile)
 	l.learned.Machine = o.Plan.Machine
 	l.learned.Samples, l.learned.Shares = make([][]float64, l.graph.Len()), make([][]float64, l.graph.Len())
@@ -201,7 +202,7 @@ func (l *learner) profile() *planner.Profile {
 	profile := &planner.Profile{Machine: l.platform.Devices()[0].Name, Nodes: map[string]float64{}, Shares: map[string]float64{}, Spreads: map[string]float64{}}
 	for i, samples := range l.learned.Samples {
 		if len(samples) > 0 {
-			took := Summarize(slices.Clone(samples))
+			took := engine.Summarize(slices.Clone(samples))
 			name := l.graph.Nodes[i].Name
 			if profile.Nodes[name] = took.Median; took.Count > 1 {
 				profile.Spreads[name] = took.Spread
@@ -210,11 +211,11 @@ func (l *learner) profile() *planner.Profile {
 	}
 	for i, samples := range l.learned.Shares {
 		if len(samples) > 0 {
-			profile.Shares[l.graph.Nodes[i].Name] = Summarize(slices.Clone(samples)).Median
+			profile.Shares[l.graph.Nodes[i].Name] = engine.Summarize(slices.Clone(samples)).Median
 		}
 	}
 	for name, samples := range l.learned.Inner {
-		took := Summarize(slices.Clone(samples))
+		took := engine.Summarize(slices.Clone(samples))
 		profile.Nodes[name], profile.Spreads[name] = took.Median, took.Spread
 	}
 	merged := MergeProfiles(profile, l.known)
@@ -224,7 +225,9 @@ func (l *learner) profile() *planner.Profile {
 	return merged
 }
 
-func (w *LearnedWay) way() way { return way{w.Plan, w.Mode, w.Threads, w.Overlap} }
+func (w *LearnedWay) way() engine.Way {
+	return engine.Way{Plan: w.Plan, Mode: w.Mode, Threads: w.Threads, Overlap: w.Overlap}
+}
 
 // MergeProfiles merges two profiles, either of which may be nil. Entries of the later one take precedence.
 func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {

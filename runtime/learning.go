@@ -8,6 +8,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved. A graph
@@ -24,37 +25,54 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 // If the context ends after nodes have been measured, Learn returns what it has learned until then, along with the error, unless there are loops,
 // branches or several ranks.
 func (p *Program) Learn(ctx context.Context, o LearnOptions) (learned *Learned, err error) {
-	return learnFrom(ctx, p, o)
+	return learnFrom(ctx, p.inner(), o)
 }
 
 // Predict returns the predicted timeline of a replay as the program replays now: its plan, as streams or as a graph, from its threads. The
 // profile may be nil; a nil machine is that of the program's platform.
 func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
-	if p == nil || p.platform == nil {
-		return nil, errNoProgram
+	e := p.inner()
+	if e == nil {
+		return nil, engine.ErrNoProgram
 	}
 	if machine == nil {
-		machine = MachineOf(p.platform)
+		machine = MachineOf(e.Platform())
 	}
-	return predict(p.graph, p.way(), machine, profile)
+	return predict(e.Graph(), e.Way(), machine, profile)
 }
 
 // PredictEach predicts how many microseconds each of many replays takes that follow each other without a pause. The arguments are those of Predict.
 func (p *Program) PredictEach(machine *planner.Machine, profile *planner.Profile) (us float64, err error) {
-	if p == nil || p.platform == nil {
-		return 0, errNoProgram
+	e := p.inner()
+	if e == nil {
+		return 0, engine.ErrNoProgram
 	}
 	if machine == nil {
-		machine = MachineOf(p.platform)
+		machine = MachineOf(e.Platform())
 	}
-	return predictEach(p.graph, p.way(), machine, profile)
+	return predictEach(e.Graph(), e.Way(), machine, profile)
 }
 
 // Way is how the program replays now. Each and all that was measured is missing.
 func (p *Program) Way() *LearnedWay {
-	if p == nil || p.platform == nil {
+	e := p.inner()
+	if e == nil {
 		return nil
 	}
-	w := p.way()
-	return &LearnedWay{Plan: w.plan, Mode: w.mode, Threads: w.threads, Overlap: w.overlap}
+	w := e.Way()
+	return &LearnedWay{Plan: w.Plan, Mode: w.Mode, Threads: w.Threads, Overlap: w.Overlap}
 }
+
+// CanLearn returns why the program cannot learn, or nil.
+func (p *Program) CanLearn() error { return p.inner().CanLearn() }
+
+// Running returns the nodes that are running, such as one that hangs, while learning measures nodes, and on the CPU device also while it compares
+// plans. After learning was stopped, it returns those that were running at that moment; nil at any other time.
+func (p *Program) Running() []string { return p.inner().Running() }
+
+// Trial returns the round of replays that learning is timing. After learning was stopped, it returns the one that had not ended; nil at any
+// other time.
+func (p *Program) Trial() *Trial { return p.inner().Trial() }
+
+// Trial is a round of replays that learning times, or measures nodes in.
+type Trial = engine.Trial

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 const (
@@ -23,7 +24,7 @@ func (m *measurer) engines(ctx context.Context) error {
 		return nil
 	}
 	each := func(nodes int, declare func(b *dag.Builder)) (float64, error) {
-		t, err := m.time(ctx, Captured, declare)
+		t, err := m.time(ctx, engine.Captured, declare)
 		if err != nil {
 			return 0, err
 		}

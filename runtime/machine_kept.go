@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // machineKey identifies the first device of a platform: a machine is a model of one device.
@@ -27,7 +28,7 @@ func KeepMachine(ctx context.Context, platform cudart.Platform, folder *cache.Fo
 		return nil
 	}
 	if ctx == nil {
-		return errNoContext
+		return engine.ErrNoContext
 	}
 	if err := m.ValidateMeasured(); err != nil {
 		return err

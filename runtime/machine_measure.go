@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // measuredRounds is how many times what takes little time is measured, of which the fastest counts: a host submits at other speeds at other times,
@@ -61,15 +62,15 @@ func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(s
 }
 
 func (m *measurer) graphs(ctx context.Context) error {
-	chain, err := m.time(ctx, Captured, chains(1, measuredChain, 0))
+	chain, err := m.time(ctx, engine.Captured, chains(1, measuredChain, 0))
 	if err != nil {
 		return err
 	}
-	wide, err := m.time(ctx, Captured, chains(measuredWidth, measuredChain, 0))
+	wide, err := m.time(ctx, engine.Captured, chains(measuredWidth, measuredChain, 0))
 	if err != nil {
 		return err
 	}
-	short, err := m.time(ctx, Captured, chains(1, measuredShort, 0))
+	short, err := m.time(ctx, engine.Captured, chains(1, measuredShort, 0))
 	if err != nil {
 		return err
 	}
@@ -80,11 +81,11 @@ func (m *measurer) graphs(ctx context.Context) error {
 }
 
 func (m *measurer) launches(ctx context.Context) error {
-	chain, err := m.time(ctx, Streams, chains(1, measuredChain, 0))
+	chain, err := m.time(ctx, engine.Streams, chains(1, measuredChain, 0))
 	if err != nil {
 		return err
 	}
-	ping, err := m.time(ctx, Streams, pingPong(measuredChain, 0))
+	ping, err := m.time(ctx, engine.Streams, pingPong(measuredChain, 0))
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (m *measurer) launches(ctx context.Context) error {
 		return nil
 	}
 	// Copies in a row take less than copies between kernels, which is what pipelines have.
-	mixed, err := m.time(ctx, Streams, m.inTurn(1, m.upload, func(b *dag.Builder, _, i int) dag.NodeID {
+	mixed, err := m.time(ctx, engine.Streams, m.inTurn(1, m.upload, func(b *dag.Builder, _, i int) dag.NodeID {
 		return b.Kernel(fmt.Sprintf("k%d", i), "noop", nil)
 	}))
 	if err != nil {
@@ -107,11 +108,11 @@ func (m *measurer) launches(ctx context.Context) error {
 
 func (m *measurer) gaps(ctx context.Context) error {
 	const steps = 64
-	chain, err := m.time(ctx, Streams, chains(1, steps, measuredSpinUS))
+	chain, err := m.time(ctx, engine.Streams, chains(1, steps, measuredSpinUS))
 	if err != nil {
 		return err
 	}
-	ping, err := m.time(ctx, Streams, pingPong(steps, measuredSpinUS))
+	ping, err := m.time(ctx, engine.Streams, pingPong(steps, measuredSpinUS))
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (m *measurer) gaps(ctx context.Context) error {
 // copy measures a small and a large copy, and returns the time before the first byte and the rate.
 func (m *measurer) copy(ctx context.Context, from, to func(b *dag.Builder, name string, elements int64) dag.BufferID) (startUS, rate float64, err error) {
 	timed := func(bytes int64) (float64, error) {
-		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
+		t, err := m.time(ctx, engine.Streams, func(b *dag.Builder) {
 			src, dst := from(b, "from", bytes/4), to(b, "to", bytes/4)
 			b.Copy("copy", b.Whole(dst), b.Whole(src))
 		})
@@ -166,7 +167,7 @@ func (m *measurer) copies(ctx context.Context) (err error) {
 // bothWays measures an upload and a download that start together, and each of them alone.
 func (m *measurer) bothWays(ctx context.Context) error {
 	timed := func(up, down bool) (float64, error) {
-		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
+		t, err := m.time(ctx, engine.Streams, func(b *dag.Builder) {
 			from, to := onHost(b, "from", m.bytes/4), onDevice(b, "to", m.bytes/4)
 			made, result := onDevice(b, "made", m.bytes/4), onHost(b, "result", m.bytes/4)
 			if up {
@@ -205,7 +206,7 @@ func (m *measurer) switches(ctx context.Context) error {
 	const copies, streams = 48, 3
 	elements := m.bytes / 4 / (4 * copies)
 	timed := func(copyOn, kernelOn func(i int) int32) (float64, error) {
-		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
+		t, err := m.time(ctx, engine.Streams, func(b *dag.Builder) {
 			from, to := onHost(b, "from", copies*elements), onDevice(b, "to", copies*elements)
 			for i := range int64(copies) {
 				part := func(buffer dag.BufferID) dag.Range {
@@ -239,7 +240,7 @@ func (m *measurer) switches(ctx context.Context) error {
 // memory measures a kernel that reads and writes as fast as it can, and one that does almost nothing.
 func (m *measurer) memory(ctx context.Context) error {
 	timed := func(elements int64) (float64, error) {
-		t, err := m.time(ctx, Streams, func(b *dag.Builder) {
+		t, err := m.time(ctx, engine.Streams, func(b *dag.Builder) {
 			x, y := b.Device("x", dag.F32, elements), b.Device("y", dag.F32, elements)
 			b.Kernel("square", "square", dag.Args{elements, b.Whole(x), b.Whole(y)})
 		})
@@ -284,7 +285,7 @@ func (m *measurer) buses(ctx context.Context) (err error) {
 		return nil
 	}
 	m.machine.Buses, err = findBuses(min(len(devices), mostMeasuredDevices), float64(m.bytes), func(list []int32) (float64, error) {
-		t, err := m.time(ctx, Streams, func(b *dag.Builder) { uploads(b, list, m.bytes/4) })
+		t, err := m.time(ctx, engine.Streams, func(b *dag.Builder) { uploads(b, list, m.bytes/4) })
 		if err != nil {
 			return 0, err
 		}

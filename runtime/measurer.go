@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 const (
@@ -28,11 +29,11 @@ type measurer struct {
 	runs     int
 	made     map[string]dag.BufferID // small buffers of the pipeline that is being declared
 	call     int                     // how many pipelines were replayed in this round
-	fastest  []*Timing               // by call: the fastest of all rounds until now
+	fastest  []*engine.Timing        // by call: the fastest of all rounds until now
 }
 
 // time replays a pipeline, with streams as declared, and returns how long a replay takes, in the fastest round until now.
-func (m *measurer) time(ctx context.Context, mode Mode, declare func(b *dag.Builder)) (*Timing, error) {
+func (m *measurer) time(ctx context.Context, mode engine.Mode, declare func(b *dag.Builder)) (*engine.Timing, error) {
 	t, err := m.timeOnce(ctx, mode, declare)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func (m *measurer) time(ctx context.Context, mode Mode, declare func(b *dag.Buil
 	}
 	best := m.fastest[m.call]
 	m.call++
-	for _, of := range []struct{ best, now *Series }{{&best.Submit, &t.Submit}, {&best.Device, &t.Device}} {
+	for _, of := range []struct{ best, now *engine.Series }{{&best.Submit, &t.Submit}, {&best.Device, &t.Device}} {
 		of.best.Min, of.best.Median = min(of.best.Min, of.now.Min), min(of.best.Median, of.now.Median)
 	}
 	best.Wall = min(best.Wall, t.Wall)
@@ -50,7 +51,7 @@ func (m *measurer) time(ctx context.Context, mode Mode, declare func(b *dag.Buil
 }
 
 // timeOnce replays a pipeline and returns how long a replay takes.
-func (m *measurer) timeOnce(ctx context.Context, mode Mode, declare func(b *dag.Builder)) (t *Timing, err error) {
+func (m *measurer) timeOnce(ctx context.Context, mode engine.Mode, declare func(b *dag.Builder)) (t *engine.Timing, err error) {
 	b := dag.New("measure")
 	b.Use(kernels.Library())
 	declare(b)
@@ -62,7 +63,7 @@ func (m *measurer) timeOnce(ctx context.Context, mode Mode, declare func(b *dag.
 	if err != nil {
 		return nil, err
 	}
-	program, err := New(ctx, g, plan, m.platform, Options{Mode: mode})
+	program, err := engine.New(ctx, g, plan, m.platform, planner.GraphEdges, engine.Options{Mode: mode})
 	if err != nil {
 		return nil, err
 	}

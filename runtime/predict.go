@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // submissionBy is what a launch costs if several threads submit, as a part of what it costs one thread, by the number of threads: measured on
@@ -38,19 +39,19 @@ func submittedAt(times float64, machine *planner.Machine) *planner.Machine {
 }
 
 // predict simulates a replay.
-func predict(g *dag.Graph, w way, machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
-	if w.mode != Streams {
-		return planner.SimulateGraph(g, w.plan, machine, profile)
+func predict(g *dag.Graph, w engine.Way, machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
+	if w.Mode != engine.Streams {
+		return planner.SimulateGraph(g, w.Plan, machine, profile)
 	}
-	return planner.Simulate(g, w.plan, submittedBy(w.threads, machine), profile)
+	return planner.Simulate(g, w.Plan, submittedBy(w.Threads, machine), profile)
 }
 
 // predictEach predicts how long each of many replays takes that follow each other without a pause.
-func predictEach(g *dag.Graph, w way, machine *planner.Machine, profile *planner.Profile) (us float64, err error) {
-	if w.mode != Streams {
-		return planner.Repeated(g, w.plan, machine, profile, true)
+func predictEach(g *dag.Graph, w engine.Way, machine *planner.Machine, profile *planner.Profile) (us float64, err error) {
+	if w.Mode != engine.Streams {
+		return planner.Repeated(g, w.Plan, machine, profile, true)
 	}
-	return planner.Repeated(g, w.plan, submittedBy(w.threads, machine), profile, false)
+	return planner.Repeated(g, w.Plan, submittedBy(w.Threads, machine), profile, false)
 }
 
 // predictAll predicts what predictEach does for several ways, side by side where that takes longer than starting to.

@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // Recalled is what a cache holds of one graph on one platform.
@@ -45,7 +46,7 @@ type Recalled struct {
 
 // Recall looks up what was learned. o are the options that the graph will be learned with, o.Replays being how many replays there will be,
 // and memory how its buffers will be allocated. A nil folder holds nothing. Plans that come from the cache have been proved.
-func Recall(g *dag.Graph, platform cudart.Platform, folder *cache.Folder, o LearnOptions, memory MemoryMode) *Recalled {
+func Recall(g *dag.Graph, platform cudart.Platform, folder *cache.Folder, o LearnOptions, memory engine.MemoryMode) *Recalled {
 	r := &Recalled{graph: g, folder: folder, device: DeviceKey(platform), prints: Fingerprints(g)}
 	if folder == nil || platform == nil || g.Check() != nil {
 		r.folder = nil
@@ -94,7 +95,7 @@ func (r *Recalled) knownOf(durations cache.Durations, replays int) *planner.Prof
 		if len(samples) < usedSamples || node.HasCost {
 			return false
 		}
-		took := Summarize(slices.Clone(samples))
+		took := engine.Summarize(slices.Clone(samples))
 		profile.Nodes[node.Name], profile.Spreads[node.Name] = took.Median, took.Spread
 		return true
 	}
@@ -106,7 +107,7 @@ func (r *Recalled) knownOf(durations cache.Durations, replays int) *planner.Prof
 		}
 		if take(node, samples) {
 			if shares := durations[sharePrint(r.prints[i])]; len(shares) > 0 {
-				profile.Shares[node.Name] = min(1, Summarize(slices.Clone(shares)).Median)
+				profile.Shares[node.Name] = min(1, engine.Summarize(slices.Clone(shares)).Median)
 			}
 		}
 	}
@@ -121,7 +122,7 @@ func firstPrint(print string) string { return cache.Fingerprint([]byte("first " 
 func sharePrint(print string) string { return cache.Fingerprint([]byte("share " + print)) }
 
 // choiceKey is made of everything that decides which plan is best.
-func choiceKey(r *Recalled, o LearnOptions, memory MemoryMode, queues int) string {
+func choiceKey(r *Recalled, o LearnOptions, memory engine.MemoryMode, queues int) string {
 	var profile, machine bytes.Buffer
 	p, m := o.Plan.Profile, o.Plan.Machine
 	if p != nil { // runs find out how many passes loops make
@@ -157,7 +158,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 		if err != nil {
 			return refused(err)
 		}
-		if err := errors.Join(planner.Verify(r.graph, plan), checkWork(r.graph, plan)); err != nil {
+		if err := errors.Join(planner.Verify(r.graph, plan), engine.CheckWork(r.graph, plan)); err != nil {
 			return refused(err)
 		}
 		if w.Threads > 1 {
@@ -168,7 +169,7 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 		if len(plan.Streams) > mostPlanStreams {
 			return refused(fmt.Errorf("it has %d streams", len(plan.Streams)))
 		}
-		for device, bytes := range deviceBytes(r.graph, plan, Arena) {
+		for device, bytes := range engine.DeviceBytes(r.graph, plan, engine.Arena) {
 			if limit := o.Plan.MemoryCap; limit > 0 && bytes > limit {
 				return refused(fmt.Errorf("it needs %d bytes of device %d, more than the memory cap", bytes, device))
 			}
@@ -179,11 +180,11 @@ func (r *Recalled) choose(choice *cache.Choice, o LearnOptions) error {
 				return refused(fmt.Errorf("buffer %q does not keep its bytes", r.graph.Buffers[i].Name))
 			}
 		}
-		way := LearnedWay{Plan: plan, Mode: Streams, Threads: w.Threads, Overlap: w.Overlap, BuildUS: w.BuildUS, Each: Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}, Took: w.RunsUS}
+		way := LearnedWay{Plan: plan, Mode: engine.Streams, Threads: w.Threads, Overlap: w.Overlap, BuildUS: w.BuildUS, Each: engine.Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}, Took: w.RunsUS}
 		if w.Graph {
-			way.Mode = Captured
+			way.Mode = engine.Captured
 		}
-		if !slices.Contains(o.Modes, way.Mode) || o.Threads > 0 && way.Mode == Streams && w.Threads != o.Threads {
+		if !slices.Contains(o.Modes, way.Mode) || o.Threads > 0 && way.Mode == engine.Streams && w.Threads != o.Threads {
 			return refused(errors.New("it is replayed another way than was asked for"))
 		}
 		predictor := machine
@@ -282,7 +283,7 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 		if err := w.Plan.EncodeJSON(&text, r.graph); err != nil {
 			return err
 		}
-		choice.Ways = append(choice.Ways, cache.Way{Graph: w.Mode == Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, RunsUS: w.Took, Plan: text.Bytes()})
+		choice.Ways = append(choice.Ways, cache.Way{Graph: w.Mode == engine.Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, RunsUS: w.Took, Plan: text.Bytes()})
 	}
 	if err := r.keepFitted(choice, l.Machine, replace); err != nil {
 		return err
@@ -294,7 +295,7 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 // is the first, as it is in ways. Of a mode that was not compared, the best of earlier runs is kept.
 func worthKeeping(ways, earlier []LearnedWay) []LearnedWay {
 	var kept []LearnedWay
-	first := map[Mode]bool{}
+	first := map[engine.Mode]bool{}
 	for _, w := range ways {
 		if !first[w.Mode] || len(kept) < cache.MostWays-1 && w.Each.Median <= finalWithin*ways[0].Each.Median {
 			kept = append(kept, w)
@@ -327,7 +328,7 @@ func sameWork(prints []string, samples [][]float64) map[string][]float64 {
 	medians := map[string][]float64{}
 	for print, replays := range all {
 		for _, of := range replays {
-			medians[print] = append(medians[print], Summarize(of).Median)
+			medians[print] = append(medians[print], engine.Summarize(of).Median)
 		}
 	}
 	return medians

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 const (
@@ -26,7 +27,7 @@ func (r *Recalled) Best(replays int) *LearnedWay {
 	var best *LearnedWay
 	least := math.Inf(1) // of the graphs, which all have the same nodes: what one took longer, the driver was busy with other things
 	for k := range r.Ways {
-		if w := &r.Ways[k]; w.Mode != Streams {
+		if w := &r.Ways[k]; w.Mode != engine.Streams {
 			least = min(least, w.BuildUS)
 		}
 	}
@@ -52,7 +53,7 @@ func (r *Recalled) partInRuns() float64 {
 	logs, n := 0.0, 0.0
 	for k := range r.Ways {
 		if w := &r.Ways[k]; len(w.Took) > 0 && w.Each.Median > 0 {
-			logs += math.Log(Summarize(slices.Clone(w.Took)).Median / w.Each.Median)
+			logs += math.Log(engine.Summarize(slices.Clone(w.Took)).Median / w.Each.Median)
 			n++
 		}
 	}
@@ -71,7 +72,7 @@ func (w *LearnedWay) hope(part float64) float64 {
 	for _, us := range w.Took {
 		times = append(times, min(us, (1+drift)*expected))
 	}
-	return Summarize(times).Median - unsure*w.Each.Median/math.Sqrt(float64(len(times)))
+	return engine.Summarize(times).Median - unsure*w.Each.Median/math.Sqrt(float64(len(times)))
 }
 
 // Tries reports whether a run that takes this way finds out whether it is faster than those that earlier runs took.
@@ -86,7 +87,7 @@ func (r *Recalled) NoteRun(ctx context.Context, w *LearnedWay, eachUS float64) e
 		return nil
 	}
 	if ctx == nil {
-		return errNoContext
+		return engine.ErrNoContext
 	}
 	at := slices.IndexFunc(r.Ways, func(own LearnedWay) bool { return own.Overlap == w.Overlap && own.same(*w) })
 	if at < 0 {
@@ -127,7 +128,7 @@ func (r *Recalled) Confirm(ctx context.Context, w *LearnedWay, eachUS float64, r
 		return 0, false, nil
 	}
 	if ctx == nil {
-		return 0, false, errNoContext
+		return 0, false, engine.ErrNoContext
 	}
 	if w.drifted(eachUS) {
 		runs = r.drifts + 1 // several ranks that share a cache count as one run

@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/chrome"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // WriteChrome writes the trace in the Trace Event Format: one track per stream and one or more per engine (an engine that runs several nodes
@@ -25,7 +26,7 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 
 func (t *Trace) recording(g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) chrome.Recording {
 	return chrome.Recording{Graph: g, Plan: plan, Predicted: predicted, Mode: t.Mode, MeasuredBy: t.Source, PlainUS: t.PlainUS, TracedUS: t.TracedUS,
-		Bodies: t.Bodies == tracedNodes, Replays: t.Replays}
+		Bodies: t.Bodies == engine.TracedNodes, Replays: t.Replays}
 }
 
 // RankTrace is the trace of one rank, for a file with those of all ranks.

@@ -147,6 +147,17 @@ func TestTheProofSharesNothingWithTheMaker(t *testing.T) {
 	require.Greater(t, makers, 5)
 }
 
+// What replays plans is handed them: it neither makes plans nor learns which are good.
+func TestTheEngineMakesNoPlans(t *testing.T) {
+	all := packages(t)
+	const engine = "runtime/internal/engine"
+	require.NotEmpty(t, all[engine])
+	for other := range reached(all, engine) {
+		require.True(t, !strings.HasPrefix(other, "planner") || slices.Contains([]string{"planner/plan", "planner/proof", "planner/internal/planted"}, other), "%s reaches %s", engine, other)
+		require.True(t, !strings.HasPrefix(other, "runtime") || strings.HasPrefix(other, "runtime/internal/"), "%s reaches %s", engine, other)
+	}
+}
+
 // reached returns the packages that one imports, directly or indirectly.
 func reached(all map[string]map[string]bool, from string) map[string]bool {
 	found := map[string]bool{}
