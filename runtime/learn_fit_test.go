@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
+	"github.com/dagrun/dagrun/runtime/internal/measure"
 )
 
 // apart is a graph of two independent kernels, a plan with a stream for each, and one with one stream.
@@ -160,7 +161,7 @@ func TestTheCPUDeviceTellsHowManyCoresANodeUses(t *testing.T) {
 	require.NoError(t, err)
 	learned, err := learn(context.Background(), g, platform, LearnOptions{Replays: 8, For: time.Minute})
 	require.NoError(t, err)
-	cores := float64(MachineOf(platform).Cores)
+	cores := float64(measure.MachineOf(platform).Cores)
 	require.NotEmpty(t, learned.Shares[0])
 	for _, share := range append(learned.Shares[0], learned.Shares[1]...) {
 		require.LessOrEqual(t, share, 1.0)

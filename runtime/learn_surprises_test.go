@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
+	"github.com/dagrun/dagrun/runtime/internal/measure"
 )
 
 // timedAt are ways that were predicted to take so long, and took so long.
@@ -58,7 +59,7 @@ func TestSurprisinglySlowWaysAreTimedOnceMore(t *testing.T) {
 	learnerOf := func(left int) *learner {
 		l := newLearner(p, LearnOptions{Replays: left})
 		l.log = slog.New(slog.DiscardHandler)
-		l.o.For, l.o.Plan = time.Hour, planner.Options{Machine: MachineOf(platform)}
+		l.o.For, l.o.Plan = time.Hour, planner.Options{Machine: measure.MachineOf(platform)}
 		l.learned.Ways = timedAt([2]float64{50, 50}, [2]float64{50, disturbed}, [2]float64{50, 50})
 		for k := range l.learned.Ways {
 			l.learned.Ways[k].Plan = plans[k]

@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
+	"github.com/dagrun/dagrun/runtime/internal/measure"
 )
 
 func TestADeviceIsWokenAfterTheFirstReplay(t *testing.T) {
@@ -33,7 +34,7 @@ func TestADeviceIsWokenAfterTheFirstReplay(t *testing.T) {
 	} {
 		p, err := engine.New(ctx, g, plans[0], platform, planner.GraphEdges, engine.Options{Logger: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
-		o := LearnOptions{Plan: planner.Options{Machine: MachineOf(platform)}, Replays: 30, Extra: c.extra, Wake: c.wake}
+		o := LearnOptions{Plan: planner.Options{Machine: measure.MachineOf(platform)}, Replays: 30, Extra: c.extra, Wake: c.wake}
 		l := newLearner(p, o.orDefault(platform))
 		replays, err := l.traceAwake(ctx, tracedReplays+1, true, l.unknown())
 		require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
+	"github.com/dagrun/dagrun/runtime/internal/measure"
 )
 
 // LearnOptions limits what is learned, and how many replays and how much time that takes.
@@ -60,7 +61,7 @@ func (o LearnOptions) orDefault(platform cudart.Platform) LearnOptions {
 		o.Modes = []engine.Mode{engine.Captured, engine.Streams}
 	}
 	if o.Plan.Machine == nil {
-		o.Plan.Machine = MachineOf(platform)
+		o.Plan.Machine = measure.MachineOf(platform)
 	}
 	return o
 }

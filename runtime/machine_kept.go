@@ -21,7 +21,7 @@ func machineKey(platform cudart.Platform) string {
 	return devicesKey(platform, platform.Devices()[:1])
 }
 
-// KeepMachine keeps the machine that MeasureMachine returned for a platform, so that KeptMachine finds it. A nil folder keeps nothing.
+// KeepMachine keeps the machine that Machine returned for a platform, so that KeptMachine finds it. A nil folder keeps nothing.
 func KeepMachine(ctx context.Context, platform cudart.Platform, folder *cache.Folder, m *planner.Machine) error {
 	key := machineKey(platform)
 	if folder.Path() == "" || key == "" {

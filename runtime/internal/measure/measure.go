@@ -1,7 +1,7 @@
 // Measures a machine with small pipelines that are planned and replayed like any other. Each is made so that one figure of the planning
 // model determines how long it takes.
 
-package runtime
+package measure
 
 import (
 	"context"
@@ -17,11 +17,8 @@ import (
 // for up to seconds, and other processes may use the device.
 const measuredRounds = 3
 
-// MeasureMachine returns a planning model of a platform's first device. It measures the copy rates, memory, and the costs of launches, waits
-// and gaps, on streams and in graphs. The other figures come from MachineOf: arithmetic, limits and, with only one device, the rate between
-// devices. With several devices, it finds those that share their connection to the host. It takes several seconds. report is called before each
-// step; it may be nil.
-func MeasureMachine(ctx context.Context, platform cudart.Platform, report func(stage string, done, total int)) (*planner.Machine, error) {
+// Machine returns a planning model of a platform's first device, measured where that can be. report is called before each step; it may be nil.
+func Machine(ctx context.Context, platform cudart.Platform, report func(stage string, done, total int)) (*planner.Machine, error) {
 	if platform == nil || len(platform.Devices()) == 0 {
 		return nil, fmt.Errorf("there is nothing to measure: %w", cudart.ErrNoDevice)
 	}

@@ -1,6 +1,6 @@
 // The planning model of a device, from what the device reports. Measures nothing.
 
-package runtime
+package measure
 
 import (
 	goruntime "runtime"
@@ -10,9 +10,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// MachineOf returns a planning model of a platform's devices. It assumes that all devices are like the first. Figures that a device does not
-// report, such as the rates of its link to the host, are usual values of its generation; MeasureMachine measures them. Without a device,
-// the result is the model of an H200.
+// MachineOf returns a planning model of a platform's devices, from what the first of them reports. Without a device, it is that of an H200.
 func MachineOf(platform cudart.Platform) *planner.Machine {
 	if platform == nil {
 		return planner.H200()

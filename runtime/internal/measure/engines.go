@@ -1,6 +1,6 @@
 // Measures what small copies and sets take in graphs, and changes from one engine to another.
 
-package runtime
+package measure
 
 import (
 	"context"

@@ -1,6 +1,7 @@
 // What measures a machine: it replays small pipelines with the figures known so far.
 
-package runtime
+// Package measure finds the figures of a machine for planning: from what its devices report, and by replaying small pipelines on them.
+package measure
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // Tests of finding the buses of a machine from the times of uploads that begin together.
 
-package runtime
+package measure
 
 import (
 	"errors"

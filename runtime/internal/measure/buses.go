@@ -1,6 +1,6 @@
 // Measures which devices share their connection to the host, such as two behind one PCIe switch.
 
-package runtime
+package measure
 
 import (
 	"fmt"
