@@ -2,9 +2,14 @@
 
 package runtime
 
-import "context"
+import (
+	"context"
+
+	"github.com/dagrun/dagrun/runtime/internal/engine"
+	"github.com/dagrun/dagrun/runtime/learn"
+)
 
 // Adopt makes a program replay a way that learning timed.
-func Adopt(ctx context.Context, p *Program, w LearnedWay) error {
-	return p.engine.Adopt(ctx, w.way())
+func Adopt(ctx context.Context, p *Program, w learn.Way) error {
+	return p.engine.Adopt(ctx, engine.Way{Plan: w.Plan, Mode: w.Mode, Threads: w.Threads, Overlap: w.Overlap})
 }

@@ -9,13 +9,40 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved. A graph
 // with host functions needs a program that has them: Program.Learn.
 // Pass the profile that it returns to the planner: planner.Options{Profile: learned.Profile}.
 func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {
-	return learn(ctx, g, platform, o)
+	return learn.Learn(ctx, g, platform, o)
+}
+
+// LearnOptions limits what is learned, and how many replays and how much time that takes.
+type LearnOptions = learn.Options
+
+// Learned is the result of learning.
+type Learned = learn.Learned
+
+// LearnedWay is one plan and one way to replay it.
+type LearnedWay = learn.Way
+
+// FewestToCompare is how many replays must be left after durations have been measured for plans to be compared.
+const FewestToCompare = learn.FewestToCompare
+
+// Unfitted is what is known of nodes and of the machine before replays of whole plans correct it.
+type Unfitted = learn.Unfitted
+
+// Refit corrects durations and figures of the machine by ways to replay that a GPU has timed, as Learn does, which it was given from. It replays
+// nothing.
+func Refit(g *dag.Graph, given *Unfitted, timed []LearnedWay) (*Learned, error) {
+	return learn.Refit(g, given, timed)
+}
+
+// MergeProfiles merges two profiles, either of which may be nil. Entries of the later one take precedence.
+func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
+	return learn.MergeProfiles(earlier, later)
 }
 
 // Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
@@ -25,7 +52,7 @@ func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnO
 // If the context ends after nodes have been measured, Learn returns what it has learned until then, along with the error, unless there are loops,
 // branches or several ranks.
 func (p *Program) Learn(ctx context.Context, o LearnOptions) (learned *Learned, err error) {
-	return learnFrom(ctx, p.inner(), o)
+	return learn.From(ctx, p.inner(), o)
 }
 
 // Predict returns the predicted timeline of a replay as the program replays now: its plan, as streams or as a graph, from its threads. The
@@ -38,7 +65,7 @@ func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*
 	if machine == nil {
 		machine = MachineOf(e.Platform())
 	}
-	return predict(e.Graph(), e.Way(), machine, profile)
+	return p.Way().Predict(e.Graph(), machine, profile)
 }
 
 // PredictEach predicts how many microseconds each of many replays takes that follow each other without a pause. The arguments are those of Predict.
@@ -50,7 +77,7 @@ func (p *Program) PredictEach(machine *planner.Machine, profile *planner.Profile
 	if machine == nil {
 		machine = MachineOf(e.Platform())
 	}
-	return predictEach(e.Graph(), e.Way(), machine, profile)
+	return p.Way().PredictEach(e.Graph(), machine, profile)
 }
 
 // Way is how the program replays now. Each and all that was measured is missing.
