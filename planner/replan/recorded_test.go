@@ -117,6 +117,8 @@ func TestAGraphThatIsNotTheOneRecorded(t *testing.T) {
 		"node 3 of the graph is not as it was recorded: its code is another version; record the program again": func(g *Graph) {
 			g.Nodes[3].Attributes = map[string]int{"registers": 1}
 		},
+		"the graph is not as it was recorded: torch 3 instead of " + known.Torch + "; record the program again":   func(g *Graph) { g.Torch = "3" },
+		"the graph is not as it was recorded: another instead of " + known.Device + "; record the program again": func(g *Graph) { g.Device = "another" },
 		"node 0 of the graph is not as it was recorded: it takes other parameters; record the program again": func(g *Graph) { g.Nodes[0].Parameters = nil },
 		"node 3 of the graph is not as it was recorded: type 5 instead of 0; record the program again":       func(g *Graph) { g.Nodes[3].Type = emptyNode },
 	} {
@@ -193,9 +195,9 @@ func TestTensorsThatTheProgramHoldsStay(t *testing.T) {
 
 func TestRecordingsThatDoNotHoldATrial(t *testing.T) {
 	p, note, g := recorded(t, "vit")
-	cut := *p
-	cut.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c recording.Call) bool { return c.Kind == recording.Launch && c.Args[0] == g.Stream })
-	_, err := Learn(&cut, note)
+	cut := &recording.Process{Functions: p.Functions, Accesses: p.Accesses, Tensors: p.Tensors,
+		Calls: slices.DeleteFunc(slices.Clone(p.Calls), func(c recording.Call) bool { return c.Kind == recording.Launch && c.Args[0] == g.Stream })}
+	_, err := Learn(cut, note)
 	require.EqualError(t, err, "the recording has 0 of the 99 launches by which a graph of 13 nodes was tried: it was cut, or the program was killed")
 	var about map[string]any
 	require.NoError(t, json.Unmarshal([]byte(note.Text), &about))
