@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -322,6 +323,74 @@ func TestTouchesOfTheHost(t *testing.T) {
 func frameLine(p *recording.Process, call recording.Call) int {
 	frame, _ := p.Where(call.Place)
 	return frame.Line
+}
+
+const python = `import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+memory, n = ctypes.c_uint64(0), ctypes.c_int(1000)
+parameters = (ctypes.c_void_p * 2)(ctypes.addressof(memory), ctypes.addressof(n))
+
+def launch(stream):
+    cuda.cuLaunchKernel(ctypes.c_uint64(0xf1), 1, 1, 1, 32, 1, 1, 0, ctypes.c_uint64(stream), parameters, None)
+
+def generator():
+    launch(0)
+    yield
+
+launch(0)
+list(map(launch, [0]))
+for _ in generator(): pass
+`
+
+// pythons are the interpreters on this machine whose frames can be read, by version.
+func pythons() map[string]string {
+	found := map[string]string{}
+	for _, name := range []string{"python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"} {
+		out, err := exec.Command(name, "-c", "import sys; print('%d.%d %s' % (*sys.version_info[:2], sys.executable))").Output()
+		version, path, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+		if err == nil && slices.Contains([]string{"3.10", "3.11", "3.12", "3.13", "3.14"}, version) {
+			found[version] = path
+		}
+	}
+	return found
+}
+
+func TestPlacesOfPython(t *testing.T) {
+	if len(emulator) > 0 {
+		return // Python is of the machine outside
+	}
+	all := pythons()
+	if len(all) == 0 {
+		t.Skip("no Python 3.10 to 3.14 on this machine")
+	}
+	for version, path := range all {
+		t.Run(version, func(t *testing.T) {
+			folder := standIn(t)
+			script, file := filepath.Join(folder, "launches.py"), filepath.Join(folder, "python.rec")
+			require.NoError(t, os.WriteFile(script, []byte(python), 0o600))
+			status, err := Run(t.Context(), file, []string{path, script}, Options{Calls: true, CUPTI: filepath.Join(folder, "libcuda.so.1"), Limit: 1 << 30, Start: quiet})
+			require.NoError(t, err)
+			require.Zero(t, status)
+			r, err := recording.ReadFile(file)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, r.Close()) }()
+			var places []string
+			for _, call := range r.Processes[0].Calls {
+				if call.Kind != recording.Launch {
+					continue
+				}
+				var frames []string
+				for _, frame := range r.Processes[0].Places[call.Place] {
+					require.True(t, frame.Python)
+					require.Equal(t, script, frame.File)
+					frames = append(frames, fmt.Sprintf("%s:%d", frame.Function, frame.Line))
+				}
+				places = append(places, strings.Join(frames, " "))
+			}
+			require.Equal(t, []string{"launch:8 <module>:14", "launch:8 <module>:15", "launch:8 generator:11 <module>:16"}, places)
+		})
+	}
 }
 
 // Calls that few programs make, in the order in which the program makes them.
