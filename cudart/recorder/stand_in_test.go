@@ -308,7 +308,7 @@ func TestTouchesOfTheHost(t *testing.T) {
 			got = append(got, text)
 		}
 	}
-	require.Equal(t, []string{"read 100", "write 102", "write page 5", "read 1", "read 0", "write 0", "write of the registered memory"}, got)
+	require.Equal(t, []string{"read 100", "write 102", "write page 5", "read 1", "read 0", "write 0", "write of the registered memory", "read 7"}, got)
 	last := p.Notes[len(p.Notes)-1]
 	require.Equal(t, uint64(recording.NoteUncovered), last.Code)
 	report, err := order.Check(p, order.Options{})

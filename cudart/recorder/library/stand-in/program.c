@@ -178,6 +178,9 @@ static void touches(void) {
     launch_on(0);
     buffer[0] = a; // not a page of its own
     buffer[page] = buffer[0]; // note: write of the registered memory
+    signal(SIGSEGV, own_handler); // the recorder's is put before it again by the next call
+    launch_on(0);
+    a = pinned[7]; // note: read 7
     launch_on(0);
     call(0, touched, (void *)pinned);
     launch_on(0);
