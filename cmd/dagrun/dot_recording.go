@@ -31,7 +31,7 @@ func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags)
 		if err != nil {
 			return withStatus(statusWrong, err)
 		}
-		r, err := order.Check(p, order.Options{})
+		r, err := order.Check(p, order.Options{Strict: true}) // waits that nothing needs are grey
 		if err != nil {
 			return withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), p.ID, err))
 		}

@@ -54,10 +54,10 @@ func buildID(file *elf.File) string {
 	}
 	note, err := section.Data()
 	const head = 16 // sizes, type, and the name "GNU"
-	if err != nil || len(note) < head || !bytes.Equal(note[12:16], []byte("GNU\x00")) {
+	if err != nil || len(note) < head || !bytes.Equal(note[12:16], []byte("GNU\x00")) || uint64(half(note, 1)) > uint64(len(note)-head) {
 		return ""
 	}
-	return hex.EncodeToString(note[head:])
+	return hex.EncodeToString(note[head : head+int(half(note, 1))]) // zeros may follow
 }
 
 // resolve returns the function of an address that a call returns to, and the file and line if the program has them. The call is before the address.

@@ -16,6 +16,8 @@ func (p *Process) Where(place uint64) (Frame, bool) {
 	if len(frames) == 0 {
 		return Frame{}, false
 	}
+	p.finding.Lock()
+	defer p.finding.Unlock()
 	if p.where == nil {
 		p.where, p.files = map[uint64]Frame{}, images{}
 		p.kernels = map[string]bool{}
