@@ -39,8 +39,8 @@ all that its arguments point into, and launches take about a microsecond longer.
 
 With --contents, the recording also holds the memory that each CUDA graph reaches, as it was
 before the graph's first launch, so that the graph can be run again. That launch waits until its
-stream is done and the memory is copied; the recording becomes as large as that memory. Equal
-stretches of 4 MB are stored once.
+stream is done (at most 10 seconds) and the memory is copied; the recording becomes as large as
+that memory. Equal stretches of 4 MB are stored once.
 
 With --host-accesses, the program's own reads and writes of pinned and managed memory are noted:
 the first read and the first write of each page (4 KB) after work was given to the GPU, at the

@@ -457,7 +457,7 @@ func TestPlacesOfMachineCode(t *testing.T) {
 	}
 }
 
-// A fatbin is kept without the cubins of other generations of GPUs; PTX is kept with its zero, once.
+// A fatbin is kept without the cubins of generations of GPUs that the machine does not have; PTX is kept with its zero, once.
 func TestCodeOfModules(t *testing.T) {
 	r, _ := recorded(t, Options{}, "modules")
 	modules := r.Processes[0].Modules
@@ -468,10 +468,11 @@ func TestCodeOfModules(t *testing.T) {
 	code, err := modules[0].Load()
 	require.NoError(t, err)
 	const head, part = 16, 40
-	require.Len(t, code, head+2*part)
-	require.Equal(t, uint64(2*part), binary.LittleEndian.Uint64(code[8:]))
+	require.Len(t, code, head+3*part)
+	require.Equal(t, uint64(3*part), binary.LittleEndian.Uint64(code[8:]))
 	require.Equal(t, "ptx", string(code[head+32:][:3]))
 	require.Equal(t, "90\x00", string(code[head+part+32:][:3]))
+	require.Equal(t, "120", string(code[head+2*part+32:][:3]))
 	for _, m := range modules[1:] {
 		code, err := m.Load()
 		require.NoError(t, err)

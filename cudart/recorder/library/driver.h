@@ -426,6 +426,7 @@ struct driver {
     int (*function_module)(handle *module, handle function);
     int (*kernel_library)(handle *library, handle kernel);
     int (*context_device)(int *device);
+    int (*device_count)(int *count);
     int (*device_attribute)(int *value, int attribute, int device);
     int (*function_attribute)(int *value, int attribute, handle function);
     int (*capture_info)(handle stream, int *status, uint64_t *id, handle *graph, const handle **nodes, size_t *count);
@@ -435,7 +436,6 @@ struct driver {
     int (*event_make)(handle *event, unsigned flags);
     int (*event_record)(handle event, handle stream);
     int (*event_query)(handle event);
-    int (*event_wait)(handle event);
     int (*stream_make)(handle *stream, unsigned flags);
     int (*stream_drop)(handle stream);
     int (*stream_wait)(handle stream);

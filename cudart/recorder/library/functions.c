@@ -54,10 +54,10 @@ static struct function *add(handle function, const char *symbol) {
     const char *name = symbol;
     if (!name && (!driver.function_name || driver.function_name(&name, function)) && (!driver.kernel_name || driver.kernel_name(&name, function))) name = NULL;
     handle module = 0, real = function;
-    if (driver.kernel_function && driver.kernel_function(&real, function)) real = function;
-    if (driver.function_module && driver.function_module(&module, real)) module = 0;
     handle library = 0;
-    if (driver.kernel_library && driver.kernel_library(&library, function)) library = 0;
+    if (driver.kernel_function && driver.kernel_function(&real, function)) real = function; // it is no kernel of a library
+    else if (driver.kernel_library && driver.kernel_library(&library, function)) library = 0;
+    if (driver.function_module && driver.function_module(&module, real)) module = 0;
     int registers = 0, shared = 0;
     if (driver.function_attribute) {
         driver.function_attribute(&shared, 1, real);    // static shared memory

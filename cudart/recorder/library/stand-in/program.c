@@ -63,7 +63,7 @@ static void graphs(size_t bytes, int distinct) {
     synchronize();
 }
 
-// modules loads a fatbin with PTX and cubins of three generations, in the wrapper that the compiler makes; then PTX, twice.
+// modules loads a fatbin with PTX and cubins of four generations, in the wrapper that the compiler makes; then PTX, twice.
 static void modules(void) {
     int (*load)(uint64_t *, const void *), (*load_library)(uint64_t *, const void *);
     find("cuModuleLoadData", &load), find("cuLibraryLoadData", &load_library);
@@ -80,9 +80,9 @@ static void modules(void) {
         uint32_t magic;
         uint16_t version, head;
         uint64_t bytes;
-        struct part parts[4];
-    } fatbin = {0xba55ed50, 1, 16, 4 * sizeof(struct part),
-                {{1, 257, 32, 8, 0, 0, 0, 9, 75, "ptx"}, {2, 257, 32, 8, 0, 0, 0, 9, 80, "80"}, {2, 257, 32, 8, 0, 0, 0, 9, 90, "90"}, {2, 257, 32, 8, 0, 0, 0, 9, 100, "100"}}};
+        struct part parts[5];
+    } fatbin = {0xba55ed50, 1, 16, 5 * sizeof(struct part),
+                {{1, 257, 32, 8, 0, 0, 0, 9, 75, "ptx"}, {2, 257, 32, 8, 0, 0, 0, 9, 80, "80"}, {2, 257, 32, 8, 0, 0, 0, 9, 90, "90"}, {2, 257, 32, 8, 0, 0, 0, 9, 100, "100"}, {2, 257, 32, 8, 0, 0, 0, 9, 120, "120"}}};
     const struct {
         uint32_t magic, version;
         const void *at, *name;
