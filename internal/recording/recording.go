@@ -114,6 +114,9 @@ type Process struct {
 	Contents  []ContentsInfo
 	Traces    []TraceInfo // in the order of the file
 
+	// Confined makes Where use the recording alone. Otherwise it looks for functions and lines in the programs and libraries that ran, if they are still there.
+	Confined bool
+
 	held    *mapping
 	finding sync.Mutex       // guards what Where has found
 	where   map[uint64]Frame // by place

@@ -123,10 +123,10 @@ func TestFunctionsOfMachineCode(t *testing.T) {
 	symbols := []symbol{{"_Z5laterPf", 0x300, 0x10, elf.STT_FUNC}, {"first", 0x100, 0x20, elf.STT_FUNC}, {"data", 0x108, 8, elf.STT_OBJECT}, {"open", 0x200, 0, elf.STT_FUNC}, {"import", 0, 0x1000, elf.STT_FUNC}}
 	offsets := []uint64{0x100, 0x101, 0x110, 0x120, 0x121, 0x200, 0x201, 0x2ff, 0x301, 0x310, 0x311}
 	want := []string{"solve+0x100", "first in solve", "first in solve", "first in solve", "solve+0x121", "solve+0x200", "open in solve", "open in solve", "later in solve", "later in solve", "solve+0x311"}
-	require.Equal(t, want, places(placed(t, machine{symbols: symbols}.write(t, "solve"), "", offsets...)))
-	require.Equal(t, want, places(placed(t, machine{dynamic: symbols}.write(t, "solve"), "", offsets...)), "a stripped library")
-	both := machine{symbols: symbols[:2], dynamic: []symbol{{"other", 0x200, 0x10, elf.STT_FUNC}}}
-	require.Equal(t, []string{"solve+0x201", "first in solve"}, places(placed(t, both.write(t, "solve"), "", 0x201, 0x101)), "the table of all functions is looked into alone")
+	require.Equal(t, want, places(placed(t, machine{symbols: symbols, note: note(0xab)}.write(t, "solve"), "\xab", offsets...)))
+	require.Equal(t, want, places(placed(t, machine{dynamic: symbols, note: note(0xab)}.write(t, "solve"), "\xab", offsets...)), "a stripped library")
+	both := machine{symbols: symbols[:2], dynamic: []symbol{{"other", 0x200, 0x10, elf.STT_FUNC}}, note: note(0xab)}
+	require.Equal(t, []string{"solve+0x201", "first in solve"}, places(placed(t, both.write(t, "solve"), "\xab", 0x201, 0x101)), "the table of all functions is looked into alone")
 }
 
 // A file that was built again since the program ran says nothing, nor does one that is gone or is no program.
@@ -134,7 +134,7 @@ func TestFilesThatAreNotThoseThatRan(t *testing.T) {
 	m := machine{symbols: []symbol{{"first", 0x100, 0x20, elf.STT_FUNC}}, note: note(0xab, 0xcd)}
 	known := func(m machine, build string) []string { return places(placed(t, m.write(t, "solve"), build, 0x101)) }
 	require.Equal(t, []string{"first in solve"}, known(m, "\xab\xcd"))
-	require.Equal(t, []string{"first in solve"}, known(m, ""), "the recorder found no build id")
+	require.Equal(t, []string{"solve+0x101"}, known(m, ""), "the recorder found no build id")
 	m.note = append(m.note, 0, 0)
 	require.Equal(t, []string{"first in solve"}, known(m, "\xab\xcd"), "what is behind the build id does not belong to it")
 	require.Equal(t, []string{"solve+0x101"}, known(m, "\xab\xce"))
@@ -142,10 +142,10 @@ func TestFilesThatAreNotThoseThatRan(t *testing.T) {
 		m.note = bad
 		require.Equal(t, []string{"solve+0x101"}, known(m, "\xab\xcd"), name)
 	}
-	require.Equal(t, []string{"solve+0x101"}, places(placed(t, filepath.Join(t.TempDir(), "solve"), "", 0x101)))
+	require.Equal(t, []string{"solve+0x101"}, places(placed(t, filepath.Join(t.TempDir(), "solve"), "\xab", 0x101)))
 	text := filepath.Join(t.TempDir(), "solve")
 	require.NoError(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o600))
-	require.Equal(t, []string{"solve+0x101"}, places(placed(t, text, "", 0x101)))
+	require.Equal(t, []string{"solve+0x101"}, places(placed(t, text, "\xab", 0x101)))
 }
 
 // A program with debugging information has lines; which, it says itself.
@@ -198,7 +198,7 @@ func main() {
 	require.True(t, known)
 	require.Equal(t, recording.Frame{File: source, Function: "main.main", Line: 15, Offset: offsets[0], BuildID: "abcd"}, f)
 	require.Equal(t, []string{fmt.Sprintf("solve+0x%x", offsets[0])}, places(placed(t, program, "\xab\xce", offsets[0])))
-	require.Equal(t, "main.main in solve", places(placed(t, build("-w"), "", offsets[0]))[0], "without lines, the function")
+	require.Equal(t, "main.main in solve", places(placed(t, build("-w -B 0xabcd"), "\xab\xcd", offsets[0]))[0], "without lines, the function")
 }
 
 func TestFramesOfPackages(t *testing.T) {
@@ -217,8 +217,10 @@ func TestFramesOfPackages(t *testing.T) {
 func TestWhichFrameIsMeant(t *testing.T) {
 	stub := machine{symbols: []symbol{{"_Z3addPf", 0x100, 0x10, elf.STT_FUNC}, {"_ZN6cudart3apiEv", 0x200, 0x10, elf.STT_FUNC}, {"cudaLaunchKernel", 0x300, 0x10, elf.STT_FUNC},
 		{"_Z30__device_stub__Z3addPfPf", 0x400, 0x10, elf.STT_FUNC}, {"cudaist", 0x500, 0x10, elf.STT_FUNC}, {"__cudaPushCallConfiguration", 0x600, 0x10, elf.STT_FUNC},
-		{"libcudart_static_9", 0x700, 0x10, elf.STT_FUNC}, {"_ZL16cudaLaunchKernelIcE", 0x800, 0x10, elf.STT_FUNC}, {"_Z16cudaLaunchKernelIcE", 0x900, 0x10, elf.STT_FUNC}}}.write(t, "solve")
-	at := func(offset uint64) recording.Frame { return recording.Frame{File: stub, Offset: offset + 1} }
+		{"libcudart_static_9", 0x700, 0x10, elf.STT_FUNC}, {"_ZL16cudaLaunchKernelIcE", 0x800, 0x10, elf.STT_FUNC}, {"_Z16cudaLaunchKernelIcE", 0x900, 0x10, elf.STT_FUNC}}, note: note(0xab)}.write(t, "solve")
+	at := func(offset uint64) recording.Frame {
+		return recording.Frame{File: stub, Offset: offset + 1, BuildID: "ab"}
+	}
 	python := recording.Frame{Python: true, File: "/home/me/train.py", Line: 7}
 	library := recording.Frame{Python: true, File: "/opt/lib/python3.12/nn.py", Line: 9, Package: true}
 	text := func(frames ...recording.Frame) string {
@@ -235,7 +237,7 @@ func TestWhichFrameIsMeant(t *testing.T) {
 
 // A report and a picture may ask at once.
 func TestWhereIsAskedBySeveralGoroutines(t *testing.T) {
-	p := placed(t, machine{symbols: []symbol{{"first", 0x100, 0x8000, elf.STT_FUNC}}}.write(t, "solve"), "", make([]uint64, 20_000)...)
+	p := placed(t, machine{symbols: []symbol{{"first", 0x100, 0x8000, elf.STT_FUNC}}, note: note(0xab)}.write(t, "solve"), "\xab", make([]uint64, 20_000)...)
 	for place, frames := range p.Places {
 		frames[0].Offset = 0x101 + place
 	}

@@ -176,7 +176,8 @@ type group struct {
 }
 
 type machine struct {
-	steps   []Step // where they are asked for; never nil then
+	steps   []Step                  // where they are asked for; never nil then
+	visit   func(c *recording.Call) // is told of each launch, where that is asked for
 	process *recording.Process
 	index   *index
 	pass    pass

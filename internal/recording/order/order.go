@@ -250,6 +250,9 @@ func (m *machine) launch(at moment, c *recording.Call, in *context) {
 		m.nodes[c.Args[launchNode]] = captured{at.index, c.Args[launchFlags]&flagEvent != 0, m.argumentAccesses(nil, f, c.Tail)}
 		return
 	}
+	if m.visit != nil {
+		m.visit(c)
+	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
 	if c.Args[launchFlags]&flagEvent != 0 {
 		m.recorders = append(m.recorders, record{at.index, at.begin, at.end, s.last.start})

@@ -77,11 +77,11 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 			x.rows = append(x.rows, step.Stream)
 		}
 		call := &p.Calls[step.Call]
-		if _, drawn := at[step.Call]; drawn && step.Stream != hostRow {
+		if _, drawn := at[step.Call]; drawn && step.Stream != HostRow {
 			continue // it is drawn where it is work
 		}
 		at[step.Call] = len(x.boxes)
-		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: name(p, call), places: []string{p.PlaceText(call.Place)}, host: step.Stream == hostRow, needless: needless[call]})
+		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: CallName(p, call), places: []string{p.PlaceText(call.Place)}, host: step.Stream == HostRow, needless: needless[call]})
 		for _, record := range step.For {
 			if from, known := at[record]; known {
 				x.arrows = append(x.arrows, arrow{from: from, to: len(x.boxes) - 1, count: 1, needless: needless[call]})
@@ -107,7 +107,8 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 	return x, nil
 }
 
-const hostRow = "the host"
+// HostRow is the row of calls in which the host waits.
+const HostRow = "the host"
 
 // merge joins neighbours of a row until there are few enough boxes: first those that nothing leads to or from, then what events connect, last what races.
 func (x *Picture) merge(most int) {
@@ -177,9 +178,13 @@ var names = map[recording.Kind]string{
 	recording.HostFunction: "host function", recording.MemoryWait: "wait for a value", recording.MemoryWrite: "write of a value", recording.GraphLaunch: "graph", recording.Prefetch: "prefetch",
 }
 
-func name(p *recording.Process, call *recording.Call) string {
-	if call.Kind != recording.Launch {
-		return names[call.Kind]
+// CallName says in a few words what a call is.
+func CallName(p *recording.Process, call *recording.Call) string {
+	switch name := names[call.Kind]; {
+	case call.Kind == recording.Launch:
+		return recording.PlainName(p.FunctionName(call.Args[2], call.Begin))
+	case name != "":
+		return name
 	}
-	return recording.PlainName(p.FunctionName(call.Args[2], call.Begin))
+	return call.Kind.String()
 }
