@@ -284,10 +284,13 @@ func TestTouchesOfTheHost(t *testing.T) {
 	require.NoError(t, err)
 	lines := strings.Split(string(source), "\n")
 	var registered recording.Call
+	var large uint64
 	for k, call := range p.Calls {
 		switch {
 		case len(emulator) > 0 && call.Kind == recording.HostAccess && k+1 < len(p.Calls) && p.Calls[k+1].Kind == recording.HostAccess && p.Calls[k+1].Args[0] == call.Args[0] &&
 			!strings.Contains(lines[max(frameLine(p, call), 1)-1], "[0]++"):
+		case call.Kind == recording.Alloc && pinned != 0 && call.Args[1] == 1025*page:
+			large = call.Args[0]
 		case call.Kind == recording.Alloc && call.Args[2] == 2:
 			pinned, page = call.Args[0], call.Args[1]/3
 		case call.Kind == recording.Alloc && call.Args[2] == 5:
@@ -296,7 +299,9 @@ func TestTouchesOfTheHost(t *testing.T) {
 			require.EqualValues(t, 1, call.Args[1])
 			require.Equal(t, call.Args[0]&^(page-1), call.Args[3])
 			text := map[uint64]string{recording.Read: "read", recording.Write: "write"}[call.Args[2]]
-			if offset := call.Args[0] - pinned; offset < 3*page {
+			if large != 0 {
+				text += " of the " + map[uint64]string{4: "second", 1024: "last"}[(call.Args[0]-large)/page] + " piece"
+			} else if offset := call.Args[0] - pinned; offset < 3*page {
 				text += strings.Repeat(" page", int(offset/page)) + " " + strconv.Itoa(int(offset%page))
 			} else {
 				require.Equal(t, registered.Args[0]+page, call.Args[0])
@@ -308,7 +313,8 @@ func TestTouchesOfTheHost(t *testing.T) {
 			got = append(got, text)
 		}
 	}
-	require.Equal(t, []string{"read 100", "write 102", "write page 5", "read 1", "read 0", "write 0", "write of the registered memory", "read 7"}, got)
+	require.Equal(t, []string{"read 100", "write 102", "write page 5", "read 1", "read 0", "write 0", "write of the registered memory", "read 7",
+		"write of the second piece", "write of the last piece"}, got)
 	last := p.Notes[len(p.Notes)-1]
 	require.Equal(t, uint64(recording.NoteUncovered), last.Code)
 	report, err := order.Check(p, order.Options{})

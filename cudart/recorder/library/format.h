@@ -107,8 +107,8 @@ enum {
     CALL_NODE_ACCESS,    // a node of a graph launch was measured: execution, launch of the graph (begin number of its CALL_GRAPH_LAUNCH), node (of the executable graph), launch number, function, grid x, y, z, block x, y, z
     CALL_GREEN,          // green context stream or event call: stream, event, action (0 record, 1 wait), context
     CALL_HOST_ACCESS,    // address, bytes, access (RUN_READ or RUN_WRITE), page
-                         // This is no call: the thread itself touched pinned or managed memory. Only the first read and the first write of a page after a call gave work to
-                         // the device are noted, as one byte, since how many were touched is not known.
+                         // This is no call: the thread itself touched pinned or managed memory. Only the first read and the first write of a page (of memory above 512 pages, of
+                         // a 512th part) after a call gave work to the device are noted, as one byte, since how many were touched is not known.
 };
 
 enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT, NOTE_GRAPH, NOTE_CONTENTS, NOTE_TABLE }; // table: of undocumented functions; graph: what the Python package tried with a graph, as JSON; the value is a sequence

@@ -186,6 +186,12 @@ static void touches(void) {
     launch_on(0);
     unpin(at);
     pinned[0] = 2; // given back
+    pin(&at, 1025 * page, 0); // in pieces of three pages
+    launch_on(0);
+    char *large = (char *)at;
+    large[4 * page] = 1; // note: write of the second piece
+    large[3 * page] = large[5 * page];
+    large[1024 * page] = 1; // note: write of the last piece
     *(volatile char *)8 = 1; // the program's own handler
 }
 
