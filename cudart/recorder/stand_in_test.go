@@ -468,6 +468,9 @@ func TestCodeOfModules(t *testing.T) {
 	r, _ := recorded(t, Options{}, "modules")
 	modules := r.Processes[0].Modules
 	require.Len(t, modules, 3)
+	kernel, function := r.Processes[0].Functions[modules[0].Library+1], r.Processes[0].Functions[modules[0].Library+2]
+	require.Equal(t, modules[0].Library, kernel[0].Library)
+	require.Equal(t, modules[0].Library, function[0].Library)
 	require.NotZero(t, modules[0].Library)
 	require.NotZero(t, modules[0].Sequence)
 	require.Zero(t, modules[0].Handle)

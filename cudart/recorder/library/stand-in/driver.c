@@ -175,6 +175,20 @@ EXPORTED int cuDeviceGetCount(int *count) {
     return 0;
 }
 
+// A kernel is a library's handle and 1, its function another 1 more.
+EXPORTED int cuKernelGetFunction(handle *function, handle kernel) {
+    struct p_load p = {function, (const void *)kernel};
+    if (kernel % 16 != 1) return 1;
+    *function = kernel + 1;
+    REPORT(cuKernelGetFunction, &p, NULL);
+}
+
+EXPORTED int cuKernelGetLibrary(handle *library, handle kernel) {
+    if (kernel % 16 != 1) return 1;
+    *library = kernel - 1;
+    return 0;
+}
+
 EXPORTED int cuCtxGetDevice(int *device) {
     *device = 0;
     return 0;

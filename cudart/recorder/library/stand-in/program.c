@@ -26,6 +26,12 @@ __attribute__((noinline)) static void launch_on(uint64_t stream) {
     launch(0xf1, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
 }
 
+static void launch_it(uint64_t function) {
+    int n = 1000;
+    void *parameters[] = {&memory, &n};
+    launch(function, 1, 1, 1, 32, 1, 1, 0, 0, parameters, NULL);
+}
+
 static int each; // launches of a thread
 
 static void *launches(void *nothing) {
@@ -65,8 +71,8 @@ static void graphs(size_t bytes, int distinct) {
 
 // modules loads a fatbin with PTX and cubins of four generations, in the wrapper that the compiler makes; then PTX, twice.
 static void modules(void) {
-    int (*load)(uint64_t *, const void *), (*load_library)(uint64_t *, const void *);
-    find("cuModuleLoadData", &load), find("cuLibraryLoadData", &load_library);
+    int (*load)(uint64_t *, const void *), (*load_library)(uint64_t *, const void *), (*get)(uint64_t *, uint64_t);
+    find("cuKernelGetFunction", &get), find("cuModuleLoadData", &load), find("cuLibraryLoadData", &load_library);
     struct part {
         uint16_t kind, version;
         uint32_t head;
@@ -87,8 +93,8 @@ static void modules(void) {
         uint32_t magic, version;
         const void *at, *name;
     } wrapper = {0x466243b1, 1, &fatbin, NULL};
-    uint64_t made;
-    load_library(&made, &wrapper), load(&made, "// one\n.version 8.0"), load(&made, "// one\n.version 8.0");
+    uint64_t made, function;
+    load_library(&made, &wrapper), get(&function, made + 1), launch_it(made + 1), launch_it(function), load(&made, "// one\n.version 8.0"), load(&made, "// one\n.version 8.0");
 }
 
 // others makes one call of each kind that few programs make.
