@@ -61,8 +61,7 @@ enum {
     RECORD_PLACE,        // id; then for each frame, innermost first: kind (0 machine code, 1 Python) and image index or code id, and address or instruction offset: 2 words: (kind<<56 | index), offset
     RECORD_IMAGE,        // index, address where it is loaded, bytes; tail: path, 0, build id (raw bytes)
     RECORD_CODE,         // id, first line, version of Python (3*256+12); tail: file name, 0, function name, 0, line table (raw bytes)
-    RECORD_MODULE,       // module (0 for a library), library (0 for a module), bytes, hash (of the bytes, 0 if not known; see hash.h), sequence from which the handle means this; tail: code as it was given to the
-                         // loader, but of a fatbin only what is for this generation of GPUs, and PTX (absent if the hash occurred before, or if a note says that it is missing)
+    RECORD_MODULE,       // module (0 for a library), library (0 for a module), bytes, hash (of the bytes, 0 if not known; see hash.h), sequence from which the handle means this; tail: code as it was given to the loader, of a fatbin only PTX and what is for GPUs of the machine (absent if the hash occurred before, or if a note says that it is missing)
     RECORD_FUNCTION,     // handle, sequence, module, flags (FUNCTION_*), registers, shared bytes, parameters n, then for each offset and size, then the library, 0 if it is not known; tail: mangled name
     RECORD_GRAPH,        // sequence, graph, execution (0: not instantiated), nodes n, edges m; tail: n struct graph_node, m struct graph_edge, then bytes (parameters)
     RECORD_ACCESS,       // launch number, flags (ACCESS_*), lost (accesses that did not fit), runs n; tail: n struct access_run
