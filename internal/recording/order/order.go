@@ -45,7 +45,7 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 
 func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {
 	m := emptyMachine(p, x, pass)
-	m.hostAccesses = options.HostAccesses
+	m.hostAccesses = options.HostAccesses || p.Host
 	m.checker = happens.New(m.pair, nil)
 	return m
 }

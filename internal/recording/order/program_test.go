@@ -330,6 +330,9 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 			p.process.Graphs = append(p.process.Graphs, info)
 			c.Args[1] = g.handle
 		}
+	case "host-accesses": // were recorded
+		p.process.Host = true
+		return false
 	case "unmeasured":
 		p.process.Measured = false
 		return false
