@@ -5,7 +5,6 @@ package recording
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -366,8 +365,6 @@ func disjoint(runs []Run) []Run {
 	}
 	return out
 }
-
-func half(b []byte, k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
 
 const (
 	frameMachine = 0
