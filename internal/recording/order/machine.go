@@ -318,6 +318,22 @@ func (m *machine) step(at moment, on happens.Lane, of *stream, accesses []happen
 	m.checker.Step(on, accesses)
 }
 
+// doubt makes what comes on a lane doubtful: it may have an order that is not known. It returns false if it was so already.
+func (m *machine) doubt(at moment, on happens.Lane) bool {
+	if !m.doubting {
+		m.doubting = true
+		lane := m.checker.Lane()
+		m.step(at, lane, nil, nil)
+		m.doubts = m.checker.Now(lane)
+	}
+	return m.checker.After(on, m.doubts)
+}
+
+// doubtful says whether what comes on a lane comes after something doubtful.
+func (m *machine) doubtful(on happens.Lane) bool {
+	return m.doubting && m.checker.Includes(on, m.doubts)
+}
+
 // note adds a step; the same call on the same stream is one step.
 func (m *machine) note(at moment, stream string) {
 	if m.steps == nil || at.index < 0 {

@@ -348,22 +348,6 @@ func (m *machine) waitValue(at moment, on happens.Lane, address, value, flags ui
 	return found
 }
 
-// doubt makes what comes on a lane doubtful: it may have an order that is not known. It returns false if it was so already.
-func (m *machine) doubt(at moment, on happens.Lane) bool {
-	if !m.doubting {
-		m.doubting = true
-		lane := m.checker.Lane()
-		m.step(at, lane, nil, nil)
-		m.doubts = m.checker.Now(lane)
-	}
-	return m.checker.After(on, m.doubts)
-}
-
-// doubtful says whether what comes on a lane comes after something doubtful.
-func (m *machine) doubtful(on happens.Lane) bool {
-	return m.doubting && m.checker.Includes(on, m.doubts)
-}
-
 // endContext is rule "context". Whether the driver waits for the context's work is not documented.
 func (m *machine) endContext(at moment, handle uint64) {
 	c := m.contexts[handle]
