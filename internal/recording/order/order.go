@@ -77,7 +77,7 @@ func (m *machine) run() {
 // tensorEvent applies an event of a framework's allocator.
 func (m *machine) tensorEvent(index int) {
 	event := &m.process.Tensors[index]
-	at := moment{index: int32(-1 - index), begin: event.Sequence, end: event.Sequence, thread: m.thread(event.Thread)}
+	at := moment{begin: event.Sequence, end: event.Sequence, thread: m.thread(event.Thread)}
 	m.threadsOrder(at)
 	switch event.Action {
 	case recording.TensorAlloc:
