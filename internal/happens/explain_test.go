@@ -182,3 +182,13 @@ func TestBothClocksAreNeeded(t *testing.T) {
 	c.NeedAll(one)
 	require.Contains(t, needed, int32(3))
 }
+
+// What has no tag is not told, from the beginning on.
+func TestWhatHasNoTagIsNotTold(t *testing.T) {
+	c := New(func(p Pair) { t.Error(p) }, nil)
+	c.Explain(func(tag int32) { t.Error(tag) })
+	writer, reader := c.Lane(), c.Lane()
+	c.Step(writer, []Access{{Low: 0, High: 8, Mode: Write}})
+	c.After(reader, c.Now(writer))
+	c.Step(reader, []Access{{Low: 0, High: 8, Mode: Read}})
+}

@@ -46,6 +46,7 @@ type track struct {
 	start  happens.Clock  // what this call came after
 	chains []happens.Lane // for nodes of graphs that are told one by one, see launchNodes
 	kernel bool           // it is a launch, before whose end a programmatic launch may begin
+	call   int32          // the last call, as act.call
 }
 
 type capture struct{ streams []*stream }
@@ -82,6 +83,7 @@ type index struct {
 	measured   map[uint64][]nodeAccess // the nodes that were measured, by the beginning of a graph's launch
 	made       map[uint64]int32        // the call that last instantiated or captured a graph, by execution or graph
 	children   map[uint64]bool         // graphs that are nodes of others
+	threads    map[uint32]bool         // that made calls
 }
 
 // captured is a call that made a node of a graph, and what the arguments of a launch pointed into then.
@@ -216,9 +218,10 @@ type machine struct {
 
 // watched is what Options.Strict looks at.
 type watched struct {
-	needed    map[int32]bool // calls
-	skipped   map[int32]bool // calls that were captured
-	pinned    map[int32]bool // synchronous copies of pinned memory
+	needed    map[int32]bool  // calls
+	skipped   map[int32]bool  // calls that were captured
+	pinned    map[int32]bool  // synchronous copies of pinned memory
+	edges     map[[2]int]bool // of graphs, by state and index, that another pass needs
 	unwritten map[where]*Unwritten
 	reads     []*Unwritten
 	functions []happens.Clock // host functions

@@ -19,10 +19,6 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	}
 	first.run()
 	report := first.report
-	if options.Strict {
-		report.Strict = first.strictReport()
-		report.Strict.locate(p)
-	}
 	for _, r := range first.found(nil, "") {
 		if r.Because != "" {
 			report.Possible = append(report.Possible, r)
@@ -32,13 +28,21 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	}
 	if first.loosened {
 		second := newMachine(p, x, options, pass{assume: !options.StrictThreads})
+		if options.Strict {
+			second.watch()
+		}
 		second.run()
+		first.needToo(second)
 		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
 	}
 	if first.leaned && !options.StrictThreads {
 		third := newMachine(p, x, options, pass{programmatic: true})
 		third.run()
 		report.Assumed = third.found(first, "assumed")
+	}
+	if options.Strict {
+		report.Strict = first.strictReport()
+		report.Strict.locate(p)
 	}
 	return report, nil
 }

@@ -130,7 +130,7 @@ func (m *machine) enqueue(at moment, s *stream) happens.Lane {
 
 // follow makes a call the last one of a track.
 func (m *machine) follow(at moment, s *stream, on *track) {
-	on.before, on.end, on.kernel = m.checker.Now(on.lane), at.end, false
+	on.before, on.end, on.kernel, on.call = m.checker.Now(on.lane), at.end, false, at.index
 	s.last = on
 	m.threadOrder(on.lane, at.thread)
 }
@@ -138,6 +138,9 @@ func (m *machine) follow(at moment, s *stream, on *track) {
 // enqueueLaunch is enqueue for a kernel. It is rule "programmatic".
 func (m *machine) enqueueLaunch(at moment, s *stream, programmatic bool) happens.Lane {
 	before := s.last
+	if programmatic && before != nil && !before.kernel {
+		m.kept(before.call) // without it, the launch could overlap with the kernel before
+	}
 	programmatic = programmatic && before != nil && before.kernel && before.end < at.begin
 	m.loosened = m.loosened || programmatic
 	if !programmatic || m.pass.programmatic {
@@ -231,6 +234,9 @@ func (m *machine) clockOf(at moment, e *event) (clock happens.Clock, known bool)
 
 // waitEvent is rule "event", for a stream that waits.
 func (m *machine) waitEvent(at moment, s *stream, e *event) {
+	if s.legacy || len(m.index.threads) > 1 {
+		m.checker.Tag(at.index) // others come after what the wait itself comes after; elsewhere, what follows it would do so without it
+	}
 	lane := m.enqueue(at, s)
 	before := m.checker.Now(lane)
 	m.checker.Tag(at.index)
