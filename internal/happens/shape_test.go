@@ -70,7 +70,7 @@ func TestShapesThatAreTooLarge(t *testing.T) {
 
 // Many nodes beside each other are kept in another way than few.
 func TestWideShapes(t *testing.T) {
-	const across, nodes = narrow + 10, 3*(narrow+10) + 1
+	const across, nodes = 74, 3*74 + 1
 	var edges [][2]int32
 	for i := range int32(across) {
 		edges = append(edges, [2]int32{i, across + i}, [2]int32{across + i, 2*across + (i+1)%across}, [2]int32{2*across + i, 3 * across})
@@ -85,10 +85,10 @@ func TestWideShapes(t *testing.T) {
 			require.Equal(t, want, s.Before(a, b), "%d and %d", a, b)
 		}
 	}
-	narrower, err := NewShape(2*narrow, edges[:0])
+	narrower, err := NewShape(65, nil)
 	require.NoError(t, err)
 	require.NotNil(t, narrower.bits)
-	few, err := NewShape(narrow, nil)
+	few, err := NewShape(64, nil)
 	require.NoError(t, err)
 	require.Nil(t, few.bits)
 }
