@@ -192,3 +192,13 @@ func TestWhatHasNoTagIsNotTold(t *testing.T) {
 	c.After(reader, c.Now(writer))
 	c.Step(reader, []Access{{Low: 0, High: 8, Mode: Read}})
 }
+
+// Of an edge and a way around it, the edge is enough.
+func TestADirectEdgeIsEnough(t *testing.T) {
+	shape, err := NewShape(3, [][2]int32{{0, 2}, {1, 2}, {0, 1}})
+	require.NoError(t, err)
+	c := New(func(p Pair) { t.Error(p) }, nil)
+	c.Explain(func(tag int32) { t.Error(tag) })
+	c.Unit(c.Lane(), shape, [][]Access{{{0, 8, Write}}, nil, {{0, 8, Read}}})
+	require.Equal(t, []int{1, 2}, shape.Needless())
+}
