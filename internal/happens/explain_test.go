@@ -202,3 +202,14 @@ func TestADirectEdgeIsEnough(t *testing.T) {
 	c.Unit(c.Lane(), shape, [][]Access{{{0, 8, Write}}, nil, {{0, 8, Read}}})
 	require.Equal(t, []int{1, 2}, shape.Needless())
 }
+
+// Of two ways, the one that something else needs already is enough.
+func TestWaysThatAreNeededAlreadyAreEnough(t *testing.T) {
+	c := New(func(p Pair) { t.Error(p) }, nil)
+	c.Explain(func(tag int32) { t.Error(tag) })
+	shape, err := NewShape(4, [][2]int32{{0, 1}, {0, 2}, {1, 3}, {2, 3}})
+	require.NoError(t, err)
+	c.Unit(c.Lane(), shape, [][]Access{nil, nil, {{40, 48, Write}}, {{40, 48, Read}}})
+	c.Unit(c.Lane(), shape, [][]Access{{{48, 56, Write}}, nil, nil, {{48, 56, Read}}})
+	require.Equal(t, []int{0, 2}, shape.Needless())
+}
