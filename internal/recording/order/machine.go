@@ -28,6 +28,12 @@ type context struct {
 	gate    *stream            // not nil if all that is submitted waits for events: those waits
 }
 
+// primaryContext is that of a device, and how often it was retained and not released.
+type primaryContext struct {
+	handle uint64
+	users  int
+}
+
 type stream struct {
 	name     string
 	context  *context
@@ -190,7 +196,8 @@ type machine struct {
 	sorted  []*group
 
 	contexts     map[uint64]*context
-	last         *context // of the last call
+	primary      map[uint64]primaryContext // by device, where it was seen to be retained
+	last         *context                  // of the last call
 	streams      map[uint64]*stream
 	created      int
 	threads      map[uint32]*thread
@@ -236,7 +243,7 @@ type pass struct {
 
 func emptyMachine(p *recording.Process, x *index, pass pass) *machine {
 	m := &machine{process: p, index: x, pass: pass, acts: make([]act, 0, len(p.Calls)), report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
-		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
+		contexts: map[uint64]*context{}, primary: map[uint64]primaryContext{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
 		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
 		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{}, updates: map[uint64]uint64{}}
 	m.last = m.context(0)

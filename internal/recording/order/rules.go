@@ -6,7 +6,8 @@
 //	overlap           nothing orders what two calls submit to one stream if they overlapped in time
 //	default           the legacy default stream waits for the blocking streams of its context, and they wait for it
 //	event             a wait comes after the latest record that was over before; where that is not known, after what all that may be have in common.
-//	                  Which event a launch records by an attribute is not in the recording: it may be any, once what comes before the kernel is done
+//	                  A launch that records one by an attribute does so when what comes before the kernel is done; what waits for a programmatic
+//	                  event may wait for the kernel too. Which event it is, is not in older recordings: it may be any
 //	synchronize       a thread that waited for an event, a stream or a context, or found it complete, comes after its work
 //	copy              a thread comes after copies that the driver documents as synchronous for it
 //	memset            a thread comes after memsets of pinned and managed memory by the synchronous functions
@@ -189,6 +190,20 @@ func (m *machine) recordClock(at moment, e *event, clock happens.Clock) {
 	newest := newestBefore(e.records, at.begin)
 	e.records = slices.DeleteFunc(e.records, func(r record) bool { return r.end < newest })
 	e.records = append(e.records, record{at.index, at.begin, at.end, clock})
+}
+
+// recordLaunch is rule "event", for a launch that records one by an attribute.
+func (m *machine) recordLaunch(at moment, s *stream, event, when uint64) {
+	clock := s.last.start
+	if when&recording.EventBegun == 0 {
+		m.loosened = true
+		if m.pass.programmatic {
+			clock = m.checker.Now(s.last.lane)
+		}
+	}
+	e := m.event(event)
+	e.capture = nil
+	m.recordClock(at, e, clock)
 }
 
 // newestBefore returns when the last record began of those that were over before a moment. Records that were over before that are surely replaced.
