@@ -26,7 +26,7 @@ func recordFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	for _, name := range []string{"libcuda.so.1", "program"} {
-		packed, err := os.Open(filepath.Join("../../cudart/recorder/library/stand-in", name+".gz"))
+		packed, err := os.Open(filepath.Join("../../cudart/recorder/library/stand-in/amd64", name+".gz"))
 		require.NoError(t, err)
 		defer packed.Close()
 		unpacked, err := gzip.NewReader(packed)
