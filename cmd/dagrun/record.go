@@ -90,6 +90,9 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 	if own.limit < 32 {
 		return fmt.Errorf("--limit %d: want at least 32 megabytes", own.limit)
 	}
+	if recording.Recognize(command[0]) {
+		return fmt.Errorf("%s is a recording already; dagrun check %s checks it", command[0], command[0])
+	}
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return fmt.Errorf("%s: %w", command[0], errors.Unwrap(err))
 	}
