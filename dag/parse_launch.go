@@ -160,6 +160,11 @@ func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *launchSpec, no
 
 func (p *parser) unknownModule(n *yaml.Node, module string) {
 	hint := "declare it under modules:"
+	if _, kernel, _ := strings.Cut(n.Value, "."); p.options.Library != nil && len(p.pipeline.Modules) == 0 {
+		if near := words.Suggest(kernel, p.options.Library.Names()); near != "" {
+			hint = fmt.Sprintf("declare it under modules:, or write %s for the kernel of the library", near)
+		}
+	}
 	if full := n.Value; p.isCall(full) {
 		hint = fmt.Sprintf("%s is a call; write call: %s", full, full)
 	}

@@ -137,7 +137,7 @@ const (
 type Init struct {
 	Kind  InitKind
 	Value expr.Value // InitValue
-	// Values are the components of every element of a vector or of complex numbers, in place of Value.
+	// Values are in place of Value: the numbers of all elements, or the components of every element of a vector or of complex numbers.
 	Values []expr.Value
 	A, B   float64
 	Seed   uint64

@@ -92,11 +92,11 @@ func (c *checker) buffer(b *Buffer, untouched bool) {
 	}
 	if b.Init != nil {
 		c.problem("buffer", b.Name, b.Init.problem())
-		c.problem("buffer", b.Name, componentsProblem("init", b.DType, b.Init.Values))
+		c.problem("buffer", b.Name, valuesProblem("init", b, b.Init.Values))
 	}
 	if b.Expect != nil {
 		c.problem("buffer", b.Name, b.Expect.problem())
-		c.problem("buffer", b.Name, componentsProblem("expect", b.DType, b.Expect.Values))
+		c.problem("buffer", b.Name, valuesProblem("expect", b, b.Expect.Values))
 	}
 }
 

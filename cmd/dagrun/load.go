@@ -24,6 +24,9 @@ func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 	if a.source != nil {
 		return a.source, nil
 	}
+	if isModule(name) {
+		return nil, fmt.Errorf("%s is a file of kernels, not a pipeline; dagrun kernels %s lists them, with what to paste into a pipeline", name, name)
+	}
 	input, err := a.openInput(ctx, name)
 	if err != nil {
 		return nil, &missingFile{name, err}
