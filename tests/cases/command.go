@@ -1,3 +1,5 @@
+//go:build linux
+
 // The command as a user runs it: started as a process of its own, with limits. Whatever it is given, it must end in time, with an exit status that
 // it documents, and within its memory.
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Random pipelines.
 
 package main

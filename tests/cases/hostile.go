@@ -1,3 +1,5 @@
+//go:build linux
+
 // Hostile files: damaged pipelines, PTX, arrays, plans, descriptions of machines and files of the cache; and pipelines made to write, read or show what
 // lies outside of their folder.
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command cases tries dagrun from outside with random cases, each a process of its own, and compares what it does with a reference that shares no
 // code with it.
 package main

@@ -1,3 +1,5 @@
+//go:build linux
+
 // The reference: pipelines as lists of nodes that each know the elements they touch and what they do to them, run one after the other as they are
 // declared. It shares no code with dagrun.
 

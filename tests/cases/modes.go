@@ -1,3 +1,5 @@
+//go:build linux
+
 // Random pipelines in random modes: the results are those of the reference, to the bit.
 
 package main

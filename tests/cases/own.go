@@ -1,3 +1,5 @@
+//go:build linux
+
 // Kernels of a module for random pipelines: as PTX, which needs no compiler.
 
 package main

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Plans with something changed: what is accepted must order every conflict, use no byte twice at a time, and compute what the reference does.
 
 package main
@@ -10,17 +12,21 @@ import (
 
 // planFile is a plan as its JSON has it, as far as the order of nodes and the place of buffers depend on it.
 type planFile struct {
-	Streams []struct {
-		Ops []struct {
-			Op, Node string
-			Event    int
-		}
-	}
-	Order  []int
-	Memory []struct {
-		Buffer                string
-		Device, Offset, Bytes int64
-	}
+	Streams []planStream
+	Order   []int
+	Memory  []placement
+}
+
+type planStream struct{ Ops []planOp }
+
+type planOp struct {
+	Op, Node string
+	Event    int
+}
+
+type placement struct {
+	Buffer         string
+	Device, Offset int64
 }
 
 // known works out which nodes of the plan come before which; problem says why it is no plan of these nodes.

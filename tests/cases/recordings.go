@@ -1,3 +1,5 @@
+//go:build linux
+
 // Recordings of random programs on several streams: the verdict is whether brute force finds two conflicting accesses that nothing orders. And
 // recordings with damage, of these programs and of real ones.
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Schedules of the user's own: check lists exactly the pairs of nodes that nothing orders, run refuses those, and what is in order computes what
 // the reference does.
 
