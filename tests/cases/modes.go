@@ -112,6 +112,7 @@ func (t *trial) pipelines() {
 	case o.status == 0:
 		t.count("ran")
 		t.compare(p, replays)
+	case o.status < 0: // a finding already
 	case o.status == 2 && slices.ContainsFunc(refusals, func(text string) bool { return strings.Contains(o.errors, text) }):
 		t.count("refused")
 	default:
