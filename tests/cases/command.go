@@ -23,7 +23,7 @@ import (
 // Limits of one run of the command, for inputs of a few kilobytes.
 const (
 	mostTime   = 10 * time.Minute // of a busy machine; most runs take a few hundredths of a second, and those with --effort thorough seconds
-	mostMemory = 1 << 30         // bytes
+	mostMemory = 1 << 30          // bytes
 )
 
 // trial is one case: what it draws, and where its files are.
