@@ -269,7 +269,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 
 func (a *app) printChecked(r *checked) {
 	for _, race := range r.Races {
-		_ = a.stdout.printf("%s on %s: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.place(), race.Why)
+		_ = a.stdout.printf("%s on %s: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.place, race.Why)
 		for _, side := range []raceSide{race.First, race.Second} {
 			fmt.Fprintf(a.stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
 		}

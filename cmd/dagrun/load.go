@@ -28,6 +28,9 @@ func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 	if name != "-" && recording.Recognize(name) {
 		return nil, noPipeline(name)
 	}
+	if isModule(name) {
+		return nil, fmt.Errorf("%s is a file of kernels, not a pipeline; dagrun kernels %s lists them, with what to paste into a pipeline", name, name)
+	}
 	input, err := a.openInput(ctx, name)
 	if err != nil {
 		return nil, &missingFile{name, err}
