@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -92,6 +93,92 @@ func module(t *testing.T, equivalent string) string {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o666))
 	}
 	return root
+}
+
+// The mutants of this module's functions are built into one program, and only that of the name tried is active in it: a mutant too many would
+// be killed by a test that does not reach it.
+func TestFunctionsOfEveryFormAreCopied(t *testing.T) {
+	root := module(t, "")
+	for name, text := range map[string]string{
+		"sum/sum.go": `package sum
+
+type Pair[T any] struct{ left, right T }
+
+func (p *Pair[T]) Count(_ string, more ...int) (count int) {
+outer:
+	for range 9 {
+		for range more {
+			count++
+			if count == 2 && len(more) == 2 {
+				break outer
+			}
+		}
+	}
+	return count
+}
+
+func First[T, U any](some T, _ int, _ *U) T { return some }
+
+func (Pair[T]) Two() int { return 2 }
+
+func Nothing(int, ...string) { called = true }
+
+var called = false
+
+const three = 2 + 1
+`,
+		"sum/sum_test.go": `package sum
+
+import "testing"
+
+func TestCount(t *testing.T) {
+	if (&Pair[int]{}).Count("", 1) != 9 || (&Pair[int]{}).Count("", 1, 2) != 2 {
+		t.Fail()
+	}
+}
+
+func TestFirst(t *testing.T) {
+	if First("x", 1, t) != "x" {
+		t.Fail()
+	}
+}
+
+func TestTwo(t *testing.T) {
+	if (Pair[int]{}).Two() != 2 || three != 3 {
+		t.Fail()
+	}
+}
+
+func TestNothing(t *testing.T) {
+	if called {
+		t.Fail()
+	}
+	Nothing(1)
+	if !called {
+		t.Fail()
+	}
+}
+`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o666))
+	}
+	var out bytes.Buffer
+	require.NoError(t, run(&out, root, settings{seed: 1, parallel: 2, grace: 5 * time.Second, equivalent: "equivalent.txt"}, []string{"sum"}))
+	text := out.String()
+	for _, name := range []string{
+		"Pair[T].Count: its body => return", "Pair[T].Count: 9 => 10", "Pair[T].Count: count == 2 => count != 2", "First: its body => return",
+		"Pair[T].Two: return 2 => return 3", "Nothing: its body => return", "Nothing: called = true => nothing", "called: called = false => called = true",
+		"three: 2 + 1 => 2 - 1",
+	} {
+		require.Contains(t, text, "  killed     sum/sum.go:"+lineOf(t, text, name)+" "+name+"\n")
+	}
+}
+
+func lineOf(t *testing.T, text, name string) string {
+	t.Helper()
+	before, _, found := strings.Cut(text, " "+name+"\n")
+	require.True(t, found, "%s is not among\n%s", name, text)
+	return before[strings.LastIndex(before, ":")+1:]
 }
 
 func TestKillRateAndSurvivors(t *testing.T) {
