@@ -103,3 +103,44 @@ func TestRacesOfAnExplicitScheduleAreClosestPairs(t *testing.T) {
 	require.Equal(t, len(g.Edges()), u.Total)
 	require.Equal(t, u.Total, u.Roots, "no wait helps against the wrong order")
 }
+
+// Nodes on a stream each that all write two buffers: every two of them are a pair, however many are listed, until the search has had enough.
+func TestPairsAreAllOrAsManyAsAreLookedAt(t *testing.T) {
+	defer func(most int) { mostListed = most }(mostListed)
+	const n, every = 6, 15
+	b := dag.New("race")
+	x, y := b.Device("x", dag.U8, 4), b.Device("y", dag.U8, 4)
+	text := ""
+	for k := range n {
+		b.Task(fmt.Sprintf("w%d", k), b.Out(x), b.Out(y))
+		text += fmt.Sprintf(", %d w%d", k, k)
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := byHand(t, g, text[2:])
+	all, err := Pairs(g, p, 0)
+	require.NoError(t, err)
+	require.Equal(t, [2]int{every, every}, [2]int{all.Roots, all.Total})
+	require.False(t, all.Partial)
+	at := 0
+	for to := range n {
+		for from := range to {
+			require.Equal(t, [2]int32{int32(from), int32(to)}, [2]int32{int32(all.Violations[at].Before), int32(all.Violations[at].Node)})
+			at++
+		}
+	}
+	require.Len(t, all.Violations, at)
+	for _, most := range []int{1, every - 1, every, every + 1} {
+		some, err := Pairs(g, p, most)
+		require.NoError(t, err)
+		require.Equal(t, all.Violations[:min(most, every)], some.Violations)
+		require.Equal(t, every, some.Total)
+	}
+	for _, most := range []int{1, 7, every} {
+		mostListed = most
+		some, err := Pairs(g, p, 0)
+		require.NoError(t, err)
+		require.Equal(t, most, some.Total)
+		require.True(t, some.Partial)
+	}
+}

@@ -59,6 +59,18 @@ func TestEscape(t *testing.T) {
 	}
 }
 
+// Where a block has one thread, the number of the block is that of the thread.
+func TestEscapeOfBlocksOfOneThread(t *testing.T) {
+	m, err := ptx.Parse(head + fmt.Sprintf(kernelText, thread+"add.s64 %a1, %p, %o; ld.global.f32 %f, [%a1];"))
+	require.NoError(t, err)
+	launch := Launch{Grid: [3]uint32{8, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	_, escapes := Escape(m, m.Entries()[0], launch, map[int]int64{0: 32})
+	require.False(t, escapes)
+	w, escapes := Escape(m, m.Entries()[0], launch, map[int]int64{0: 28})
+	require.True(t, escapes)
+	require.Equal(t, Witness{Param: 0, Lo: 28, Hi: 32, Block: [3]uint32{7, 0, 0}, At: w.At}, w)
+}
+
 // A thread that runs off the end of its code, or whose launch is empty, leaves no argument.
 func TestThreadsThatEndLeaveNothing(t *testing.T) {
 	m, err := ptx.Parse(head + ".entry k(.param .u64 p)\n{ .reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [p]; ld.global.u32 %r, [%a]; }")
