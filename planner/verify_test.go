@@ -59,6 +59,7 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`, "op 0, stream 0"},
 		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan needs 2147483647 events, but has only 2 records`, ""},
 		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 uses event -5, but the plan has 2 events`, "op 2, stream 1"},
+		{"event behind the last", func(p *Plan) { p.Streams[1].Ops[1].Event = 2 }, ErrPlanShape, `op 1 of stream 1 uses event 2, but the plan has 2 events`, "op 2, stream 1, event 2"},
 		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`, "op 0, stream 0"},
 		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`, ""},
 		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: remove one of the launches`, "op 4, node 0 up_x, stream 0"},

@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -78,11 +78,6 @@ func copied(source []byte, mutants []*mutant, numbers []int) []byte {
 		text = append(append(text, calls[at]...), source[at])
 	}
 	return append(text, copies.String()...)
-}
-
-// first returns the number of the first mutant of a mutant's function.
-func first(mutants []*mutant, m *mutant) int {
-	return 1 + slices.IndexFunc(mutants, func(other *mutant) bool { return other.within == m.within })
 }
 
 // group builds the test programs of some mutants: of any number that can be together, or of one.
@@ -190,8 +185,11 @@ func (b *bench) overlay(g *group, s *subject) (string, error) {
 	return file, os.WriteFile(file, list, 0o666)
 }
 
-func (b *bench) command(name string, arguments ...string) *exec.Cmd {
-	command := exec.Command(name, arguments...)
-	command.Dir = b.root
-	return command
+// first returns the number of the first mutant of a mutant's function.
+func first(mutants []*mutant, m *mutant) int {
+	return 1 + slices.IndexFunc(mutants, func(other *mutant) bool { return other.within == m.within })
+}
+
+func (r *reaches) reaches(g *group, k int) bool {
+	return r.first == nil || r.first[strconv.Itoa(first(g.mutants, g.mutants[k]))]
 }

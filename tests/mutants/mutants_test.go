@@ -163,7 +163,7 @@ func TestNothing(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o666))
 	}
 	var out bytes.Buffer
-	require.NoError(t, run(&out, root, settings{seed: 1, parallel: 2, grace: 5 * time.Second, equivalent: "equivalent.txt"}, []string{"sum"}))
+	require.NoError(t, run(&out, root, settings{seed: 1, parallel: 2, grace: time.Minute, equivalent: "equivalent.txt"}, []string{"sum"}))
 	text := out.String()
 	for _, name := range []string{
 		"Pair[T].Count: its body => return", "Pair[T].Count: 9 => 10", "Pair[T].Count: count == 2 => count != 2", "First: its body => return",
@@ -184,7 +184,7 @@ func lineOf(t *testing.T, text, name string) string {
 func TestKillRateAndSurvivors(t *testing.T) {
 	root := module(t, "# none would notice\nsum/sum.go Below: its body => return\n    for the sake of this test\n    alone\n")
 	var out bytes.Buffer
-	err := run(&out, root, settings{seed: 1, parallel: 2, least: 90, equivalent: "equivalent.txt"}, []string{"sum=other:Tw.ce"})
+	err := run(&out, root, settings{seed: 1, parallel: 2, least: 90, grace: time.Minute, equivalent: "equivalent.txt"}, []string{"sum=other:Tw.ce"})
 	require.ErrorIs(t, err, errTooFew)
 	require.EqualError(t, err, "too few mutants were killed: 75.0% in sum; at least 90% must be")
 	text := out.String()
@@ -207,13 +207,13 @@ func TestEndlessLoopsCountAsKilled(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "sum", "sum.go"), []byte("package sum\n\nfunc Step(n *int) { *n++ }\n"), 0o666))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "sum", "sum_test.go"), []byte("package sum\n\nimport \"testing\"\n\nfunc TestStep(t *testing.T) {\n\tfor n := 0; n < 3; {\n\t\tStep(&n)\n\t}\n}\n"), 0o666))
 	var out bytes.Buffer
-	require.NoError(t, run(&out, root, settings{seed: 1, count: 1, parallel: 1, least: 100, equivalent: "equivalent.txt"}, []string{"sum"}))
+	require.NoError(t, run(&out, root, settings{seed: 1, count: 1, parallel: 1, least: 100, grace: time.Second, equivalent: "equivalent.txt"}, []string{"sum"}))
 	require.Contains(t, out.String(), "sum                                   1      1   100.0%          1          0\n")
 }
 
 // A mutant that takes memory without end must not take it from others.
 func TestMemoryOfTestsIsLimited(t *testing.T) {
-	s := settings{seed: 1, count: 1, parallel: 1, memory: 1 << 20, equivalent: "equivalent.txt"}
+	s := settings{seed: 1, count: 1, parallel: 1, grace: time.Minute, memory: 1 << 20, equivalent: "equivalent.txt"}
 	require.ErrorContains(t, run(&bytes.Buffer{}, module(t, ""), s, []string{"sum"}), "the tests of sum fail without any mutant")
 	s.memory = 16 << 30
 	require.NoError(t, run(&bytes.Buffer{}, module(t, ""), s, []string{"sum"}))
@@ -223,7 +223,7 @@ func TestOneSeedDrawsTheSame(t *testing.T) {
 	root := module(t, "")
 	draw := func(seed uint64) string {
 		var out bytes.Buffer
-		require.NoError(t, run(&out, root, settings{seed: seed, count: 2, parallel: 1, equivalent: "equivalent.txt"}, []string{"sum=other"}))
+		require.NoError(t, run(&out, root, settings{seed: seed, count: 2, parallel: 1, grace: time.Minute, equivalent: "equivalent.txt"}, []string{"sum=other"}))
 		return out.String()
 	}
 	require.Equal(t, draw(3), draw(3))
