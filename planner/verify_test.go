@@ -169,8 +169,13 @@ func TestVerifyBoundStreams(t *testing.T) {
 	err = Verify(g, launches([]int32{0}, []int32{1}, []int32{2}))
 	require.ErrorIs(t, err, ErrWrongStream)
 	require.EqualError(t, err, `"a" and "b" are both bound to stream 4, but run on the plan's streams 0 and 1: launch both on one stream`)
+	var v *Violation
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, "node 1 b, stream 1, before 0 a, its stream 0", where(v))
 	err = Verify(g, launches([]int32{0, 1, 2}))
 	require.EqualError(t, err, `"b" is bound to stream 4 and "c" to stream 7, but both run on the plan's stream 0: launch them on two streams`)
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, "node 2 c, stream 0, before 1 b, its stream 0", where(v))
 }
 
 // An event may be recorded again only after every wait for its old record has been submitted.

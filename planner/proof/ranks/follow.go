@@ -44,7 +44,6 @@ func (w *world) follow() {
 			}
 			continue
 		}
-		missing[rank] = 0
 		var freed []int32
 		for t := range o.transfers {
 			peer, there := rank+o.transfers[t].peer, w.partners[rank][k][t]
