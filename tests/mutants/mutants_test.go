@@ -64,14 +64,14 @@ func TestMutantsOfASmallFile(t *testing.T) {
 }
 
 func TestEqualChangesOfAFunctionAreNumbered(t *testing.T) {
-	mutants, err := mutantsOf("a.go", []byte("package a\nvar x, y = 1, 1\nfunc f() { g(); g() }\n"))
+	mutants, err := mutantsOf("a.go", []byte("package a\nvar x, y = 1, 1\nconst steps = 4_000\nfunc f() { g(); g() }\n"))
 	require.NoError(t, err)
 	var names []string
 	for k := range mutants {
 		names = append(names, mutants[k].name())
 	}
 	require.Equal(t, []string{
-		"a.go x: x, y = 1, 1 => x, y = 2, 1", "a.go x: x, y = 1, 1 => x, y = 1, 2",
+		"a.go x: x, y = 1, 1 => x, y = 2, 1", "a.go x: x, y = 1, 1 => x, y = 1, 2", "a.go steps: steps = 4_000 => steps = 2000",
 		"a.go f: its body => return", "a.go f: g() => nothing", "a.go f: g() => nothing (2)",
 	}, names)
 }

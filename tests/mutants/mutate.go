@@ -228,11 +228,19 @@ func (w *walk) operator(n ast.Node, at token.Pos, op token.Token) {
 	}
 }
 
+// large is the least constant that is halved. Others are made one larger, which for large ones, such as the most steps of a search, says nothing.
+const large = 1000
+
 func (w *walk) literal(n *ast.BasicLit) {
 	switch n.Kind {
 	case token.INT:
-		if value, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+		value, err := strconv.ParseInt(n.Value, 0, 64)
+		switch {
+		case err != nil:
+		case value < large:
 			w.constant(n, strconv.FormatInt(value+1, 10))
+		default:
+			w.constant(n, strconv.FormatInt(value/2, 10))
 		}
 	case token.FLOAT:
 		w.constant(n, "("+n.Value+" + 1)")
