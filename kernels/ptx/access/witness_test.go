@@ -40,6 +40,7 @@ func TestEscape(t *testing.T) {
 		{"negative", "mov.s32 %r5, -3; shr.s32 %r6, %r5, 1; mul.wide.s32 %o, %r6, 4;" + read, 8, "reads -8..-4 in [0 0 0] of [0 0 0]"},
 		{"divided", thread + "div.s32 %r5, %i, 4; rem.s32 %r6, %r5, 8; mul.wide.s32 %o, %r6, 4;" + read, 32, ""},
 		{"divided and short", thread + "and.b32 %r5, %i, 7; max.s32 %r6, %r5, 3; mul.wide.s32 %o, %r6, 4;" + read, 28, "reads 28..32 in [255 0 0] of [0 0 0]"},
+		{"a conversion that saturates", thread + "add.s32 %r5, %i, 1000; cvt.sat.u8.s32 %r6, %r5; cvt.u64.u32 %o, %r6; add.s64 %a1, %p, %o; ld.global.u8 %r7, [%a1];", 4, ""},
 		{"shared memory", "mov.u64 %a1, tile; ld.shared.f32 %f, [%a1+400];", 4, ""},
 		{"a scalar of 64 bits", "shl.b64 %o, %m, 2;" + read, 4 << 20, "reads 4194304..4194308 in [0 0 0] of [0 0 0]"},
 		{"for ever", "L: bra L;", 4, ""},
