@@ -202,7 +202,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Band)(nil), &plan.Band{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
 		(*model.Machine)(nil), &model.Machine{}, (*model.Buses)(nil), model.BusesOf(model.H200(), 4), model.CarriesPeer, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
 		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},
-		&analysis.Analysis{}, (*analysis.Analysis)(nil), &picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil))
+		&analysis.Analysis{}, (*analysis.Analysis)(nil), &picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil), &picture.Calls{}, (*picture.Calls)(nil))
 	for _, value := range []any{plan.Plan{}, plan.Timeline{}, plan.Replay{}, model.Machine{}, model.Profile{}, proof.Violation{}, planner.Comparison{}, planner.MemoryCapError{}} {
 		for range 3 {
 			made := reflect.New(reflect.TypeOf(value))

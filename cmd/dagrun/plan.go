@@ -115,8 +115,8 @@ dagrun.replan: how many values can be moved, and what stays.`,
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
 	c.Flags().StringVar(&against, "against", "", againstUsage)
 	c.Flags().StringVar(&again.graph, "graph", "", "of a recording, plan the captured graph that this `file` describes (used by the Python package)")
+	c.Flags().IntSliceVar(&again.keep, "keep", nil, "of a recording, `nodes` to which it matters what lay in memory before (used by the Python package)")
 	c.Flags().BoolVar(&again.stay, "stay", false, "of a recording, move no values")
-	c.Flags().BoolVar(&again.exact, "exact", false, "of a recording, take kernels to touch only the tensors that they were seen to touch")
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw the chart in ASCII")
 	return c
 }

@@ -11,15 +11,15 @@ import (
 	"os"
 
 	"github.com/dagrun/dagrun/internal/recording"
-	"github.com/dagrun/dagrun/planner/replan"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/replan"
 )
 
 // replanFlags are what plan takes for recordings only.
 type replanFlags struct {
 	graph string // file with a captured graph as the Python package describes it, - for standard input
 	stay  bool
-	exact bool
+	keep  []int
 }
 
 // largestGraph is how long the description of a graph may be.
@@ -36,7 +36,7 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags) 
 		return withStatus(statusWrong, err)
 	}
 	defer archive.Close()
-	options := replan.Options{Machine: machine, Stay: own.stay, Exact: own.exact}
+	options := replan.Options{Machine: machine, Stay: own.stay, Keep: own.keep}
 	var asked *replan.Graph
 	if own.graph != "" {
 		if asked, err = readGraph(own.graph); err != nil {

@@ -70,6 +70,9 @@ func union(a, b []stretch) []stretch {
 	return out
 }
 
+// common returns the bytes that are in both.
+func common(a, b []stretch) []stretch { return without(a, without(a, b)) }
+
 // within returns the part of a in a stretch, counted from the stretch's beginning.
 func within(a []stretch, s stretch) []stretch {
 	at, _ := slices.BinarySearchFunc(a, s.low, func(x stretch, low uint64) int {

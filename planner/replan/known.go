@@ -55,6 +55,8 @@ type Use struct {
 	Write  bool `json:"write,omitempty"`
 	Guess  bool `json:"guess,omitempty"` // it points there, and was not seen to touch it
 	Atomic bool `json:"atomic,omitempty"`
+
+	Old []Extent `json:"old,omitempty"` // bytes of the value that it reads and nothing in the graph writes
 }
 
 const (
@@ -427,7 +429,13 @@ func (l *learner) use(k, value int, seen *byMode) {
 	for m := range seen {
 		own.byMode[m] = within(seen[m], stretch{v.At, v.At + v.Bytes})
 	}
-	l.uses[value] = append(l.uses[value], own)
+	if list := l.uses[value]; len(list) > 0 && list[len(list)-1].node == k { // by another word
+		for m := range own.byMode {
+			list[len(list)-1].byMode[m] = union(list[len(list)-1].byMode[m], own.byMode[m])
+		}
+	} else {
+		l.uses[value] = append(list, own)
+	}
 	l.add(k, Use{Value: value, Read: len(seen[0]) > 0, Write: len(seen[1]) > 0, Atomic: len(seen[2]) > 0})
 }
 
@@ -463,9 +471,9 @@ func (l *learner) contents(value int, uses []used, shared bool) {
 			left = union(left, u.byMode[1])
 		}
 	}
-	starts := fresh(uses, left)
+	starts, old := fresh(uses, left)
 	if len(starts) == 0 || starts[0] != 0 {
-		l.pin(value, readFirst)
+		l.old(value, uses, old)
 		starts = append([]int{0}, starts...)
 	}
 	last := value
@@ -485,6 +493,24 @@ func (l *learner) contents(value int, uses []used, shared bool) {
 	}
 }
 
+// before returns the bytes at the place of a value that others wrote before a moment.
+func (l *learner) before(value, moment int) []stretch {
+	v := &l.known.Values[value]
+	var all []stretch
+	for other, uses := range l.uses {
+		o := &l.known.Values[other]
+		if other == value || o.At >= v.At+v.Bytes || v.At >= o.At+o.Bytes {
+			continue
+		}
+		for _, u := range uses {
+			if l.position[u.node] < moment {
+				all = union(all, within(moved(u.byMode[1], int64(o.At)), stretch{v.At, v.At + v.Bytes}))
+			}
+		}
+	}
+	return all
+}
+
 // rename lets a node use another value where it used one.
 func (s *Seen) rename(from, to int) {
 	for k := range s.Words {
@@ -501,8 +527,8 @@ func (s *Seen) rename(from, to int) {
 
 // fresh returns the uses of a value at which it begins anew: from there on, no byte is read that was written before.
 // left is read after all of them.
-func fresh(uses []used, left []stretch) []int {
-	var starts []int
+// It returns, too, the bytes that are read before any of them writes.
+func fresh(uses []used, left []stretch) (starts []int, old []stretch) {
 	needed := left // bytes that are read from here on and were written before
 	for k := len(uses) - 1; k >= 0; k-- {
 		u := &uses[k]
@@ -512,5 +538,32 @@ func fresh(uses []used, left []stretch) []int {
 		}
 	}
 	slices.Reverse(starts)
-	return starts
+	return starts, needed
+}
+
+// old deals with bytes of a value that are read before the graph writes them. If they may be state, the value stays. Else they are what lay there by chance,
+// in padding for example, and the program tries whether it matters.
+//
+// They may be state if the graph writes them later, and nothing else in the graph wrote to the same place before. Kernels that add up in a workspace write
+// bytes and read them in one launch, which looks the same; but where such a workspace lies in memory that other values have just used, it holds their bytes.
+func (l *learner) old(value int, uses []used, bytes []stretch) {
+	written := false
+	for _, u := range uses {
+		written = written || len(common(bytes, u.byMode[1])) > 0 || len(common(bytes, u.byMode[2])) > 0
+	}
+	if written && len(without(bytes, l.before(value, l.position[uses[0].node]))) > 0 {
+		l.pin(value, readFirst)
+		return
+	}
+	for _, u := range uses {
+		node := &l.known.Nodes[u.node]
+		for k := range node.Uses {
+			if node.Uses[k].Value != value {
+				continue
+			}
+			for _, s := range common(bytes, u.byMode[0]) {
+				node.Uses[k].Old = append(node.Uses[k].Old, Extent{s.low, s.high - s.low})
+			}
+		}
+	}
 }

@@ -93,50 +93,70 @@ func (r *reach) ends(nodes []int) (first, last []int) {
 	return first, last
 }
 
-// mostRecent is how many values that are dead are looked at for their place.
-const mostRecent = 48
-
-// place gives each value a place and returns the end of what is used. Values take the place of the one that died last, because its bytes are still in the L2
-// cache. With tight, the largest choose first and take the lowest place that is free, which needs less memory.
-//
-// Values in stays have their place already, and share it while nothing touches them.
-func (a *arena) place(values, stays []*lying, r *reach, tight bool) int64 {
-	slices.SortStableFunc(values, func(x, y *lying) int {
-		if tight {
-			return cmp.Or(cmp.Compare(y.size, x.size), cmp.Compare(x.begins, y.begins))
-		}
-		return cmp.Or(cmp.Compare(x.begins, y.begins), cmp.Compare(y.size, x.size))
-	})
-	placed := slices.SortedStableFunc(slices.Values(stays), func(x, y *lying) int { return cmp.Compare(y.ends, x.ends) }) // the last to die first
-	end := int64(0)
-	for _, v := range values {
-		v.at = a.choose(v, placed, r, tight)
-		end = max(end, v.at+v.size)
-		at, _ := slices.BinarySearchFunc(placed, v, func(x, v *lying) int { return cmp.Compare(v.ends, x.ends) })
-		placed = slices.Insert(placed, at, v)
-	}
-	return end
+// turns are orders in which values choose their place. Which of them needs the least memory depends on the graph.
+var turns = []func(a, b *lying) int{
+	func(a, b *lying) int { return cmp.Compare(b.size, a.size) },
+	func(a, b *lying) int {
+		return cmp.Compare(b.size*int64(b.ends-b.begins+1), a.size*int64(a.ends-a.begins+1))
+	},
+	func(a, b *lying) int { return cmp.Compare(b.ends-b.begins, a.ends-a.begins) },
+	func(a, b *lying) int { return cmp.Compare(a.begins, b.begins) },
+	func(a, b *lying) int { return cmp.Compare(b.ends, a.ends) },
 }
 
-func (a *arena) choose(v *lying, placed []*lying, r *reach, tight bool) int64 {
-	var others []*lying // that v may not touch, by place
-	for _, u := range placed {
-		if !r.apart(u, v) {
-			others = append(others, u)
+// place gives each value the lowest place that is free, in the turn that needs the least memory, and returns the end of what is used. Values in stays have
+// their place already, and share it while nothing touches them.
+//
+// Little memory is also fast: values lie where others died not long ago, and their bytes are still in the L2 cache. Values that all lie apart took 3 to 10%
+// more time in eleven networks on an H100.
+func (a *arena) place(values, stays []*lying, r *reach) int64 {
+	together := newPairs(append(slices.Clone(values), stays...), r)
+	best, places := int64(-1), make([]int64, len(values))
+	for _, turn := range turns {
+		order := slices.Clone(values)
+		slices.SortStableFunc(order, func(x, y *lying) int { return cmp.Or(turn(x, y), cmp.Compare(x.begins, y.begins)) })
+		placed, end := slices.Clone(stays), int64(0)
+		for _, v := range order {
+			v.at = a.lowest(v, placed, together)
+			end = max(end, v.at+v.size)
+			placed = append(placed, v)
 		}
-	}
-	slices.SortFunc(others, func(x, y *lying) int { return cmp.Compare(x.at, y.at) })
-	tried := 0
-	for _, u := range placed {
-		if tight || tried == mostRecent {
+		if best < 0 || end < best {
+			best = end
+			for k, v := range values {
+				places[k] = v.at
+			}
+		}
+		if best <= a.own {
 			break
 		}
-		if u.ends > v.begins || u.size < v.size {
-			continue
+	}
+	for k, v := range values {
+		v.at = places[k]
+	}
+	return max(best, 0)
+}
+
+// pairs tells which values are in use at the same time.
+type pairs map[[2]int]bool
+
+func newPairs(values []*lying, r *reach) pairs {
+	p := pairs{}
+	for k, a := range values {
+		for _, b := range values[:k] {
+			if !r.apart(a, b) {
+				p[[2]int{a.value, b.value}], p[[2]int{b.value, a.value}] = true, true
+			}
 		}
-		tried++
-		if a.blocked(u.at, v.size, others) < 0 {
-			return u.at
+	}
+	return p
+}
+
+func (a *arena) lowest(v *lying, placed []*lying, together pairs) int64 {
+	var others []*lying
+	for _, u := range placed {
+		if together[[2]int{u.value, v.value}] {
+			others = append(others, u)
 		}
 	}
 	at := int64(0)

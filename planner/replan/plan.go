@@ -15,8 +15,8 @@ import (
 // Options says how to plan.
 type Options struct {
 	Machine *planner.Machine
-	Stay    bool // no value moves
-	Exact   bool // nodes touch what they were seen to touch, and no tensor that they only point to
+	Stay    bool  // no value moves
+	Keep    []int // nodes to which it matters what lies in bytes that the graph never writes
 }
 
 // Plans is what the program needs to make the new graph.
@@ -41,6 +41,7 @@ type Trial struct {
 	Node   int      `json:"node"`
 	Reads  []Extent `json:"reads"`
 	Writes []Extent `json:"writes"`
+	Old    []Extent `json:"old"` // of what it reads, bytes that nothing in the graph writes
 }
 
 // Plan is one way to run the graph. Where something lies is an address, or, if the number behind it is 1, a distance into new memory.
@@ -85,7 +86,7 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 	if err := n.build(o); err != nil {
 		return nil, err
 	}
-	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}}
+	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}, Try: []Trial{}, Outputs: []Extent{}, State: []Extent{}}
 	for v, is := range known.Values {
 		switch {
 		case n.moves[v]:
@@ -102,8 +103,8 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 		if node.Opaque != "" {
 			plans.Opaque++
 		}
-		if slices.Contains(l.other, k) {
-			plans.Try = append(plans.Try, n.trial(k))
+		if t := n.trial(k); slices.Contains(l.other, k) || len(t.Old) > 0 {
+			plans.Try = append(plans.Try, t)
 		}
 	}
 	return plans, n.plan(ctx, o, plans)
@@ -125,6 +126,9 @@ func (n *network) decide(o Options) {
 	for _, k := range n.order {
 		for _, u := range n.known.Nodes[k].Uses {
 			met[u.Value] = met[u.Value] || !u.Guess
+			if len(u.Old) > 0 && slices.Contains(o.Keep, k) {
+				n.pinned[u.Value] = cmp.Or(n.pinned[u.Value], "what lies there before the graph matters")
+			}
 		}
 	}
 	for _, block := range n.located.graph.Active {
@@ -155,9 +159,9 @@ func (n *network) decide(o Options) {
 }
 
 // access returns how a node uses a value, or ok = false if it does not.
-func (n *network) access(u Use, k int, exact bool) (dag.Mode, bool) {
+func (n *network) access(u Use, k int) (dag.Mode, bool) {
 	if u.Guess {
-		if exact || !slices.ContainsFunc(n.known.Nodes[k].Words, func(w Word) bool { return w.Value == u.Value && !n.stale[[2]int{k, w.Offset}] }) {
+		if !slices.ContainsFunc(n.known.Nodes[k].Words, func(w Word) bool { return w.Value == u.Value && !n.stale[[2]int{k, w.Offset}] }) {
 			return dag.Read, false
 		}
 		return dag.Write, true
@@ -206,7 +210,7 @@ func (n *network) build(o Options) error {
 			if n.at[u.Value] == 0 {
 				continue
 			}
-			mode, ok := n.access(u, k, o.Exact)
+			mode, ok := n.access(u, k)
 			if !ok {
 				continue
 			}
@@ -238,7 +242,7 @@ func (n *network) results(plans *Plans) {
 	written := make([]bool, len(n.known.Values))
 	for k, node := range n.known.Nodes {
 		for _, u := range node.Uses {
-			if mode, ok := n.access(u, k, true); ok && mode != dag.Read {
+			if mode, ok := n.access(u, k); ok && !u.Guess && mode != dag.Read {
 				written[u.Value] = true
 			}
 		}
@@ -257,11 +261,16 @@ func (n *network) results(plans *Plans) {
 }
 
 func (n *network) trial(k int) Trial {
-	t := Trial{Node: k}
+	t := Trial{Node: k, Reads: []Extent{}, Writes: []Extent{}, Old: []Extent{}}
 	for _, u := range n.known.Nodes[k].Uses {
 		e := Extent{n.at[u.Value], n.known.Values[u.Value].Bytes}
 		if u.Read || u.Atomic {
 			t.Reads = append(t.Reads, e)
+		}
+		for _, old := range u.Old {
+			if n.moves[u.Value] {
+				t.Old = append(t.Old, Extent{e[0] + old[0], old[1]})
+			}
 		}
 		if u.Write || u.Atomic {
 			t.Writes = append(t.Writes, e)
@@ -276,14 +285,7 @@ var ways = []struct {
 	streams  int
 }{{"list", 1}, {"list", 2}, {"list", 3}, {"list", 4}, {"list", 6}, {"list", 8}, {"heft", 2}, {"heft", 3}, {"heft", 4}, {"heft", 8}}
 
-// Layouts of memory: where a value died last, as little memory as possible, or every value in a place of its own.
-const (
-	recent = "where a value died last"
-	tight  = "tight"
-	apart  = "apart"
-)
-
-// plan makes the plans that the program is to compare: each schedule with values in places of their own and with values that share places.
+// plan makes the plans that the program is to compare.
 func (n *network) plan(ctx context.Context, o Options, plans *Plans) error {
 	var seen [][][2]int
 	for _, way := range ways {
@@ -305,17 +307,14 @@ func (n *network) plan(ctx context.Context, o Options, plans *Plans) error {
 			return err
 		}
 		plans.Critical = p.Stats.CriticalPathUS
-		name := fmt.Sprintf("%s on %d streams", way.strategy, way.streams)
-		for _, layout := range []string{recent, tight, apart} {
-			out := Plan{Name: fmt.Sprintf("%s, memory %s", name, layout), US: us, Edges: edges}
-			if err := n.place(p, &out, layout); err != nil {
-				return err
-			}
-			if err := planner.Verify(n.graph, p); err != nil {
-				return fmt.Errorf("%s: %w", out.Name, err)
-			}
-			plans.Plans = append(plans.Plans, out)
+		out := Plan{Name: fmt.Sprintf("%s on %d streams", way.strategy, way.streams), US: us, Edges: edges, Words: [][4]int64{}, Sets: [][3]int64{}, Copies: [][4]int64{}}
+		if err := n.place(p, &out); err != nil {
+			return err
 		}
+		if err := planner.Verify(n.graph, p); err != nil {
+			return fmt.Errorf("%s: %w", out.Name, err)
+		}
+		plans.Plans = append(plans.Plans, out)
 	}
 	return nil
 }
@@ -331,7 +330,7 @@ func (n *network) edges(reduced []planner.GraphEdge) [][2]int {
 }
 
 // place lays out the values that move, tells the planner's plan where, so that it can be proved, and notes what changes in the graph.
-func (n *network) place(p *planner.Plan, out *Plan, layout string) error {
+func (n *network) place(p *planner.Plan, out *Plan) error {
 	order, err := sorted(len(n.nodes), out.Edges)
 	if err != nil {
 		return err
@@ -343,7 +342,9 @@ func (n *network) place(p *planner.Plan, out *Plan, layout string) error {
 	users := make([][]int, len(n.known.Values))
 	for _, k := range n.order {
 		for _, u := range n.known.Nodes[k].Uses {
-			users[u.Value] = append(users[u.Value], k)
+			if _, ok := n.access(u, k); ok {
+				users[u.Value] = append(users[u.Value], k)
+			}
 		}
 	}
 	r := newReach(len(order), out.Edges, order)
@@ -364,14 +365,7 @@ func (n *network) place(p *planner.Plan, out *Plan, layout string) error {
 			stays = append(stays, l)
 		}
 	}
-	end := n.arena.own
-	if layout != apart {
-		end = max(end, n.arena.place(values, stays, r, layout == tight))
-	} else {
-		for _, v := range values {
-			v.at, end = end, end+v.size
-		}
-	}
+	end := max(n.arena.own, n.arena.place(values, stays, r))
 	out.Memory = end - n.arena.own
 	p.Stats.PeakDeviceBytes = max(p.Stats.PeakDeviceBytes, end)
 	at := make([]int64, len(n.known.Values))
@@ -383,9 +377,7 @@ func (n *network) place(p *planner.Plan, out *Plan, layout string) error {
 	for k := range p.Memory {
 		p.Memory[k].Offset = offsets[p.Memory[k].Buffer]
 	}
-	if layout != apart {
-		p.Kept = nil
-	}
+	p.Kept = nil
 	n.change(out, at)
 	return disjoint(len(n.nodes), out.Edges, users, append(values, stays...))
 }

@@ -93,7 +93,7 @@ class Replanned:
         return f"<dagrun.Replanned: {self.report}>"
 
 
-def replan(g, recording, *, stay=False, exact=False):
+def replan(g, recording, *, stay=False):
     """Plans a captured graph again and returns a Replanned, whose replay() does what g.replay() does.
 
     g is a torch.cuda.CUDAGraph(keep_graph=True); recording is the file that `dagrun record -o FILE -- python ...` wrote of this program. While the program is
@@ -108,25 +108,33 @@ def replan(g, recording, *, stay=False, exact=False):
     torch.cuda.synchronize()
     stream = driver.made("cuStreamCreate", 1).value
     try:
-        return _replanned(torch, g, recording, stream, stay, exact)
+        return _replanned(torch, g, recording, stream, stay)
     except trial.Wrong as wrong:
         return Replanned(g, f"replays as it was: {wrong}; record the program again")
     finally:
         driver.call("cuStreamDestroy_v2", driver.handle(stream))
 
 
-def _replanned(torch, g, recording, stream, stay, exact):
+def _replanned(torch, g, recording, stream, stay):
     began = time.perf_counter()
     graph, about = describe(g)
     about["us"], about["chain"] = observe.durations(graph, stream)
-    words = ["plan", recording, "--graph", "-"] + ["--stay"] * stay + ["--exact"] * exact
-    answer = command.run(words, json.dumps(about))
-    if answer.status:
-        return Replanned(g, f"replays as it was: {answer.text}")
-    plans = json.loads(answer.out)
-    planned = time.perf_counter()
-    kept = trial.Contents(torch, plans["state"] or [])
-    trial.nodes(torch, graph, about["pool"], plans["try"] or [], stream)
+    words = ["plan", recording, "--graph", "-"] + ["--stay"] * stay
+    text, keep, kept = json.dumps(about), set(), None
+    while True:
+        answer = command.run(words + [f"--keep={k}" for k in sorted(keep)], text)
+        if answer.status:
+            return Replanned(g, f"replays as it was: {answer.text}")
+        plans = json.loads(answer.out)
+        planned = time.perf_counter()
+        kept = kept or trial.Contents(torch, plans["state"])
+        try:
+            trial.nodes(torch, graph, about["pool"], plans["state"], plans["try"], stream)
+            break
+        except trial.Matters as matters:
+            if keep.issuperset(matters.nodes):
+                raise trial.Wrong(f"nodes {matters.nodes} of the graph touch other memory than they were recorded to") from None
+            keep.update(matters.nodes)
     tried = time.perf_counter()
     memory = torch.empty(max(1, max(p["memory"] for p in plans["plans"])), dtype=torch.uint8, device="cuda")
     old = driver.handle(g.raw_cuda_graph_exec())
@@ -140,12 +148,12 @@ def _replanned(torch, g, recording, stream, stay, exact):
     torch.cuda.synchronize()
     launches[0](stream)
     torch.cuda.synchronize()
-    wanted = trial.Contents(torch, plans["outputs"] or [])
+    wanted = trial.Contents(torch, plans["outputs"])
     kept.restore()
     torch.cuda.synchronize()
     launches[best](stream)
     torch.cuda.synchronize()
-    equal = trial.Contents(torch, plans["outputs"] or []).same_as(wanted)
+    equal = trial.Contents(torch, plans["outputs"]).same_as(wanted)
     seconds = [planned - began, tried - planned, time.perf_counter() - tried]
     facts = {"plans": plans, "us": times, "best": best, "seconds": seconds, "equal": equal}
     if not equal:
@@ -157,15 +165,20 @@ def _replanned(torch, g, recording, stream, stay, exact):
 
 
 def _built(graph, plan, base):
+    """The graph of a plan. Where something is to lie is an address, or a distance into new memory."""
     copy = graph.copy()
-    changes = {}
-    for node, offset, by in plan["words"] or []:
-        changes.setdefault(node, []).append((offset, base + by))
-    for node, words in changes.items():
-        copy.change(node, words)
-    for node, by in plan["sets"] or []:
-        copy.move_set(node, base + by)
-    for node, side, by in plan["copies"] or []:
-        copy.move_copy(node, side, base + by)
-    copy.connect([(copy.nodes[a], copy.nodes[b]) for a, b in plan["edges"]])
-    return copy.instantiate()
+    try:
+        changes = {}
+        for node, offset, to, fresh in plan["words"]:
+            changes.setdefault(node, []).append((offset, to + base * fresh))
+        for node, words in changes.items():
+            copy.change(node, words)
+        for node, to, fresh in plan["sets"]:
+            copy.move_set(node, to + base * fresh)
+        for node, side, to, fresh in plan["copies"]:
+            copy.move_copy(node, side, to + base * fresh)
+        copy.connect([(copy.nodes[a], copy.nodes[b]) for a, b in plan["edges"]])
+        return copy.instantiate()
+    except driver.DriverError:
+        copy.free()
+        raise

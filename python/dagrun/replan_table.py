@@ -184,6 +184,8 @@ def _itself(*words):
 
 def _record(name, folder):
     file = os.path.join(folder, name + ".rec")
+    if os.path.exists(file):
+        return name, file, subprocess.CompletedProcess([], 0, "", "")
     done = subprocess.run([command.path(), "record", "--force", "-o", file, "--", *_itself("--network", name, "--recording", file)], capture_output=True, text=True)
     return name, file, done
 
@@ -205,7 +207,7 @@ def main():
     p.add_argument("--only", default=",".join(networks))
     p.add_argument("--jobs", type=int, default=4, help="networks that are recorded side by side")
     p.add_argument("--inputs", type=int, default=100)
-    p.add_argument("--keep", help="folder for the recordings and what was measured")
+    p.add_argument("--keep", help="folder for the recordings and what was measured; recordings that are there are used")
     p.add_argument("--network", choices=networks, help=argparse.SUPPRESS)
     p.add_argument("--recording", help=argparse.SUPPRESS)
     o = p.parse_args()

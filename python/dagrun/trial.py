@@ -20,11 +20,19 @@ class Wrong(Exception):
     """A node did something else than the recording says."""
 
 
-def nodes(torch, graph, pool, trials, stream):
+class Matters(Exception):
+    """To some nodes it matters what lies in bytes that the graph never writes."""
+
+    def __init__(self, nodes):
+        self.nodes = nodes
+
+
+def nodes(torch, graph, pool, state, trials, stream):
     """Runs the graph node by node. The nodes of trials run once more with all of the pool overwritten that they were not seen to touch, and what they write must
-    not differ; and they must write nothing else. Afterwards the pool is as it was."""
+    not differ; and they must write nothing else; bytes that nothing in the graph writes are overwritten too. state is what the graph writes outside the pool. Afterwards the pool is as it was."""
     by_node = {t["node"]: t for t in trials}
-    views = [(base, size, bytes_at(torch, base, size)) for base, size in pool]
+    views = [(base, size, bytes_at(torch, base, size)) for base, size in [*pool, *state]]
+    own = len(pool)
     with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
         first = [v.clone() for _, _, v in views]
         noise = [torch.randint(0, 255, v.shape, dtype=torch.uint8, device="cuda") for _, _, v in views]
@@ -37,6 +45,10 @@ def nodes(torch, graph, pool, trials, stream):
                 launch(node, stream)
                 continue
             reads, writes = _marked(torch, views, trial["reads"]), _marked(torch, views, trial["writes"])
+            for r, o in zip(reads, _marked(torch, views, trial["old"])):
+                r &= ~o
+            for r in reads[own:]:
+                r.fill_(True)  # what is not the graph's own is not overwritten
             for b, (_, _, v) in zip(before, views):
                 b.copy_(v)
             launch(node, stream)
@@ -56,9 +68,16 @@ def nodes(torch, graph, pool, trials, stream):
         for f, (_, _, v) in zip(first, views):
             v.copy_(f)
     torch.cuda.synchronize()
+    matters = []
     for k, same in wrong:
-        if not same.item():
+        if same.item():
+            continue
+        if by_node[k]["old"]:
+            matters.append(k)
+        else:
             raise Wrong(f"node {k} of the graph ({graph.nodes[k].function['name']}) touches other memory than it was recorded to")
+    if matters:
+        raise Matters(matters)
 
 
 def _marked(torch, views, extents):

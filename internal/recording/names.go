@@ -1,15 +1,31 @@
-// Names: what the mangled name of a kernel tells.
+// Names: what the mangled name of a kernel tells, and how a place is named for people.
 
-package order
+package recording
 
 import (
+	"fmt"
+	"path"
 	"strconv"
 	"strings"
 )
 
-// constParameters says for each parameter of a kernel whether its mangled name shows a pointer to const. Where the name has anything but
+// PlaceText names the user's line of a place: seed.py:3, or the function or the address where there is no line. It is "" if the place is not known.
+func (p *Process) PlaceText(place uint64) string {
+	f, known := p.Where(place)
+	switch {
+	case !known:
+		return ""
+	case f.Line > 0:
+		return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+	case f.Function != "":
+		return fmt.Sprintf("%s in %s", PlainName(f.Function), path.Base(f.File))
+	}
+	return fmt.Sprintf("%s+0x%x", path.Base(f.File), f.Offset)
+}
+
+// ConstParameters says for each parameter of a kernel whether its mangled name shows a pointer to const. Where the name has anything but
 // pointers to plain types and numbers, all parameters from there on count as written.
-func constParameters(mangled string, parameters int) []bool {
+func ConstParameters(mangled string, parameters int) []bool {
 	reads := make([]bool, 0, parameters)
 	rest, found := strings.CutPrefix(mangled, "_Z")
 	if !found {

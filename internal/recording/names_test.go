@@ -1,11 +1,13 @@
-// Tests of what a mangled name tells.
+// Tests of what a mangled name tells, and of how a place is named.
 
-package order
+package recording_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/internal/recording"
 )
 
 func TestConstParameters(t *testing.T) {
@@ -29,7 +31,7 @@ func TestConstParameters(t *testing.T) {
 		{"_Z3addPK", 1, []bool{}},
 		{"_Z3addKf", 1, []bool{false}},
 	} {
-		got := constParameters(c.name, c.parameters)
+		got := recording.ConstParameters(c.name, c.parameters)
 		if len(c.want) == 0 {
 			require.Empty(t, got, c.name)
 			continue
@@ -52,6 +54,21 @@ func TestPlainName(t *testing.T) {
 		"_Z9add_float":                        "add_float",
 		"_Z4add":                              "_Z4add",
 	} {
-		require.Equal(t, want, PlainName(mangled), mangled)
+		require.Equal(t, want, recording.PlainName(mangled), mangled)
 	}
+}
+
+func TestPlaceText(t *testing.T) {
+	library := recording.Frame{File: "/usr/lib/torch/functional.py", Line: 9, Package: true, Python: true}
+	user := recording.Frame{File: "/home/me/seed.py", Line: 4, Python: true}
+	caller := recording.Frame{File: "/home/me/main.py", Line: 1, Python: true}
+	machine := recording.Frame{File: "/opt/app/bin/solve", Offset: 0x1234}
+	text := func(frames ...recording.Frame) string {
+		return (&recording.Process{Places: map[uint64][]recording.Frame{1: frames}}).PlaceText(1)
+	}
+	require.Empty(t, (&recording.Process{}).PlaceText(1))
+	require.Equal(t, "seed.py:4", text(library, user, caller))
+	require.Equal(t, "functional.py:9", text(library))
+	require.Equal(t, "solve+0x1234", text(machine))
+	require.Equal(t, "main.py:1", text(machine, caller), "a line says more than an address")
 }
