@@ -20,7 +20,7 @@ import (
 
 // The plan and what describes it.
 type (
-	Plan      = plan.Plan
+	Plan      = plan.Plan // its fields: go doc github.com/dagrun/dagrun/planner/plan.Plan
 	Stream    = plan.Stream
 	Band      = plan.Band
 	Op        = plan.Op

@@ -194,6 +194,16 @@ func TestIndexListsEveryPage(t *testing.T) {
 	}
 }
 
+// The first program of the page on embedding is in a module of its own, whose tests record the calls that it makes of plans and check their order.
+func TestCallsOfTheEmbeddingPageAreOrdered(t *testing.T) {
+	const dir = "embedding"
+	require.Equal(t, fences(page(t, "docs/embedding.md"), "go")[0], page(t, "tests/embedding/main.go"))
+	require.Equal(t, page(t, "go.sum"), page(t, "tests/embedding/go.sum"), "cp go.sum tests/embedding")
+	require.Empty(t, output(t, dir, "gofmt", "-l", "."))
+	require.Empty(t, output(t, dir, "go", "vet", "."))
+	require.Contains(t, output(t, dir, "go", "test", "."), "ok")
+}
+
 // The programs of the page on embedding compile in another module, run, and print what the page shows.
 func TestProgramsOfTheEmbeddingPageRun(t *testing.T) {
 	text := page(t, "docs/embedding.md")
