@@ -99,6 +99,8 @@ type (
 	OpenOptions = source.Options
 	// KernelInfo is what is known of one kernel of a user's file.
 	KernelInfo = source.Info
+	// LaunchedInFile is a launch of a kernel by the file's own host code.
+	LaunchedInFile = source.Launched
 	// Build says how CUDA C is compiled.
 	Build = launch.Build
 	// Definition is a macro that is defined before the first line.

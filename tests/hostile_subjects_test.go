@@ -40,6 +40,7 @@ import (
 	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
 	"github.com/dagrun/dagrun/planner/spread"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // dangerous lists functions that a test cannot call with arbitrary arguments, with the reason.
@@ -115,6 +116,8 @@ func (h *hostile) functions() []namedFunction {
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.CostsOf": model.CostsOf, "plan.CostText": plan.CostText,
 		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "dag.OperandName": dag.OperandName, "kernels.ModuleOpener": kernels.ModuleOpener,
 		"runtime.Recall": runtime.Recall, "runtime.KnownPasses": runtime.KnownPasses, "runtime.KeepPasses": runtime.KeepPasses, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn, "runtime.Refit": runtime.Refit,
+		"learn.Recall": learn.Recall, "learn.KnownPasses": learn.KnownPasses, "learn.KeepPasses": learn.KeepPasses, "learn.KeptMachine": learn.KeptMachine, "learn.KeepMachine": learn.KeepMachine,
+		"learn.Fingerprints": learn.Fingerprints, "learn.DeviceKey": learn.DeviceKey, "learn.Learn": learn.Learn, "learn.From": learn.From, "learn.Refit": learn.Refit, "learn.MergeProfiles": learn.MergeProfiles,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Join": kernels.Join, "maps.Join": maps.Join, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
@@ -206,7 +209,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Band)(nil), &plan.Band{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
 		(*model.Machine)(nil), &model.Machine{}, (*model.Buses)(nil), model.BusesOf(model.H200(), 4), model.CarriesPeer, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
 		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},
-		&analysis.Analysis{}, (*analysis.Analysis)(nil), &picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil))
+		&analysis.Analysis{}, (*analysis.Analysis)(nil), &picture.Schedule{}, (*picture.Schedule)(nil), &picture.Sheet{}, (*picture.Sheet)(nil), &picture.Calls{}, (*picture.Calls)(nil))
 	for _, value := range []any{plan.Plan{}, plan.Timeline{}, plan.Replay{}, model.Machine{}, model.Profile{}, proof.Violation{}, planner.Comparison{}, planner.MemoryCapError{}} {
 		for range 3 {
 			made := reflect.New(reflect.TypeOf(value))

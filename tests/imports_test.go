@@ -45,15 +45,18 @@ func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
 
 func roomOf(name string) string { return strings.SplitN(name, "/", 2)[0] }
 
+// fronts are packages for programs that embed dagrun, which put the core and satellites together. The core imports none of them.
+var fronts = []string{"runtime"}
+
 // satellites are the packages around the core: it works without them, and they can come and go. Packages below one belong to it. Every other package
-// of the rooms above cmd/ is of the core.
+// of the rooms above cmd/ is of the core, but for fronts.
 var satellites = []string{
 	"dag/exchange",
 	"planner/spread", "planner/internal/placement", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture", "planner/replan",
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
 	"internal/recording", "internal/happens",
-	"runtime/cache",
+	"runtime/learn", "runtime/cache", "runtime/internal/played",
 }
 
 // coreImportsSatellites are the imports that still go the wrong way: the command, or who embeds the core, should hand in what the satellite does.
@@ -67,9 +70,6 @@ var coreImportsSatellites = []string{
 	"cudart/host imports kernels/ptx",
 	"kernels imports kernels/calls",
 	"kernels imports kernels/source",
-	"runtime imports cudart/cupti",
-	"runtime imports planner/analysis",
-	"runtime imports runtime/cache",
 }
 
 func TestTheCoreImportsNoSatellite(t *testing.T) {
@@ -82,11 +82,11 @@ func TestTheCoreImportsNoSatellite(t *testing.T) {
 	}
 	var wrong []string
 	for name, imports := range all {
-		if at := slices.Index(rooms, roomOf(name)); at < 1 || rooms[at] == "cmd" || satellite(name) {
+		if at := slices.Index(rooms, roomOf(name)); at < 1 || rooms[at] == "cmd" || satellite(name) || slices.Contains(fronts, name) {
 			continue
 		}
 		for other := range imports {
-			if satellite(other) {
+			if satellite(other) || slices.Contains(fronts, other) {
 				wrong = append(wrong, name+" imports "+other)
 			}
 		}
@@ -156,6 +156,17 @@ func TestTheProofSharesNothingWithTheMaker(t *testing.T) {
 		require.NotContains(t, reached(all, maker), proof, maker)
 	}
 	require.Greater(t, makers, 5)
+}
+
+// What replays plans is handed them: it neither makes plans nor learns which are good.
+func TestTheEngineMakesNoPlans(t *testing.T) {
+	all := packages(t)
+	const engine = "runtime/internal/engine"
+	require.NotEmpty(t, all[engine])
+	for other := range reached(all, engine) {
+		require.True(t, !strings.HasPrefix(other, "planner") || slices.Contains([]string{"planner/plan", "planner/proof", "planner/internal/planted"}, other), "%s reaches %s", engine, other)
+		require.True(t, !strings.HasPrefix(other, "runtime") || strings.HasPrefix(other, "runtime/internal/"), "%s reaches %s", engine, other)
+	}
 }
 
 // reached returns the packages that one imports, directly or indirectly.

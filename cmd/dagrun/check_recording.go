@@ -39,9 +39,9 @@ type checkedProcess struct {
 func (a *app) checkRecording(name string, own *recordingFlags) error {
 	// A recording of a million launches takes 0.8 GB so, instead of 1.1, and no longer.
 	defer debug.SetGCPercent(debug.SetGCPercent(40))
-	archive, err := recording.Open(name)
+	archive, err := a.openRecording(name)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return err
 	}
 	defer archive.Close()
 	document := checkedRecording{Version: jsonVersion, Command: "check", Program: archive.Command, Cut: archive.Cut}

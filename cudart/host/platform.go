@@ -107,7 +107,8 @@ func (p *Platform) Conditions() string {
 		name string
 		set  bool
 	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"links simulated", o.Links != nil}, {"perturbed", o.Perturb != 0},
-		{"kernels checked (fast)", o.Sanitize == simt.CheckFast}, {"kernels checked (full)", o.Sanitize == simt.CheckFull}} {
+		{"kernels checked (fast)", o.Sanitize == simt.CheckFast}, {"kernels checked (full)", o.Sanitize == simt.CheckFull},
+		{"kernels checked (auto)", o.Sanitize == simt.CheckUsual}} {
 		if c.set {
 			text += ", " + c.name
 		}

@@ -99,6 +99,23 @@ func fakeGemm(single bool) any {
 	}
 }
 
+// fakeBatched makes several products, each of matrices that are so many elements further.
+func fakeBatched(single bool) any {
+	one := fakeGemm(single).(func(_, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc uintptr) uintptr)
+	size := uintptr(8)
+	if single {
+		size = 4
+	}
+	return func(handle, ta, tb, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, c, ldc, strideC, batches uintptr) uintptr {
+		for q := range batches {
+			if status := one(handle, ta, tb, m, n, k, alpha, a+q*strideA*size, lda, b+q*strideB*size, ldb, beta, c+q*strideC*size, ldc); status != 0 {
+				return status
+			}
+		}
+		return 0
+	}
+}
+
 func fakeSyrk(single bool) any {
 	return func(_, uplo, trans, n, k, alpha, a, lda, beta, c, ldc uintptr) uintptr {
 		x, z := columns{a, lda, single}, columns{c, ldc, single}
@@ -244,6 +261,7 @@ var fakes = sync.OnceValue(func() map[string]uintptr {
 		"cublasSetWorkspace_v2": func(_, p, n uintptr) uintptr { fakeState.workspace, fakeState.bytes = p, n; return 0 },
 		"cublasSetMathMode":     func(_, m uintptr) uintptr { fakeState.math = m; return 0 },
 		"cublasSgemm_v2":        fakeGemm(true), "cublasDgemm_v2": fakeGemm(false), "cublasSsyrk_v2": fakeSyrk(true), "cublasDsyrk_v2": fakeSyrk(false),
+		"cublasSgemmStridedBatched": fakeBatched(true), "cublasDgemmStridedBatched": fakeBatched(false),
 		"cublasStrsm_v2": fakeTrsm(true), "cublasDtrsm_v2": fakeTrsm(false),
 		"cusolverDnCreate": create, "cusolverDnDestroy": func(uintptr) uintptr { return 0 }, "cusolverGetProperty": property,
 		"cusolverDnSetStream":         func(_, _ uintptr) uintptr { return 0 },
@@ -401,6 +419,9 @@ func TestCallsAreWhatTheGoVersionsCompute(t *testing.T) {
 			bk, bn := flipIf(tb, k, n)
 			compare(t, r, blas, use{"cublas.gemm", map[string]any{"ta": ta, "tb": tb, "alpha": r.Float64(), "beta": bit(r) * r.Float64(),
 				"a": randomMatrix(r, am, ak), "b": randomMatrix(r, bk, bn), "c": randomMatrix(r, m, n)}}, dtype)
+			batches := 1 + r.Int64N(4)
+			compare(t, r, blas, use{"cublas.gemm_batched", map[string]any{"batches": float64(batches), "ta": ta, "tb": tb, "alpha": r.Float64(), "beta": bit(r) * r.Float64(),
+				"a": randomMatrix(r, batches*am, ak), "b": randomMatrix(r, batches*bk, bn), "c": randomMatrix(r, batches*m, n)}}, dtype)
 			compare(t, r, blas, use{"cublas.syrk", map[string]any{"uplo": bit(r), "ta": ta, "alpha": r.Float64(), "beta": bit(r) * r.Float64(),
 				"a": randomMatrix(r, am, ak), "c": randomMatrix(r, m, m)}}, dtype)
 			right := bit(r)

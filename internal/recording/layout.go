@@ -76,6 +76,14 @@ var shapes = [...]shape{
 func (k Kind) known() bool { return int(k) < len(shapes) && shapes[k].name != "" }
 func (k Kind) call() bool  { return k >= Launch }
 
+// Words is how many words a call of this kind has at least, behind those that all calls have.
+func (k Kind) Words() int {
+	if !k.known() {
+		return 0
+	}
+	return shapes[k].words
+}
+
 // String is the kind's name as in format.h, without its prefix.
 func (k Kind) String() string {
 	if !k.known() {

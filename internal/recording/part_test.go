@@ -358,3 +358,31 @@ func launches(n int) []byte {
 	}
 	return part.Bytes(0)
 }
+
+// Launches of one node of a graph that were measured together have all their runs in the first record, and each thread that reads a table writes such a row.
+func TestLaunchesThatWereMeasuredTogether(t *testing.T) {
+	const together = 1 // ACCESS_LOST, with nothing that did not fit
+	p := &recordingtest.Part{Ended: true}
+	record := func(thread uint32, launch, flags, missing uint64, runs ...uint32) {
+		p.Record(thread, recording.Access, []uint64{launch, flags, missing, uint64(len(runs) / 4)}, words32(runs...))
+	}
+	record(0, 1, together, 0, 0x1000, 0, 8, 1)
+	record(1, 11, together, 0, 0x2000, 0, 8, 2)
+	record(0, 3, together, 0)
+	record(0, 5, together, 0)
+	record(1, 13, together, 0)
+	record(0, 2, together, 0, 0x3000, 0, 8, 1)
+	record(0, 4, together, 0)
+	record(0, 6, 0, 0, 0x4000, 0, 8, 1)
+	record(0, 7, together, 0) // the first of launches that touched nothing
+	record(0, 8, together, 9, 0x5000, 0, 8, 1)
+	record(0, 9, together, 9)
+	first, second, other := []recording.Run{{Address: 0x1000, Bytes: 8, Modes: 1}}, []recording.Run{{Address: 0x3000, Bytes: 8, Modes: 1}}, []recording.Run{{Address: 0x2000, Bytes: 8, Modes: 2}}
+	require.Equal(t, map[uint64]*recording.AccessInfo{
+		1: {Together: true, Runs: first}, 3: {Together: true, Again: true, Runs: first}, 5: {Together: true, Again: true, Runs: first},
+		2: {Together: true, Runs: second}, 4: {Together: true, Again: true, Runs: second},
+		11: {Together: true, Runs: other}, 13: {Together: true, Again: true, Runs: other},
+		6: {Runs: []recording.Run{{Address: 0x4000, Bytes: 8, Modes: 1}}}, 7: {Together: true},
+		8: {Lost: true, Runs: []recording.Run{{Address: 0x5000, Bytes: 8, Modes: 1}}}, 9: {Lost: true},
+	}, parse(t, p.Bytes(0)).Accesses)
+}

@@ -2,7 +2,10 @@
 // CUDA's rules. cudart/recorder/library/format.h describes the file that a process writes while it runs (a part); a recording is a container of the parts of all processes.
 package recording
 
-import "errors"
+import (
+	"errors"
+	"sync"
+)
 
 // Kind is what a record is. The numbers are those of format.h.
 type Kind uint16
@@ -111,8 +114,12 @@ type Process struct {
 	Contents  []ContentsInfo
 	Traces    []TraceInfo // in the order of the file
 
+	// Confined makes Where use the recording alone. Otherwise it looks for functions and lines in the programs and libraries that ran, if they are still there.
+	Confined bool
+
 	held    *mapping
-	where   map[uint64]Frame // what Where has found
+	finding sync.Mutex       // guards what Where has found
+	where   map[uint64]Frame // by place
 	files   images
 	kernels map[string]bool
 }
@@ -203,6 +210,8 @@ const (
 // AccessInfo is what a launch was seen to touch.
 type AccessInfo struct {
 	Lost, Opaque, Unmeasured bool
+	Together                 bool  // measured together with other launches of its node of a graph: Runs is what they all touched
+	Again                    bool  // and it is not the first of them
 	Runs                     []Run // sorted by address, without overlaps
 }
 

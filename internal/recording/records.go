@@ -30,7 +30,9 @@ type decoder struct {
 	images map[uint64]image
 	codes  map[uint64]*code
 	places map[uint64][]uint64
-	mixed  map[uint64][]Run // further runs of a launch, which may overlap others
+	mixed  map[uint64][]Run  // further runs of a launch, which may overlap others
+	first  map[uint32]uint64 // by thread that wrote them: the first of the launches that are being told and were measured together
+	again  map[uint64]uint64 // the first of those, by the other ones
 }
 
 // callAt is where a call's record is. There are millions, so they are sorted before they are decoded.
@@ -46,7 +48,7 @@ type image struct {
 
 func decode(p *Process, pieces []piece, fail func(at int64, text string) error) error {
 	d := &decoder{p: p, pieces: pieces, fail: fail, images: map[uint64]image{}, codes: map[uint64]*code{}, places: map[uint64][]uint64{},
-		mixed: map[uint64][]Run{}}
+		mixed: map[uint64][]Run{}, first: map[uint32]uint64{}, again: map[uint64]uint64{}}
 	p.Places, p.Functions, p.Accesses, p.Facts = map[uint64][]Frame{}, map[uint64][]FunctionInfo{}, map[uint64]*AccessInfo{}, map[string]string{}
 	for k, piece := range pieces {
 		if err := d.scan(uint32(k), piece); err != nil {
@@ -267,7 +269,9 @@ func (d *decoder) access(r Record) string {
 		a = &AccessInfo{}
 		d.p.Accesses[w[0]] = a
 	}
-	a.Lost = a.Lost || w[1]&1 != 0 || w[2] > 0
+	a.Lost = a.Lost || w[2] > 0
+	a.Together = a.Together || w[1]&1 != 0 && w[2] == 0
+	d.together(r)
 	a.Opaque = a.Opaque || w[1]&2 != 0
 	a.Unmeasured = a.Unmeasured || w[1]&4 != 0
 	runs := runsOf(r.Tail[:w[3]*runBytes])
@@ -282,6 +286,21 @@ func (d *decoder) access(r Record) string {
 		d.mixed[w[0]] = append(d.mixed[w[0]], runs...)
 	}
 	return ""
+}
+
+// together finds out which launches were measured together. Launches of one node of a graph have one number on the device, so what they touched cannot
+// be told apart if the program did not wait between them. The recorder then writes their records one after the other, with all runs in the first.
+func (d *decoder) together(r Record) {
+	w := r.Words
+	first, told := d.first[r.Thread]
+	switch {
+	case w[1]&1 == 0 || w[2] > 0:
+		delete(d.first, r.Thread)
+	case w[3] > 0:
+		d.first[r.Thread] = w[0]
+	case told && first != w[0]:
+		d.again[w[0]] = first
+	}
 }
 
 // runsOf returns the runs in b: b itself where the machine allows that.
@@ -384,6 +403,10 @@ func (d *decoder) order() {
 	for launch, runs := range d.mixed {
 		a := p.Accesses[launch]
 		a.Runs = disjoint(append(runs, a.Runs...))
+	}
+	for launch, first := range d.again {
+		a := p.Accesses[launch]
+		a.Again, a.Runs = true, p.Accesses[first].Runs
 	}
 	slices.SortStableFunc(p.Threads, func(a, b ThreadInfo) int { return cmp.Compare(a.Index, b.Index) })
 	slices.SortStableFunc(p.Graphs, func(a, b GraphInfo) int { return cmp.Compare(a.Sequence, b.Sequence) })

@@ -46,16 +46,44 @@ func rowSpans(name string) func(*arguments) int64 {
 func gemm[T numbers.Element](v *version) launch.Reference {
 	return v.readingAll(rowSpans("c"), func(a *arguments, lo, hi int64) {
 		c := gridOf[T](a, "c")
-		p := product[T]{a: gridOf[T](a, "a"), b: gridOf[T](a, "b"), ta: a.truth("ta"), tb: a.truth("tb")}
-		alpha, beta := reference.Scalar[T](a.of("alpha")), reference.Scalar[T](a.of("beta"))
-		for first := lo * spanRows; first < min(hi*spanRows, c.rows); first += spanRows {
-			last := min(first+spanRows, c.rows)
-			sums := p.rows(first, last, c.columns)
-			for i := first; i < last; i++ {
-				combine(c.row(i), sums[(i-first)*c.columns:(i-first+1)*c.columns], alpha, beta)
+		multiply(a, c, product[T]{a: gridOf[T](a, "a"), b: gridOf[T](a, "b")}, lo, hi)
+	})
+}
+
+// multiply computes spans of rows of c from a product whose factors are not flipped yet.
+func multiply[T numbers.Element](a *arguments, c grid[T], p product[T], lo, hi int64) {
+	p.ta, p.tb = a.truth("ta"), a.truth("tb")
+	alpha, beta := reference.Scalar[T](a.of("alpha")), reference.Scalar[T](a.of("beta"))
+	for first := lo * spanRows; first < min(hi*spanRows, c.rows); first += spanRows {
+		last := min(first+spanRows, c.rows)
+		sums := p.rows(first, last, c.columns)
+		for i := first; i < last; i++ {
+			combine(c.row(i), sums[(i-first)*c.columns:(i-first+1)*c.columns], alpha, beta)
+		}
+	}
+}
+
+// A span is one product of the batch.
+func gemmBatched[T numbers.Element](v *version) launch.Reference {
+	return v.readingAll(func(a *arguments) int64 { return a.integer("batches") }, func(a *arguments, lo, hi int64) {
+		all, batches := [3]grid[T]{gridOf[T](a, "a"), gridOf[T](a, "b"), gridOf[T](a, "c")}, a.integer("batches")
+		for k := lo; k < hi; k++ {
+			var one [3]grid[T]
+			for i := range all {
+				one[i] = all[i].part(k, batches)
 			}
+			multiply(a, one[2], product[T]{a: one[0], b: one[1]}, 0, reference.SpansOf(one[2].rows, spanRows))
 		}
 	})
+}
+
+// part is one of equally many rows each.
+func (g *grid[T]) part(k, parts int64) grid[T] {
+	p := grid[T]{shape: shape{g.rows / parts, g.columns}, ld: g.ld}
+	if p.rows > 0 && p.columns > 0 {
+		p.data = g.data[k*p.rows*p.ld:][:(p.rows-1)*p.ld+p.columns]
+	}
+	return p
 }
 
 // combine sets c to alpha*sums + beta*c. With beta 0 the old c is not read, as it may be anything.
