@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
@@ -220,4 +222,32 @@ func TestProgramsOfTheEmbeddingPageRun(t *testing.T) {
 			require.Empty(t, output(t, dir, "go", "vet", "."))
 		})
 	}
+}
+
+// The answers to what users of torch.cuda look for name flags, pages and Go names that exist.
+func TestAnswersToUsersOfTorchNameWhatExists(t *testing.T) {
+	_, table, found := strings.Cut(page(t, "docs/bringing.md"), "\n## What torch.cuda has\n")
+	require.True(t, found)
+	commands := page(t, "docs/commands.md")
+	flags, methods := 0, 0
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		cells := strings.Split(strings.Trim(row, "|"), " | ")
+		require.Len(t, cells, 2, row)
+		for _, m := range regexp.MustCompile("`(--[a-z-]+)[^`]*`").FindAllStringSubmatch(cells[1], -1) {
+			require.Regexp(t, "`"+m[1]+"[ `=\\[]", commands, row)
+			flags++
+		}
+		for _, m := range regexp.MustCompile("`Program\\.(\\w+)`").FindAllStringSubmatch(cells[1], -1) {
+			_, has := reflect.TypeFor[*runtime.Program]().MethodByName(m[1])
+			require.True(t, has, "%s has no method %s", row, m[1])
+			methods++
+		}
+		for _, m := range regexp.MustCompile("dagrun ([a-z]+)").FindAllStringSubmatch(cells[1], -1) {
+			if m[1] != "runs" {
+				require.Contains(t, commands, "dagrun "+m[1], row)
+			}
+		}
+	}
+	require.Greater(t, flags, 4)
+	require.Greater(t, methods, 4)
 }
