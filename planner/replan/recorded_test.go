@@ -117,10 +117,10 @@ func TestAGraphThatIsNotTheOneRecorded(t *testing.T) {
 		"node 3 of the graph is not as it was recorded: its code is another version; record the program again": func(g *Graph) {
 			g.Nodes[3].Attributes = map[string]int{"registers": 1}
 		},
-		"the graph is not as it was recorded: torch 3 instead of " + known.Torch + "; record the program again":   func(g *Graph) { g.Torch = "3" },
+		"the graph is not as it was recorded: torch 3 instead of " + known.Torch + "; record the program again":  func(g *Graph) { g.Torch = "3" },
 		"the graph is not as it was recorded: another instead of " + known.Device + "; record the program again": func(g *Graph) { g.Device = "another" },
-		"node 0 of the graph is not as it was recorded: it takes other parameters; record the program again": func(g *Graph) { g.Nodes[0].Parameters = nil },
-		"node 3 of the graph is not as it was recorded: type 5 instead of 0; record the program again":       func(g *Graph) { g.Nodes[3].Type = emptyNode },
+		"node 0 of the graph is not as it was recorded: it takes other parameters; record the program again":     func(g *Graph) { g.Nodes[0].Parameters = nil },
+		"node 3 of the graph is not as it was recorded: type 5 instead of 0; record the program again":           func(g *Graph) { g.Nodes[3].Type = emptyNode },
 	} {
 		_, _, g := recorded(t, "nasnet")
 		change(g)
