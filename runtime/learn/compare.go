@@ -6,8 +6,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"slices"
+
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // compare makes plans with the durations known by now and times the most promising ones: graphs before streams, because on some drivers a

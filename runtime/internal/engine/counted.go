@@ -5,8 +5,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"github.com/dagrun/dagrun/runtime/internal/spans"
 	"time"
+
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // TraceCounted replays n times with a timed event before and after every node, and returns how long the first took too. The replays count:
