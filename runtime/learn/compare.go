@@ -81,7 +81,7 @@ func (l *learner) compare(ctx context.Context) (err error) {
 	}
 	l.step("timed the best ways again")
 	l.sort()
-	if l.p.HasBodies() {
+	if l.graph.HasControl() {
 		return nil // durations were corrected before, pass by pass
 	}
 	return l.fitPlain()

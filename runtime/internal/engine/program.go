@@ -106,10 +106,7 @@ type Program struct {
 
 	replays   atomic.Uint64
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
-	tracing   atomic.Pointer[tracer]   // while learning measures nodes; Running reads it likewise
-	learning  atomic.Bool
-	trial     atomic.Pointer[Trial]    // what learning is timing, or was when it was given up
-	stuck     atomic.Pointer[[]string] // the nodes that were running when that was given up
+	trials    Trials
 	callbacks sync.WaitGroup
 
 	turns            chan *Turn // of ReplayThen, in flight; nil before the first
@@ -228,6 +225,14 @@ func (p *Program) report(stage string, done, total int) {
 	}
 }
 
+// Trials are what learning does with the program; nil if there is no program.
+func (p *Program) Trials() *Trials {
+	if p == nil {
+		return nil
+	}
+	return &p.trials
+}
+
 // Graph is what the program runs; nil if there is no program.
 func (p *Program) Graph() *dag.Graph {
 	if p == nil {
@@ -343,6 +348,15 @@ type Recorder interface {
 	Disable() error
 	// Flush returns the records since the last Flush in the order of calls and graph nodes. If it can, it waits for that many records.
 	Flush(want int) ([]cudart.Activity, error)
+}
+
+// Trials are replays of a program that learning measures or times, by whatever way the program replays. They count: nothing is restored.
+type Trials struct {
+	program  *Program
+	tracing  atomic.Pointer[tracer] // while nodes are measured; Running reads it while another goroutine replays
+	learning atomic.Bool
+	trial    atomic.Pointer[Trial]    // what is timed, or was when learning was given up
+	stuck    atomic.Pointer[[]string] // the nodes that were running when that was given up
 }
 
 // tracer holds what a traced replay needs in addition: a timed event before and after every node.
