@@ -121,12 +121,11 @@ func (t *Trials) RecordCounted(ctx context.Context, n, done, total int, progress
 			reason = offErr.Error()
 		}
 	}()
-	submit, end, err := p.recordedReplay(in)
+	r, err := newRecording(p, in)
 	if err != nil {
 		return nil, 0, "", err
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	want := p.expectedRecords(in)
+	defer func() { err = errors.Join(err, r.close()) }()
 	p.dirty = true
 	for range n {
 		if ctx.Err() != nil {
@@ -138,21 +137,21 @@ func (t *Trials) RecordCounted(ctx context.Context, n, done, total int, progress
 		end := t.begin(1)
 		p.replays.Add(1)
 		p.latest.Store(in)
-		records, us, reason, err := p.recordReplay(ctx, submit, len(want))
+		records, us, reason, err := r.replay(ctx)
 		end(&err)
 		if err != nil {
 			return nil, ran, "", err
 		}
 		ran++
 		if reason == "" {
-			if err := matchRecords(want, records, p.mode != Streams, p.recordedName); err != nil {
+			if err := r.match(records); err != nil {
 				reason = err.Error()
 			}
 		}
 		if reason != "" {
 			return all, ran, reason, nil
 		}
-		all = append(all, spans.ByRecords(p.spansOf(want, records), us))
+		all = append(all, spans.ByRecords(r.spans(records), us))
 	}
 	return all, ran, "", nil
 }
