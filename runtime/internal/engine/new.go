@@ -36,7 +36,7 @@ func New(ctx context.Context, g *dag.Graph, plan *plan.Plan, platform cudart.Pla
 	p := &Program{graph: g, plan: plan, platform: platform, edges: edges, options: options, mode: options.Mode, log: options.Logger,
 		setKernel: map[int32]cudart.Kernel{}}
 	p.arrays.Dir = g.Dir
-	p.trials.program = p
+	p.trials.program, p.initial.program = p, p
 	p.takeLaunches()
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -109,7 +109,7 @@ func (p *Program) prepare(ctx context.Context) error {
 		}
 	}
 	p.size()
-	if err := p.initialise(ctx); err != nil {
+	if err := p.initial.fill(ctx); err != nil {
 		return err
 	}
 	return p.chooseMode(ctx)

@@ -116,14 +116,20 @@ type Program struct {
 	waits                  int // as Counters reports them
 	deviceBytes, hostBytes int64
 
-	boundContents map[dag.BufferID][]byte // initial contents of carried buffers in the caller's memory
-	initialKept   map[dag.BufferID][]byte // initial contents whose file a save has overwritten, or is about to
-	closed        bool
-	closeErr      error
+	initial  initialContents
+	closed   bool
+	closeErr error
 }
 
 // EdgesOf returns the edges that a CUDA graph of a plan needs. They are proved before they are used.
 type EdgesOf func(*dag.Graph, *plan.Plan) ([]plan.GraphEdge, error)
+
+// initialContents is what buffers hold before the first replay.
+type initialContents struct {
+	program *Program
+	bound   map[dag.BufferID][]byte // of carried buffers in the caller's memory
+	kept    map[dag.BufferID][]byte // whose file a save has overwritten, or is about to, and of variables of modules
+}
 
 // Way is how a program replays: by which plan, as streams or as a graph, submitted by how many threads.
 type Way struct {

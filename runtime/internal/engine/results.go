@@ -93,7 +93,7 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 		r.Checksums = append(r.Checksums, Checksum{b.Name, hex.EncodeToString(sum[:])})
 		if b.Save != "" {
 			file := arrays.InDir(p.graph.Dir, b.Save)
-			if err := p.keepInitial(ctx, file); err != nil {
+			if err := p.initial.keep(ctx, file); err != nil {
 				return err
 			}
 			if err := p.arrays.Write(ctx, file, b.DType, b.Shape, memory); err != nil {
