@@ -211,7 +211,7 @@ func (p *Program) CanLearn() error {
 		return errors.New("progress is tracked for debugging")
 	case p.mode == Built:
 		return errors.New("the graph is built node by node")
-	case p.turns != nil:
+	case p.turns.queue != nil:
 		return errors.New("ReplayThen is in use")
 	case p.graph.Ranks > 1 && p.options.Exchange == nil:
 		return errors.New("several ranks learn together, and Options.Exchange is not set")

@@ -109,10 +109,7 @@ type Program struct {
 	trials    Trials
 	callbacks sync.WaitGroup
 
-	turns            chan *Turn // of ReplayThen, in flight; nil before the first
-	turnNumber       uint64
-	finished, failed atomic.Uint64 // turns
-
+	turns                  turns
 	waits                  int // as Counters reports them
 	deviceBytes, hostBytes int64
 
@@ -396,6 +393,14 @@ type Turn struct {
 	idle    chan struct{} // holds one token while no turn uses the instance
 }
 
+// turns are those of ReplayThen.
+type turns struct {
+	program          *Program
+	queue            chan *Turn // in flight; nil before the first
+	number           uint64
+	finished, failed atomic.Uint64
+}
+
 // lowered holds the commands of one replay and the index of each node's command.
 type lowered struct {
 	commands []cudart.Command
@@ -452,12 +457,7 @@ type loader struct {
 	plain     map[loadedAt]bool // modules that have no such form
 }
 
-// HostFunction is a function of the program that a node runs in every replay, those of warm-up and measurements included. It runs on a
-// goroutine of its own while what comes after the node waits. It must not use the [Program] or wait for another host function, because
-// host functions may run one after the other.
-//
-// The context is that of the call that started the replay, and ends with the program too. If the function returns an error or panics, the
-// nodes left in that replay still run, no later replay starts, and the error of the program is a [*HostError].
+// HostFunction is a function of the program that embeds dagrun, which a node runs in every replay.
 type HostFunction func(ctx context.Context, call *HostCall) error
 
 // HostCall is one run of a host function. Its memory is valid until the function returns.
