@@ -147,8 +147,6 @@ func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
 	return words[0], words[2 : 2+words[1]], true
 }
 
-func half(b []byte, k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
-
 // Error is what is wrong with a file, and where.
 type Error struct {
 	File   string
