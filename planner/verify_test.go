@@ -59,6 +59,7 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`, "op 0, stream 0"},
 		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan needs 2147483647 events, but has only 2 records`, ""},
 		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 uses event -5, but the plan has 2 events`, "op 2, stream 1"},
+		{"event behind the last", func(p *Plan) { p.Streams[1].Ops[1].Event = 2 }, ErrPlanShape, `op 1 of stream 1 uses event 2, but the plan has 2 events`, "op 2, stream 1, event 2"},
 		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`, "op 0, stream 0"},
 		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`, ""},
 		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: remove one of the launches`, "op 4, node 0 up_x, stream 0"},
@@ -168,8 +169,13 @@ func TestVerifyBoundStreams(t *testing.T) {
 	err = Verify(g, launches([]int32{0}, []int32{1}, []int32{2}))
 	require.ErrorIs(t, err, ErrWrongStream)
 	require.EqualError(t, err, `"a" and "b" are both bound to stream 4, but run on the plan's streams 0 and 1: launch both on one stream`)
+	var v *Violation
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, "node 1 b, stream 1, before 0 a, its stream 0", where(v))
 	err = Verify(g, launches([]int32{0, 1, 2}))
 	require.EqualError(t, err, `"b" is bound to stream 4 and "c" to stream 7, but both run on the plan's stream 0: launch them on two streams`)
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, "node 2 c, stream 0, before 1 b, its stream 0", where(v))
 }
 
 // An event may be recorded again only after every wait for its old record has been submitted.

@@ -42,6 +42,9 @@ A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, w
 				if err := a.checkFlags(c); err != nil {
 					return err
 				}
+				if err := onlyFlags(c, args[0], "out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"); err != nil {
+					return err
+				}
 				return a.drawRecording(c.Context(), args[0], &own)
 			}
 			a.compilers = nil // pictures do not depend on what kernels do

@@ -21,7 +21,7 @@ type fileFlags struct {
 }
 
 // moduleExtensions are those of files with kernels.
-var moduleExtensions = []string{".cu", ".cuh", ".h", ".hpp", ".cpp", ".ptx", ".cubin", ".fatbin"}
+var moduleExtensions = []string{".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".c", ".cc", ".cpp", ".cxx", ".ptx", ".cubin", ".fatbin"}
 
 // isModule reports whether an argument is a file of kernels, not a kernel of the library.
 func isModule(name string) bool {
