@@ -114,7 +114,7 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	}
 	options.Rank, options.Ranks, options.LocalRank = a.place.Rank, a.place.Ranks, a.place.LocalRank
 	options.OpenModule = a.moduleOpener(ctx, options.Dir)
-	options.Outside = func(name string) bool { return files.Outside(options.Dir, name) }
+	options.Outside = func(name string) bool { return files.Foreign(options.Dir, name) }
 	options.ReadFile = func(name string) ([]byte, error) {
 		a.noteInput("a file of the pipeline", name)
 		return a.folder.Regular(ctx, name, dag.MaxFile)
