@@ -36,7 +36,7 @@ func graphDOT(tb require.TestingT, g *dag.Graph) string {
 // saxpyPlan is the plan of the documentation.
 func saxpyPlan(tb testing.TB, g *dag.Graph) *Plan {
 	p := plantest.ByHand(tb, g, "0 0 1 1 1 1", "launch up_x, record 0", "launch up_y, wait 0, launch saxpy, launch down")
-	p.Graph = g.Hash()
+	p.GraphHash = g.Hash()
 	p.Strategy, p.Requested, p.Machine = "list", "auto", "h200"
 	fork, join := len(p.Fork()), len(p.Join())
 	p.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1, ForkRecords: 1 + join, ForkWaits: fork + join}

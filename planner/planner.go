@@ -39,6 +39,7 @@ type (
 	Busy      = plan.Busy
 	Gap       = plan.Gap
 	FileError = jsontext.FileError
+	Spread    = plan.Spread
 
 	Cost       = plan.Cost
 	Passes     = plan.Passes
@@ -161,7 +162,7 @@ func EngineOf(g *dag.Graph, i dag.NodeID) Engine { return plan.EngineOf(g, i) }
 func WriteGraphDOT(w io.Writer, g *dag.Graph) error { return plan.WriteGraphDOT(w, g) }
 
 // DecodePlan reads a plan of g from its JSON form; see [plan.DecodePlan].
-func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) { return plan.DecodePlan(r, g) }
+func DecodePlan(r io.Reader, g *dag.Graph) (*plan.Plan, error) { return plan.DecodePlan(r, g) }
 
 // H200 is an NVIDIA H200; see [model.H200].
 func H200() *Machine { return model.H200() }

@@ -21,7 +21,9 @@ var floorsOfKernels = map[string]int{
 	"kernels/source/nvrtc":               2, // NVIDIA's run-time compiler
 	"kernels/source/clang":               2, // clang, without a toolkit
 	"kernels/ptx/access":                 2, // what PTX shows of a kernel's arguments
-	"kernels/internal/launch":            2, // what all kinds of kernels share
+	"kernels/launch":                     1, // code that devices load, and what a launch gives to a kernel
+	"kernels/internal/reference":         2, // how kernels in Go read arguments and split their work
+	"kernels/internal/describe":          1, // checks of arguments, and numbers of blocks and threads
 	"kernels/library":                    3, // the kernels that come with dagrun
 	"kernels/library/internal/makeptx":   3, // the tool that compiles them
 	"kernels/library/cubin":              1, // the library's machine code

@@ -50,7 +50,6 @@ type app struct {
 	recalled       *recalled                                     // with --learn=auto: what plan, dot and check plan with
 	recalledOf     *dag.Graph                                    // the graph that this is of
 	asked          *planner.Machine                              // the device of --backend that plan, dot and check plan for; nil: none has been opened for that
-	unseenCap      int64                                         // the memory cap that a pipeline was spilled for, in commands that open no device
 	world          *world.World                                  // the other ranks; nil: there are none
 	followed       bool                                          // the device notes how far communication with other ranks is
 	reread         func(rank, local int) (*dag.Graph, error)     // the pipeline of another rank

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/recording"
@@ -38,9 +39,9 @@ type checkedProcess struct {
 func (a *app) checkRecording(name string, own *recordingFlags) error {
 	// A recording of a million launches takes 0.8 GB so, instead of 1.1, and no longer.
 	defer debug.SetGCPercent(debug.SetGCPercent(40))
-	archive, err := recording.Open(name)
+	archive, err := a.openRecording(name)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return err
 	}
 	defer archive.Close()
 	document := checkedRecording{Version: jsonVersion, Command: "check", Program: archive.Command, Cut: archive.Cut}
@@ -75,7 +76,7 @@ func (a *app) checkRecording(name string, own *recordingFlags) error {
 			}
 			fmt.Fprint(a.stdout, p.Text(p.process))
 			for _, note := range p.process.Notes {
-				if note.Code != recording.NoteAllocator {
+				if !slices.Contains([]uint64{recording.NoteAllocator, recording.NoteGraph, recording.NoteTable, recording.NoteUncovered}, note.Code) { // the report has the last
 					fmt.Fprintf(a.stdout, "the recorder says: %s\n", note.Text)
 				}
 			}

@@ -27,7 +27,8 @@ arrows with the data that caused them. It is drawn with --own, where Graphviz is
 take long (above some 150 nodes and dependencies), and for what DOT cannot show: --axis, --boxes,
 --compare, and --before with --after.
 
-A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, waits as arrows, races in red.`,
+A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, waits as arrows
+(grey where no conflict needs them), races in red.`,
 		Example: `  dagrun dot pipelines/saxpy.yaml -o saxpy.svg
   dagrun dot pipelines/chunks.yaml -o chunks.svg --own
   dagrun dot pipelines/chunks.yaml -o two.svg --compare list,roundrobin

@@ -5,12 +5,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
-	"github.com/dagrun/dagrun/internal/recording"
-	"github.com/dagrun/dagrun/internal/recording/order"
 	"github.com/dagrun/dagrun/internal/recording/picture"
 )
 
@@ -19,30 +16,16 @@ func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags)
 	if form, err := own.form(); own.before || own.after || own.compare != "" || own.axis != "" || err == nil && form != "svg" && (own.format != "" || own.out != "") {
 		return errors.New("a recording is drawn as SVG, with -o FILE.svg and --boxes only")
 	}
-	archive, err := recording.Open(name)
+	archive, err := a.openRecording(name)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return err
 	}
 	defer archive.Close()
-	var process *recording.Process
-	var report *order.Report
-	for k := range archive.Processes() {
-		p, err := archive.Process(k)
-		if err != nil {
-			return withStatus(statusWrong, err)
-		}
-		r, err := order.Check(p, order.Options{})
-		if err != nil {
-			return withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), p.ID, err))
-		}
-		if process == nil || len(r.Races) > len(report.Races) || len(r.Races) == len(report.Races) && len(p.Calls) > len(process.Calls) {
-			process, report = p, r
-		}
+	shown, err := showProcess(archive, name)
+	if err != nil {
+		return err
 	}
-	if process == nil {
-		return withStatus(statusWrong, fmt.Errorf("%s holds no process", shownName(name)))
-	}
-	drawn, err := picture.New(process, report, own.most)
+	drawn, err := picture.New(shown.Process, shown.report, own.most)
 	if err != nil {
 		return withStatus(statusWrong, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -22,16 +23,27 @@ writes, and its element types.
 
 With a FILE of CUDA C, PTX or compiled code, list its kernels: signatures, what they do with their
 arguments, shared memory, registers if the code is compiled, and the lines to paste into a
-pipeline. CUDA C is compiled for this if a compiler is installed.`,
+pipeline. CUDA C is compiled for this if a compiler is installed.
+
+With a recording (dagrun record), list the kernels that ran: how often, in which shapes and from
+where, how much they were measured to read and write, what became of the memory that their
+parameters pointed into, and why of some it is not known.`,
 		Example: `  dagrun kernels
   dagrun kernels gemm
   dagrun kernels cublas.gemm
   dagrun kernels pipelines/add2.cu
+  dagrun kernels infer.rec                         what dagrun record -o infer.rec wrote
   dagrun kernels --output json | jq -r .kernels[].name`,
 		Args: atMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFlags(c); err != nil {
 				return err
+			}
+			if len(args) == 1 && recording.Recognize(args[0]) {
+				if err := onlyFlags(c, args[0]); err != nil {
+					return err
+				}
+				return a.listRecorded(args[0])
 			}
 			if len(args) == 1 && isModule(args[0]) {
 				return a.listFile(c.Context(), args[0], &own)

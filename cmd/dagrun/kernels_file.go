@@ -180,12 +180,16 @@ func pasted(module string, k *kernels.KernelInfo) string {
 	if strings.ContainsAny(name, "(,<") {
 		name = fmt.Sprintf("%q", name)
 	}
-	template, block := "", "BLOCK"
+	template, grid, block := "", "GRID", "BLOCK"
+	launched := proposed(k)
 	if k.Template != nil {
-		template = ", template: [" + strings.Join(templateArguments(k), ", ") + "]"
+		template = ", template: [" + strings.Join(templateArguments(k, &launched), ", ") + "]"
 	}
-	if len(k.Launched) > 0 && k.Launched[0].Block > 0 {
-		block = fmt.Sprint(k.Launched[0].Block)
+	if launched.Grid != nil {
+		grid = numbersPasted(launched.Grid)
+	}
+	if launched.Block != nil {
+		block = numbersPasted(launched.Block)
 	}
 	var args []string
 	named := true
@@ -202,6 +206,9 @@ func pasted(module string, k *kernels.KernelInfo) string {
 			value = fmt.Sprintf("arg%d", i+1)
 		}
 		value = bufferPasted(p, value)
+		if number := launched.Values[p.Name]; number != "" && !p.Buffer && p.Struct == nil {
+			value = number
+		}
 		if p.Texture || p.Code.Fetch.Seen {
 			value = texturePasted(p, value)
 		}
@@ -225,18 +232,42 @@ func pasted(module string, k *kernels.KernelInfo) string {
 	if !named || len(args) == 0 {
 		open, end = "[", "]"
 	}
-	return fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [GRID], block: [%s]}", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end, block)
+	text := fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [%s], block: [%s]", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end, grid, block)
+	if launched.Shared != "" {
+		text += ", shared: " + numbersPasted([]string{launched.Shared})
+	}
+	return text + "}"
 }
 
-// templateArguments are those of the first launch in the file that says any, and names of parameters for the rest.
-func templateArguments(k *kernels.KernelInfo) []string {
-	args := slices.Clone(k.Template)
+// numbersPasted are expressions in a list in braces or brackets.
+func numbersPasted(list []string) string {
+	var all []string
+	for _, text := range list {
+		if strings.Contains(text, ",") {
+			text = fmt.Sprintf("%q", text)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// proposed is the first launch of a kernel in its file, and of a template the first whose arguments are known.
+func proposed(k *kernels.KernelInfo) (launched kernels.LaunchedInFile) {
 	for _, l := range k.Launched {
-		if len(l.Template) > 0 {
-			copy(args, l.Template)
-			break
+		if k.Template == nil || len(l.Template) > 0 {
+			return l
 		}
 	}
+	if len(k.Launched) > 0 {
+		return k.Launched[0]
+	}
+	return launched
+}
+
+// templateArguments are those of a launch, and names of parameters for the rest.
+func templateArguments(k *kernels.KernelInfo, launched *kernels.LaunchedInFile) []string {
+	args := slices.Clone(k.Template)
+	copy(args, launched.Template)
 	return args
 }
 

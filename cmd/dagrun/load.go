@@ -146,7 +146,6 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 	if err != nil {
 		return nil, err
 	}
-	plan.Spread = a.spread
 	a.log.Info("planned", "strategy", plan.Strategy, "machine", plan.Machine, "streams", len(plan.Streams), "waits", plan.Stats.Waits,
 		"predicted_us", fmt.Sprintf("%.1f", plan.Stats.MakespanUS))
 	if plan.Note != "" {

@@ -37,7 +37,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, document := range []any{errorDocument{}, runReport{}, checked{}, explained{}, benchReport{}, sweepReport{}, tuneReport{}, cacheReport{}, traceReport{}, formatReport{}, kernelDocument{}, devicesReport{}} {
+	for _, document := range []any{errorDocument{}, runReport{}, checked{}, explained{}, benchReport{}, sweepReport{}, tuneReport{}, cacheReport{}, traceReport{}, recordedTrace{}, recordedKernels{}, formatReport{}, kernelDocument{}, devicesReport{}} {
 		walk(reflect.TypeOf(document).Name(), reflect.TypeOf(document))
 	}
 	require.Greater(t, keys, 100)

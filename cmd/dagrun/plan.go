@@ -12,13 +12,65 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/spread"
 )
 
 func (a *app) planCommand() *cobra.Command {
 	var compare, explain, ascii bool
 	var save, html, against string
+	var again replanFlags
+	onGraph := a.onGraph(func(ctx context.Context, g *dag.Graph) error {
+		if err := a.checkOutputs(g, []namedFile{{role: "--save-plan", name: save}, {role: "--html", name: html}}, nil); err != nil {
+			return err
+		}
+		if compare {
+			if explain && a.flags.output == "json" {
+				return errors.New("--compare and --explain are two JSON documents; ask for one of them")
+			}
+			if err := a.printComparison(ctx, g); err != nil || !explain && save == "" && html == "" {
+				return err
+			}
+			if explain {
+				fmt.Fprintln(a.stdout)
+			}
+		}
+		plan, options, err := a.planned(ctx, g)
+		if err != nil {
+			return err
+		}
+		other, err := a.against(ctx, g, against, html, options)
+		if err != nil {
+			return err
+		}
+		if save != "" {
+			if err := a.savePlan(ctx, save, plan, g); err != nil {
+				return err
+			}
+		}
+		a.progress.report("predict how long it takes", 0, 0)
+		timeline, err := planner.Simulate(g, plan, options.Machine, options.Profile)
+		if err != nil {
+			return err
+		}
+		if html != "" {
+			if err := savePage(ctx, html, g, plan, timeline, options.Machine, nil, other); err != nil {
+				return err
+			}
+			if err := a.wrote(html); err != nil {
+				return err
+			}
+		}
+		switch {
+		case explain:
+			return a.printExplanation(g, plan, options.Profile)
+		case compare:
+			return nil
+		}
+		return a.printPlan(g, plan, timeline, ascii)
+	})
 	c := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Show the schedule: streams, ops, and why each wait is there",
@@ -28,7 +80,10 @@ the device memory that is needed, and how long it should take.
 Plans are the same everywhere: they are made for the machine that --machine names,
 an H200 by default, and no device is opened. Only --learn=auto plans as a run on this
 computer would, with what earlier runs learned: how long nodes take, how many passes loops
-make, and which plan was best. A note says what was taken.`,
+make, and which plan was best. A note says what was taken.
+
+Of a recording (dagrun record) it says what is known of the graphs that the program passed to
+dagrun.replan: how many values can be moved, and what stays.`,
 		Example: `  dagrun plan pipelines/saxpy.yaml
   dagrun plan pipelines/saxpy.yaml --compare          every strategy side by side
   dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced
@@ -38,55 +93,15 @@ make, and which plan was best. A note says what was taken.`,
   dagrun plan pipelines/saxpy.yaml --html saxpy.html --against serial  two schedules on one page
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
 		Args: oneFile,
-		RunE: a.onGraph(func(ctx context.Context, g *dag.Graph) error {
-			if err := a.checkOutputs(g, []namedFile{{role: "--save-plan", name: save}, {role: "--html", name: html}}, nil); err != nil {
-				return err
-			}
-			if compare {
-				if explain && a.flags.output == "json" {
-					return errors.New("--compare and --explain are two JSON documents; ask for one of them")
-				}
-				if err := a.printComparison(ctx, g); err != nil || !explain && save == "" && html == "" {
+		RunE: func(c *cobra.Command, args []string) error {
+			if recording.Recognize(args[0]) {
+				if err := a.checkFlags(c); err != nil {
 					return err
 				}
-				if explain {
-					fmt.Fprintln(a.stdout)
-				}
+				return a.planRecording(c.Context(), args[0], &again)
 			}
-			plan, options, err := a.planned(ctx, g)
-			if err != nil {
-				return err
-			}
-			other, err := a.against(ctx, g, against, html, options)
-			if err != nil {
-				return err
-			}
-			if save != "" {
-				if err := a.savePlan(ctx, save, plan, g); err != nil {
-					return err
-				}
-			}
-			a.progress.report("predict how long it takes", 0, 0)
-			timeline, err := planner.Simulate(g, plan, options.Machine, options.Profile)
-			if err != nil {
-				return err
-			}
-			if html != "" {
-				if err := savePage(ctx, html, g, plan, timeline, options.Machine, nil, other); err != nil {
-					return err
-				}
-				if err := a.wrote(html); err != nil {
-					return err
-				}
-			}
-			switch {
-			case explain:
-				return a.printExplanation(g, plan, options.Profile)
-			case compare:
-				return nil
-			}
-			return a.printPlan(g, plan, timeline, ascii)
-		}),
+			return onGraph(c, args)
+		},
 	}
 	a.outputFlags(c)
 	a.paramFlags(c)
@@ -100,6 +115,9 @@ make, and which plan was best. A note says what was taken.`,
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
 	c.Flags().StringVar(&against, "against", "", againstUsage)
+	c.Flags().StringVar(&again.graph, "graph", "", "of a recording, plan the captured graph that this `file` describes (used by the Python package)")
+	c.Flags().IntSliceVar(&again.keep, "keep", nil, "of a recording, `nodes` to which it matters what lay in memory before (used by the Python package)")
+	c.Flags().BoolVar(&again.stay, "stay", false, "of a recording, move no values")
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw the chart in ASCII")
 	return c
 }
@@ -235,8 +253,7 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 		return err
 	}
 	if a.spread != nil && len(a.spread.At) > 0 {
-		options.Devices = a.spread.Devices
-		if comparison.Spreads, err = planner.CompareSpreads(ctx, a.declared, options); err != nil {
+		if comparison.Spreads, err = spread.Compare(ctx, a.declared, spread.Options{Options: options, Devices: a.spread.Devices}); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 type recordFlags struct {
 	file, accesses, cupti, sanitizer string
 	limit                            int64 // megabytes
-	force                            bool
+	force, contents, hostAccesses    bool
 }
 
 func (a *app) recordCommand() *cobra.Command {
@@ -36,6 +36,18 @@ that nothing orders.
 By default the bytes that each kernel reads and writes are measured, with NVIDIA's Sanitizer API
 from the CUDA toolkit. With --accesses=arguments they are not; a kernel is then assumed to touch
 all that its arguments point into, and launches take about a microsecond longer.
+
+With --contents, the recording also holds the memory that each CUDA graph reaches, as it was
+before the graph's first launch, so that the graph can be run again. That launch waits until its
+stream is done and the memory is copied; the recording becomes as large as that memory. Equal
+stretches of 4 MB are stored once.
+
+With --host-accesses, the program's own reads and writes of pinned and managed memory are noted:
+the first read and the first write of each page (4 KB) after work was given to the GPU, at the
+byte that was touched. For that, these pages are closed whenever work is given to the GPU, and
+opened by a handler of SIGSEGV, which costs some microseconds for each page and breaks system
+calls: read() into such a page fails with EFAULT. The first and last page of registered memory,
+unless it fills them, are left alone, and so is what host functions touch.
 
 The program's output and exit status are its own.`,
 		Example: `  dagrun record -- python train.py                  writes python.rec
@@ -61,6 +73,8 @@ The program's output and exit status are its own.`,
 	f.StringVar(&own.accesses, "accesses", "measured", "how to know what kernels touch: measured or arguments")
 	f.StringVar(&own.cupti, "cupti", "", "`path` of libcupti.so, if it is not found")
 	f.StringVar(&own.sanitizer, "sanitizer", "", "`path` of libsanitizer-public.so, if it is not found")
+	f.BoolVar(&own.contents, "contents", false, "keep the memory that CUDA graphs reach, as it was before their first launch")
+	f.BoolVar(&own.hostAccesses, "host-accesses", false, "note what the program itself touches of pinned and managed memory")
 	f.Int64Var(&own.limit, "limit", 65536, "a process may write this many `megabytes`")
 	f.BoolVarP(&own.force, "force", "f", false, "replace a recording that is there")
 	a.outputFlags(c)
@@ -87,7 +101,7 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 		}
 	}
 	status, err := recorder.Run(c.Context(), file, command, recorder.Options{
-		Calls: own.accesses == "arguments", CUPTI: own.cupti, Sanitizer: own.sanitizer, Limit: own.limit << 20,
+		Calls: own.accesses == "arguments", CUPTI: own.cupti, Sanitizer: own.sanitizer, Limit: own.limit << 20, Contents: own.contents, HostAccesses: own.hostAccesses,
 	})
 	if err != nil {
 		return err

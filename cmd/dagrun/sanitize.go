@@ -15,7 +15,7 @@ import (
 const mostChecked = 1_000_000
 
 func (a *app) sanitizeFlag(c *cobra.Command) {
-	c.Flags().StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (fast up to a million threads a replay)")
+	c.Flags().StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (up to a million threads a replay: full in the first 2^26 instructions of a launch, then fast)")
 }
 
 // sanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.
@@ -41,7 +41,7 @@ func (a *app) sanitizeFor(g *dag.Graph) sanitize {
 		s.level = simt.CheckFast
 	case sanitizeAuto:
 		if threads <= mostChecked {
-			s.level = simt.CheckFast
+			s.level = simt.CheckUsual
 		}
 	}
 	return s
@@ -64,7 +64,7 @@ func (s sanitize) name() string {
 	if !s.any {
 		return ""
 	}
-	return [...]string{simt.CheckNothing: sanitizeOff, simt.CheckFast: sanitizeFast, simt.CheckFull: sanitizeFull}[s.level]
+	return [...]string{simt.CheckNothing: sanitizeOff, simt.CheckFast: sanitizeFast, simt.CheckFull: sanitizeFull, simt.CheckUsual: sanitizeAuto}[s.level]
 }
 
 // says returns the words about the checks in the line about a run.

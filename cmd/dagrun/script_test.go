@@ -98,6 +98,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recordings, err := filepath.Abs("../../internal/recording/order/testdata/recordings")
+	if err != nil {
+		t.Fatal(err)
+	}
 	logPartial(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -106,6 +110,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("DAGRUN_UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PIPELINES", pipelines)
+			env.Setenv("RECORDINGS", recordings)
 			env.Setenv("NO_COLOR", "")
 			env.Setenv(cache.Variable, filepath.Join(env.WorkDir, ".cache")) // never the user's own
 			env.Setenv("GORACE", "atexit_sleep_ms=0")                        // under -race each process would sleep for a second at its end

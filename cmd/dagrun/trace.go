@@ -18,6 +18,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
 	"github.com/dagrun/dagrun/runtime"
@@ -40,6 +41,9 @@ shows each pass, with the nodes in it unless it ran in a graph; of very many pas
 and how many more there were. The overhead of measuring is printed too: a traced replay takes longer
 than a plain one.
 
+Of a recording (dagrun record), the timeline has the calls of the program on the host's threads and
+streams, at the times of the host: how long anything ran on the device is not in a recording.
+
 --html writes a page with all of it. --against FILE compares on that page with an earlier run, as
 --output json wrote it, or with a plan of --save-plan; --against STRATEGY compares with a plan of
 that strategy.`,
@@ -47,11 +51,18 @@ that strategy.`,
   dagrun trace pipelines/chunks.yaml --html chunks.html
   dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json
   dagrun trace pipelines/chunks.yaml --output json -o /dev/null | jq .analysis.binds
-  dagrun trace pipelines/chunks.yaml --html chunks.html --against serial`,
+  dagrun trace pipelines/chunks.yaml --html chunks.html --against serial
+  dagrun trace infer.rec --html infer.html         what dagrun record -o infer.rec wrote`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFlags(c); err != nil {
 				return err
+			}
+			if recording.Recognize(args[0]) {
+				if err := onlyFlags(c, args[0], "out", "html", "confined"); err != nil {
+					return err
+				}
+				return a.traceRecording(c.Context(), args[0], out, html)
 			}
 			if a.flags.iterations < 1 {
 				return errors.New("--iterations 0: want at least 1 to trace")

@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // square is CUDA C, compiled for the GPU of this machine if the toolkit's libnvrtc is installed.
@@ -25,7 +26,7 @@ func Example() {
 }
 
 func run(ctx context.Context) error {
-	gpu, err := driver.Open(driver.Options{})
+	gpu, err := driver.Open(driver.Options{Compilers: &kernels.Compilers{}})
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer gpu.Free(memory)
-	module, err := gpu.Load(ctx, 0, &kernels.Module{Name: "square", Path: "square.cu", Kind: kernels.Source, Code: []byte(square)})
+	module, err := gpu.Load(ctx, 0, &launch.Module{Name: "square", Path: "square.cu", Kind: launch.Source, Code: []byte(square)})
 	if err != nil {
 		return err
 	}

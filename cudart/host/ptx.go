@@ -10,16 +10,16 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // load compiles and reads the code, once.
-func (c *code) load(m *kernels.Module, compile compileFunc) error {
+func (c *code) load(m *launch.Module, compile compileFunc) error {
 	c.once.Do(func() {
 		source := m.Code
-		if m.Kind == kernels.Source {
-			var compiled *kernels.Compiled
+		if m.Kind == launch.Source {
+			var compiled *launch.Compiled
 			if compiled, c.err = compile(m); c.err != nil {
 				return
 			}
@@ -34,7 +34,7 @@ func (c *code) load(m *kernels.Module, compile compileFunc) error {
 }
 
 // kernel prepares an entry of the module to run from its PTX.
-func (c *code) kernel(m *kernels.Module, compile compileFunc, entry string) (*simt.Kernel, error) {
+func (c *code) kernel(m *launch.Module, compile compileFunc, entry string) (*simt.Kernel, error) {
 	if err := c.load(m, compile); err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func faultError(c *command, fault *simt.Fault) *cudart.Error {
 // notRunnable returns the error for code that the CPU device cannot run.
 func (m *module) notRunnable(call string, err error) error {
 	var unsupported *simt.UnsupportedError
-	if errors.As(err, &unsupported) || errors.Is(err, kernels.ErrNoCompiler) {
+	if errors.As(err, &unsupported) || errors.Is(err, launch.ErrNoCompiler) {
 		return fail(call, notSupported, m.device.id, "%v", err)
 	}
 	return fail(call, invalidImage, m.device.id, "%v", err)

@@ -23,6 +23,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // columns is a matrix as libraries see it.
@@ -95,6 +96,23 @@ func fakeGemm(single bool) any {
 			}
 		}
 		return fakeFailure
+	}
+}
+
+// fakeBatched makes several products, each of matrices that are so many elements further.
+func fakeBatched(single bool) any {
+	one := fakeGemm(single).(func(_, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc uintptr) uintptr)
+	size := uintptr(8)
+	if single {
+		size = 4
+	}
+	return func(handle, ta, tb, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, c, ldc, strideC, batches uintptr) uintptr {
+		for q := range batches {
+			if status := one(handle, ta, tb, m, n, k, alpha, a+q*strideA*size, lda, b+q*strideB*size, ldb, beta, c+q*strideC*size, ldc); status != 0 {
+				return status
+			}
+		}
+		return 0
 	}
 }
 
@@ -243,6 +261,7 @@ var fakes = sync.OnceValue(func() map[string]uintptr {
 		"cublasSetWorkspace_v2": func(_, p, n uintptr) uintptr { fakeState.workspace, fakeState.bytes = p, n; return 0 },
 		"cublasSetMathMode":     func(_, m uintptr) uintptr { fakeState.math = m; return 0 },
 		"cublasSgemm_v2":        fakeGemm(true), "cublasDgemm_v2": fakeGemm(false), "cublasSsyrk_v2": fakeSyrk(true), "cublasDsyrk_v2": fakeSyrk(false),
+		"cublasSgemmStridedBatched": fakeBatched(true), "cublasDgemmStridedBatched": fakeBatched(false),
 		"cublasStrsm_v2": fakeTrsm(true), "cublasDtrsm_v2": fakeTrsm(false),
 		"cusolverDnCreate": create, "cusolverDnDestroy": func(uintptr) uintptr { return 0 }, "cusolverGetProperty": property,
 		"cusolverDnSetStream":         func(_, _ uintptr) uintptr { return 0 },
@@ -300,14 +319,14 @@ func compare(t *testing.T, r *rand.Rand, session *Session, u use, dtype dag.DTyp
 	kernel := findCall(t, u.name, dtype)
 	reference := kernel.Module().References[entry]
 	var values []cudart.Value
-	var ours []kernels.Arg
+	var ours []launch.Arg
 	var theirs, mine [][]byte
 	var names []string
 	buffer := func(memory []byte) {
 		other := slices.Clone(memory)
 		theirs, mine = append(theirs, memory), append(mine, other)
 		values = append(values, cudart.Value{Pointer: true, Ptr: cudart.Ptr(uintptr(unsafe.Pointer(&memory[0]))), Bytes: int64(len(memory)), Size: 8})
-		ours = append(ours, kernels.Arg{Memory: unsafe.Pointer(&other[0]), Bytes: int64(len(other))})
+		ours = append(ours, launch.Arg{Memory: unsafe.Pointer(&other[0]), Bytes: int64(len(other))})
 	}
 	for _, p := range kernel.Params() {
 		names = append(names, p.Name)
@@ -319,7 +338,7 @@ func compare(t *testing.T, r *rand.Rand, session *Session, u use, dtype dag.DTyp
 			buffer(make([]byte, 4))
 		case measured:
 			bits := map[string]int64{"rows": m.rows, "columns": m.columns, "ld": m.ld}[what]
-			values, ours = append(values, cudart.Value{Bits: uint64(bits), Size: 8}), append(ours, kernels.Arg{Bits: uint64(bits)})
+			values, ours = append(values, cudart.Value{Bits: uint64(bits), Size: 8}), append(ours, launch.Arg{Bits: uint64(bits)})
 		case isMatrix:
 			buffer(m.memory(dtype))
 		default:
@@ -327,11 +346,11 @@ func compare(t *testing.T, r *rand.Rand, session *Session, u use, dtype dag.DTyp
 			if x, given := u.args[p.Name]; given {
 				bits = p.DType.FromFloat(x.(float64))
 			}
-			values, ours = append(values, cudart.Value{Bits: bits, Size: uint8(p.DType.Size())}), append(ours, kernels.Arg{Bits: bits})
+			values, ours = append(values, cudart.Value{Bits: bits, Size: uint8(p.DType.Size())}), append(ours, launch.Arg{Bits: bits})
 		}
 	}
 	require.NoError(t, session.Call(&Arguments{Entry: entry, Stream: 5, Names: names, Values: values}))
-	call := &kernels.Call{Args: ours}
+	call := &launch.Call{Args: ours}
 	spans := reference.Spans(call)
 	for k := range spans {
 		reference.Run(call, k, k+1)
@@ -358,7 +377,7 @@ func compare(t *testing.T, r *rand.Rand, session *Session, u use, dtype dag.DTyp
 
 type callKernel interface {
 	dag.LaunchKernel
-	Module() *kernels.Module
+	Module() *launch.Module
 }
 
 func findCall(t testing.TB, name string, dtype dag.DType) callKernel {
@@ -400,6 +419,9 @@ func TestCallsAreWhatTheGoVersionsCompute(t *testing.T) {
 			bk, bn := flipIf(tb, k, n)
 			compare(t, r, blas, use{"cublas.gemm", map[string]any{"ta": ta, "tb": tb, "alpha": r.Float64(), "beta": bit(r) * r.Float64(),
 				"a": randomMatrix(r, am, ak), "b": randomMatrix(r, bk, bn), "c": randomMatrix(r, m, n)}}, dtype)
+			batches := 1 + r.Int64N(4)
+			compare(t, r, blas, use{"cublas.gemm_batched", map[string]any{"batches": float64(batches), "ta": ta, "tb": tb, "alpha": r.Float64(), "beta": bit(r) * r.Float64(),
+				"a": randomMatrix(r, batches*am, ak), "b": randomMatrix(r, batches*bk, bn), "c": randomMatrix(r, batches*m, n)}}, dtype)
 			compare(t, r, blas, use{"cublas.syrk", map[string]any{"uplo": bit(r), "ta": ta, "alpha": r.Float64(), "beta": bit(r) * r.Float64(),
 				"a": randomMatrix(r, am, ak), "c": randomMatrix(r, m, m)}}, dtype)
 			right := bit(r)

@@ -91,7 +91,7 @@ func (s *Session) Prepare(a *Arguments) error {
 
 // Call makes a call on a stream. Prepare comes first.
 func (s *Session) Call(a *Arguments) error {
-	name, _, _ := strings.Cut(a.Entry, "_")
+	name := a.Entry[:max(0, strings.LastIndexByte(a.Entry, '_'))]
 	_, name, _ = strings.Cut(name, ".")
 	call := s.calls[name]
 	if call == nil {

@@ -64,9 +64,9 @@ func unpack() (string, error) {
 		fmt.Fprintf(sum, "%s %d\n", name, len(files[name]))
 		sum.Write(files[name])
 	}
-	base, err := os.UserCacheDir()
+	base, err := os.UserCacheDir() // and nowhere that others write to: programs load this
 	if err != nil {
-		base = os.TempDir()
+		return "", fmt.Errorf("there is no folder for the recorder: %w; set XDG_CACHE_HOME to one of yours", err)
 	}
 	folder := filepath.Join(base, "dagrun", "recorder", hex.EncodeToString(sum.Sum(nil)[:8]))
 	for name, bytes := range files {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -47,11 +48,34 @@ func sum(t *testing.T, name string) string {
 }
 
 func TestContentsAreWhole(t *testing.T) {
-	for _, name := range []string{"recorder-amd64.so.gz", "patch.fatbin.gz"} {
+	for _, name := range []string{"recorder-amd64.so.gz", "recorder-arm64.so.gz", "patch.fatbin.gz"} {
 		packed, err := library.ReadFile("library/" + name)
 		require.NoError(t, err)
 		bytes, err := unzip(packed)
 		require.NoError(t, err)
 		require.NotEmpty(t, bytes)
 	}
+}
+
+// A program loads these files, so they are never in a folder that others may write to.
+func TestNoCacheFolderIsAnError(t *testing.T) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return // there is no recorder for this system
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	_, err := unpack()
+	require.ErrorContains(t, err, "there is no folder for the recorder: ")
+	require.ErrorContains(t, err, "set XDG_CACHE_HOME to one of yours")
+}
+
+// What was changed in the cache folder is replaced.
+func TestChangedFilesAreReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "recorder", "recorder.so")
+	require.NoError(t, place(path, []byte("ours")))
+	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o755))
+	require.NoError(t, place(path, []byte("ours")))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "ours", string(text))
 }

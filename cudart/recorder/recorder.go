@@ -20,6 +20,10 @@ import (
 type Options struct {
 	// Calls records calls alone. Without it, the accesses of kernels are measured too, which slows them down and needs NVIDIA's Sanitizer API.
 	Calls bool
+	// Contents keeps the memory that each graph reaches before its first launch, which waits for that.
+	Contents bool
+	// HostAccesses notes what the host touches of pinned and managed memory.
+	HostAccesses bool
 	// CUPTI and Sanitizer are paths of libcupti.so and libsanitizer-public.so; "" looks for them.
 	CUPTI, Sanitizer string
 	// Limit is how many bytes a process may write; 0 is 64 GiB.
@@ -95,6 +99,12 @@ func environment(command []string, parts string, o Options) ([]string, error) {
 	environment = append(environment, "DAGRUN_RECORD="+absolute, "CUDA_INJECTION64_PATH="+filepath.Join(folder, "recorder.so"))
 	if o.Limit > 0 {
 		environment = append(environment, fmt.Sprintf("DAGRUN_RECORD_LIMIT=%d", o.Limit))
+	}
+	if o.Contents {
+		environment = append(environment, "DAGRUN_RECORD_CONTENTS=1")
+	}
+	if o.HostAccesses {
+		environment = append(environment, "DAGRUN_RECORD_HOST=1")
 	}
 	if before := os.Getenv("CUDA_INJECTION64_PATH"); before != "" {
 		return nil, fmt.Errorf("CUDA_INJECTION64_PATH is %s: the driver loads one tool at a time; unset it to record", before)

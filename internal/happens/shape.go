@@ -21,7 +21,7 @@ type Shape struct {
 	needed []bool    // by edge
 }
 
-// NewShape returns the order that edges, pairs of from and to, make among nodes. It fails if they form a circle.
+// NewShape returns the order that edges, pairs of from and to, make among nodes. It fails if they form a circle, or are too many beside each other.
 func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 	followers, waiting := make([][]int32, nodes), make([]int32, nodes)
 	s := &Shape{edges: edges, into: make([][]int32, nodes), needed: make([]bool, len(edges)), chain: make([]int32, nodes), place: make([]int32, nodes)}
@@ -61,7 +61,15 @@ func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 	if len(s.order) < nodes {
 		return nil, fmt.Errorf("the edges of %d nodes form a circle", nodes-len(s.order))
 	}
-	if int(s.chains) > max(nodes/wide, narrow) {
+	long := int(s.chains) <= max(nodes/wide, narrow)
+	bytes := 4 * nodes * int(s.chains)
+	if !long {
+		bytes = 8 * nodes * s.words()
+	}
+	if bytes > mostBytes {
+		return nil, fmt.Errorf("the order of %d nodes in %d rows takes %d MB, more than the %d that are allowed", nodes, s.chains, bytes>>20, mostBytes>>20)
+	}
+	if !long {
 		s.bits = make([]uint64, nodes*s.words())
 	} else {
 		s.after = make([]int32, nodes*int(s.chains))
@@ -78,6 +86,8 @@ func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 const (
 	wide   = 32
 	narrow = 64
+
+	mostBytes = 256 << 20
 )
 
 func (s *Shape) words() int { return (len(s.chain) + 63) / 64 }

@@ -49,6 +49,25 @@ func TestShapeRefuses(t *testing.T) {
 	}
 }
 
+// A file of a megabyte can hold a graph whose order would take gigabytes.
+func TestShapesThatAreTooLarge(t *testing.T) {
+	_, err := NewShape(50_000, nil)
+	require.EqualError(t, err, "the order of 50000 nodes in 50000 rows takes 298 MB, more than the 256 that are allowed")
+	var rows [][2]int32 // 2,000 rows, each of 30 nodes
+	for i := range int32(58_000) {
+		rows = append(rows, [2]int32{i, i + 2000})
+	}
+	_, err = NewShape(60_000, rows)
+	require.EqualError(t, err, "the order of 60000 nodes in 2000 rows takes 429 MB, more than the 256 that are allowed")
+	row := rows[:0]
+	for i := range int32(100_000) {
+		row = append(row, [2]int32{i, i + 1})
+	}
+	s, err := NewShape(100_001, row)
+	require.NoError(t, err)
+	require.True(t, s.Before(0, 100_000))
+}
+
 // Many nodes beside each other are kept in another way than few.
 func TestWideShapes(t *testing.T) {
 	const across, nodes = narrow + 10, 3*(narrow+10) + 1

@@ -1,5 +1,7 @@
 package recording
 
+import "fmt"
+
 // LeastWords is how many words a record of a kind has at least, behind the common words of calls.
 func LeastWords(k Kind) int { return shapes[k].words }
 
@@ -25,5 +27,22 @@ func Forget(p *Process) {
 	}
 	for k := range p.Contents {
 		p.Contents[k].unpack = nil
+	}
+}
+
+// SectionHeader is the size of a section's header.
+const SectionHeader = sectionHeader
+
+// SaidOfSections are what docs/recording.md must say of a recording.
+func SaidOfSections() []string {
+	return []string{
+		fmt.Sprintf("Recordings have version %d and parts version %d, and dagrun reads parts of version %d too.", recordingVersion, formatVersion, formatVersion-1),
+		fmt.Sprintf("%d bytes of header: the magic `%s`", recordingHeader, recordingMagic),
+		fmt.Sprintf("header of %d bytes", sectionHeader), fmt.Sprintf("| 0 | %d | `%s` |", len(sectionMagic), sectionMagic),
+		fmt.Sprintf("method: %d as it is, %d deflate", methodStored, methodDeflate), fmt.Sprintf("at most %d times as many", packing),
+		fmt.Sprintf("| %d | program |", sectionMeta), fmt.Sprintf("| %d | process |", sectionProcess), fmt.Sprintf("| %d | records |", sectionRecords),
+		fmt.Sprintf("| %d | blob |", sectionBlob), fmt.Sprintf("| %d | index |", sectionIndex),
+		fmt.Sprintf("The last %d bytes are the offset of the index, and the magic `%s`", endBytes, endMagic),
+		fmt.Sprintf("blocks of %d bytes", blockBytes), fmt.Sprintf("begins with the magic `%s`, a block with `%s`", formatMagic, blockMagic),
 	}
 }

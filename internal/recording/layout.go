@@ -11,7 +11,7 @@ import (
 
 const (
 	formatMagic   = "KAGRECE1"
-	formatVersion = 1
+	formatVersion = 2
 	blockBytes    = 65536
 	blockMagic    = "BLOK"
 
@@ -23,8 +23,20 @@ const (
 	runBytes    = 16 // of struct access_run
 
 	modeMeasured = 1
+	modeHost     = 4
 	commonWords  = 6 // with which every call begins
+
+	conditionalNode = 13 // CUgraphNodeType
 )
+
+// wrongVersion says that a part was written by another version of the recorder, "" if this dagrun reads it. Version 1 has neither
+// code nor contents, and says of no function which library it is of.
+func wrongVersion(version uint32) string {
+	if version == formatVersion || version == formatVersion-1 {
+		return ""
+	}
+	return fmt.Sprintf("version %d of the format; this dagrun reads versions %d and %d", version, formatVersion-1, formatVersion)
+}
 
 // Notes of the recorder.
 const (
@@ -34,6 +46,9 @@ const (
 	NoteUncovered
 	NoteAllocator
 	NoteText
+	NoteGraph // what the Python package tried with a graph: JSON, and the sequence at which it was done
+	NoteContents
+	NoteTable // a library got a table of undocumented functions, other than the CUDA runtime
 )
 
 // shape is what a record of a kind must have at least. Words and bytes behind these are of later versions.
@@ -44,7 +59,7 @@ type shape struct {
 
 // shapes are the kinds that this version knows, by number.
 var shapes = [...]shape{
-	Thread: {"thread", 2}, Note: {"note", 2}, Place: {"place", 1}, Image: {"image", 3}, Code: {"code", 3}, Module: {"module", 4}, Function: {"function", 7},
+	Thread: {"thread", 2}, Note: {"note", 2}, Place: {"place", 1}, Image: {"image", 3}, Code: {"code", 3}, Module: {"module", 5}, Function: {"function", 7},
 	Graph: {"graph", 5}, Access: {"access", 4}, Tensor: {"tensor", 7}, TensorTrace: {"tensor trace", 1}, ProcessInfo: {"process", 0}, Contents: {"contents", 4},
 
 	Launch: {"launch", 13}, Copy: {"copy", 16}, Set: {"set", 9}, EventRecord: {"record", 4}, StreamWait: {"wait", 4}, EventSync: {"event sync", 1},
@@ -54,11 +69,20 @@ var shapes = [...]shape{
 	CaptureBegin: {"capture begin", 2}, CaptureEnd: {"capture end", 2}, Instantiate: {"instantiate", 2}, Update: {"update", 3}, GraphLaunch: {"graph launch", 4},
 	GraphDestroy: {"graph destroy", 1}, ExecDestroy: {"exec destroy", 1}, Context: {"context", 3}, Pool: {"pool", 3}, TensorMap: {"tensor map", 3},
 	Prefetch: {"prefetch", 4}, Unload: {"unload", 1}, Peer: {"peer", 2}, Uncovered: {"uncovered", 0}, NodeAccess: {"node access", 11}, Green: {"green", 4},
+	HostAccess: {"host access", 4},
 }
 
 // known tells whether this version knows a kind, and call whether it is a call of the driver.
 func (k Kind) known() bool { return int(k) < len(shapes) && shapes[k].name != "" }
 func (k Kind) call() bool  { return k >= Launch }
+
+// Words is how many words a call of this kind has at least, behind those that all calls have.
+func (k Kind) Words() int {
+	if !k.known() {
+		return 0
+	}
+	return shapes[k].words
+}
 
 // String is the kind's name as in format.h, without its prefix.
 func (k Kind) String() string {

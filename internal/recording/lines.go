@@ -69,7 +69,7 @@ func (c *code) location(offset uint64) int {
 			k++
 		}
 		if offset < end {
-			if !known {
+			if !known || k > len(c.table) {
 				return 0
 			}
 			return line
@@ -78,7 +78,7 @@ func (c *code) location(offset uint64) int {
 	return 0
 }
 
-// unsigned reads a number in pieces of six bits, the lowest first.
+// unsigned reads a number in pieces of six bits, the lowest first. Where b ends within it, next is behind the end.
 func unsigned(b []byte, at int) (value, next int) {
 	for shift := 0; at < len(b); shift += 6 {
 		piece := b[at]
@@ -87,10 +87,10 @@ func unsigned(b []byte, at int) (value, next int) {
 			value |= int(piece&63) << shift
 		}
 		if piece&64 == 0 {
-			break
+			return value, at
 		}
 	}
-	return value, at
+	return value, len(b) + 1
 }
 
 // signed reads a number whose lowest bit is its sign.

@@ -26,7 +26,8 @@ func PartsFolder(name string) string { return name + ".parts" }
 // Archive is a recording whose processes are read one at a time.
 type Archive struct {
 	Meta
-	Cut bool // see Recording
+	Cut      bool // see Recording
+	Confined bool // of each Process
 
 	parts []archived
 	blobs map[blobName]section
@@ -229,13 +230,14 @@ func (a *Archive) Process(k int) (*Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.held = of.part
+		p.held, p.Confined = of.part, a.Confined
 		return p, nil
 	}
 	p, err := of.read()
 	if err != nil {
 		return nil, err
 	}
+	p.Confined = a.Confined
 	for k := range p.Modules {
 		if m := &p.Modules[k]; m.Code == nil && m.Hash != 0 {
 			m.unpack = a.blob(of.name, m.Hash, m.Bytes)
@@ -274,9 +276,8 @@ func (of *archived) read() (*Process, error) {
 	}
 	h := header{cut: true}
 	if wrong == "" && head[0] != 0 {
-		if h = headerOf(head); h.version != formatVersion {
-			wrong = fmt.Sprintf("version %d of the format; this dagrun reads version %d", h.version, formatVersion)
-		}
+		h = headerOf(head)
+		wrong = wrongVersion(h.version)
 	}
 	if wrong != "" {
 		return nil, &Error{of.name, of.process.at, wrong}

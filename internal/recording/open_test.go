@@ -91,12 +91,12 @@ func TestCodeIsStoredOnce(t *testing.T) {
 		return b
 	}
 	part := recordingtest.Part{Ended: true}
-	part.Record(0, recording.Module, []uint64{1, 0, 100_000, 44}, code(3))
-	part.Record(0, recording.Module, []uint64{2, 0, 100_000, 44}, nil)
+	part.Record(0, recording.Module, []uint64{1, 0, 100_000, 44, 0}, code(3))
+	part.Record(0, recording.Module, []uint64{2, 0, 100_000, 44, 0}, nil)
 	part.Record(0, recording.Contents, []uint64{1, 0x1000, 100_000, 45}, code(5))
 	once := pack(t, part.Bytes(0))
 	same := recordingtest.Part{Ended: true}
-	same.Record(0, recording.Module, []uint64{1, 0, 100_000, 44}, code(3))
+	same.Record(0, recording.Module, []uint64{1, 0, 100_000, 44, 0}, code(3))
 	twice := pack(t, part.Bytes(0), same.Bytes(0))
 	require.Less(t, len(twice)-len(once), 1000)
 
@@ -116,7 +116,7 @@ func TestCodeIsStoredOnce(t *testing.T) {
 	}
 
 	other := recordingtest.Part{Ended: true} // the hash of different code can be the same
-	other.Record(0, recording.Module, []uint64{1, 0, 100_000, 44}, code(7))
+	other.Record(0, recording.Module, []uint64{1, 0, 100_000, 44, 0}, code(7))
 	b, err := read(t, pack(t, part.Bytes(0), other.Bytes(0))).Processes[1].Modules[0].Load()
 	require.NoError(t, err)
 	require.Equal(t, code(7), b)

@@ -49,7 +49,7 @@ func headerOf(b []byte) header {
 }
 
 func (h *header) process() *Process {
-	return &Process{ID: h.id, Parent: h.parent, Measured: h.mode&modeMeasured != 0, Cut: h.cut || h.lost > 0, Lost: h.lost,
+	return &Process{ID: h.id, Parent: h.parent, Measured: h.mode&modeMeasured != 0, Host: h.mode&modeHost != 0, Cut: h.cut || h.lost > 0, Lost: h.lost,
 		StartUnix: int64(h.startUnix), StartClock: int64(h.startClock)}
 }
 
@@ -71,8 +71,8 @@ func splitPart(name string, b []byte) (h header, pieces []piece, err error) {
 		return header{cut: true}, nil, nil
 	}
 	h = headerOf(b)
-	if h.version != formatVersion {
-		return wrong(8, "version %d of the format; this dagrun reads version %d", h.version, formatVersion)
+	if text := wrongVersion(h.version); text != "" {
+		return wrong(8, "%s", text)
 	}
 	if h.reserved%blockBytes != 0 || h.reserved == 0 {
 		return wrong(40, "%d bytes are said to be used, which are no whole blocks of %d", h.reserved, blockBytes)

@@ -28,9 +28,9 @@ func everything() *recordingtest.Part {
 	p.Record(0, recording.Place, []uint64{11, 1<<56 | 9, 12, 3, 0x7f0000001234}, nil)
 	p.Record(1, recording.Image, []uint64{3, 0x7f0000000000, 0x10000}, []byte("/opt/a.so\x00\xab\xcd"))
 	p.Record(1, recording.Code, []uint64{9, 40, 3*256 + 12}, []byte("/home/me/train.py\x00step\x00"))
-	p.Record(0, recording.Module, []uint64{0x50, 0, 4, 77}, []byte("code"))
-	p.Record(0, recording.Module, []uint64{0x51, 0x60, 4, 77}, nil)
-	p.Record(0, recording.Function, []uint64{0x70, 9, 0x50, 3, 32, 1024, 2, 0, 8, 8, 4}, []byte("_Z4scalPfi"))
+	p.Record(0, recording.Module, []uint64{0x50, 0, 4, 77, 0}, []byte("code"))
+	p.Record(0, recording.Module, []uint64{0, 0x60, 4, 77, 12}, nil)
+	p.Record(0, recording.Function, []uint64{0x70, 9, 0x50, 3, 32, 1024, 2, 0, 8, 8, 4, 0x60}, []byte("_Z4scalPfi"))
 	p.Record(0, recording.Function, []uint64{0x70, 4, 0x51, 0, 8, 0, 0}, []byte("_Z3oldv"))
 	p.Record(0, recording.Note, []uint64{recording.NoteAllocator, 0}, []byte("python=3.12"))
 	p.Record(0, recording.Note, []uint64{recording.NoteText, 5}, []byte("five"))
@@ -89,10 +89,11 @@ func TestPart(t *testing.T) {
 	require.True(t, frames[0].Python)
 	require.Equal(t, recording.Frame{File: "/opt/a.so", Offset: 0x1234, BuildID: "abcd"}, frames[1])
 	require.Len(t, p.Modules, 2)
+	require.Equal(t, []uint64{0, 0x60, 12}, []uint64{p.Modules[1].Handle, p.Modules[1].Library, p.Modules[1].Sequence})
 	require.Equal(t, "code", string(p.Modules[1].Code), "the second module has the code of the first")
 	require.Equal(t, []recording.FunctionInfo{
 		{Handle: 0x70, Module: 0x51, Sequence: 4, Name: "_Z3oldv", Registers: 8, Parameters: []recording.Parameter{}},
-		{Handle: 0x70, Module: 0x50, Sequence: 9, Name: "_Z4scalPfi", Opaque: true, Unpatched: true, Registers: 32, Shared: 1024,
+		{Handle: 0x70, Module: 0x50, Library: 0x60, Sequence: 9, Name: "_Z4scalPfi", Opaque: true, Unpatched: true, Registers: 32, Shared: 1024,
 			Parameters: []recording.Parameter{{Offset: 0, Bytes: 8}, {Offset: 8, Bytes: 4}}},
 	}, p.Functions[0x70])
 	require.Equal(t, []recording.NoteInfo{{Code: recording.NoteAllocator, Text: "python=3.12"}, {Code: recording.NoteText, Value: 5, Text: "five"}}, p.Notes)
@@ -190,7 +191,7 @@ func TestPartsLargerThanABlock(t *testing.T) {
 	part := recordingtest.Part{Ended: true}
 	part.Call(0, recording.StreamSync, 0, 1)
 	large := bytes.Repeat([]byte("x"), 200_000)
-	part.Record(0, recording.Module, []uint64{1, 0, 200_000, 9}, large)
+	part.Record(0, recording.Module, []uint64{1, 0, 200_000, 9, 0}, large)
 	part.Call(0, recording.StreamSync, 0, 2)
 	p := parse(t, part.Bytes(0))
 	require.Equal(t, large, p.Modules[0].Code)
@@ -213,7 +214,7 @@ func TestHostileParts(t *testing.T) {
 	const block, record = 65536, 65536 + 24
 	for want, b := range map[string][]byte{
 		"byte 0: this is not a recording of a process: it does not begin with KAGRECE1":                    []byte("PK\x03\x04 and more"),
-		"byte 8: version 2 of the format; this dagrun reads version 1":                                     with(note(), 8, 2),
+		"byte 8: version 3 of the format; this dagrun reads versions 1 and 2":                              with(note(), 8, 3),
 		"byte 40: 65537 bytes are said to be used, which are no whole blocks of 65536":                     with(note(), 40, 65537),
 		"byte 40: 0 bytes are said to be used, which are no whole blocks of 65536":                         with(note(), 40, 0),
 		`byte 65536: a block begins with "\x01\x00\x00\x00" instead of "BLOK"`:                             with(note(), block, 1),
@@ -356,4 +357,32 @@ func launches(n int) []byte {
 			Time: int64(k)*5000 + int64(k*k%997)})
 	}
 	return part.Bytes(0)
+}
+
+// Launches of one node of a graph that were measured together have all their runs in the first record, and each thread that reads a table writes such a row.
+func TestLaunchesThatWereMeasuredTogether(t *testing.T) {
+	const together = 1 // ACCESS_LOST, with nothing that did not fit
+	p := &recordingtest.Part{Ended: true}
+	record := func(thread uint32, launch, flags, missing uint64, runs ...uint32) {
+		p.Record(thread, recording.Access, []uint64{launch, flags, missing, uint64(len(runs) / 4)}, words32(runs...))
+	}
+	record(0, 1, together, 0, 0x1000, 0, 8, 1)
+	record(1, 11, together, 0, 0x2000, 0, 8, 2)
+	record(0, 3, together, 0)
+	record(0, 5, together, 0)
+	record(1, 13, together, 0)
+	record(0, 2, together, 0, 0x3000, 0, 8, 1)
+	record(0, 4, together, 0)
+	record(0, 6, 0, 0, 0x4000, 0, 8, 1)
+	record(0, 7, together, 0) // the first of launches that touched nothing
+	record(0, 8, together, 9, 0x5000, 0, 8, 1)
+	record(0, 9, together, 9)
+	first, second, other := []recording.Run{{Address: 0x1000, Bytes: 8, Modes: 1}}, []recording.Run{{Address: 0x3000, Bytes: 8, Modes: 1}}, []recording.Run{{Address: 0x2000, Bytes: 8, Modes: 2}}
+	require.Equal(t, map[uint64]*recording.AccessInfo{
+		1: {Together: true, Runs: first}, 3: {Together: true, Again: true, Runs: first}, 5: {Together: true, Again: true, Runs: first},
+		2: {Together: true, Runs: second}, 4: {Together: true, Again: true, Runs: second},
+		11: {Together: true, Runs: other}, 13: {Together: true, Again: true, Runs: other},
+		6: {Runs: []recording.Run{{Address: 0x4000, Bytes: 8, Modes: 1}}}, 7: {Together: true},
+		8: {Lost: true, Runs: []recording.Run{{Address: 0x5000, Bytes: 8, Modes: 1}}}, 9: {Lost: true},
+	}, parse(t, p.Bytes(0)).Accesses)
 }

@@ -2,7 +2,10 @@
 // CUDA's rules. cudart/recorder/library/format.h describes the file that a process writes while it runs (a part); a recording is a container of the parts of all processes.
 package recording
 
-import "errors"
+import (
+	"errors"
+	"sync"
+)
 
 // Kind is what a record is. The numbers are those of format.h.
 type Kind uint16
@@ -60,6 +63,7 @@ const (
 	Uncovered
 	NodeAccess
 	Green
+	HostAccess // no call: what a thread touched by itself
 )
 
 // Record is one record as it is in the file. Words and Tail alias the file's bytes in memory and must not be changed.
@@ -89,6 +93,7 @@ type Call struct {
 type Process struct {
 	ID, Parent uint32
 	Measured   bool
+	Host       bool   // what the host touches of pinned and managed memory was recorded
 	Cut        bool   // the process ended before everything was written, or the disk was full
 	Lost       uint64 // records that were not written
 	Unknown    uint64 // records of kinds that this version does not know, which were skipped
@@ -109,8 +114,12 @@ type Process struct {
 	Contents  []ContentsInfo
 	Traces    []TraceInfo // in the order of the file
 
+	// Confined makes Where use the recording alone. Otherwise it looks for functions and lines in the programs and libraries that ran, if they are still there.
+	Confined bool
+
 	held    *mapping
-	where   map[uint64]Frame // what Where has found
+	finding sync.Mutex       // guards what Where has found
+	where   map[uint64]Frame // by place
 	files   images
 	kernels map[string]bool
 }
@@ -138,6 +147,7 @@ type Frame struct {
 // FunctionInfo is a kernel.
 type FunctionInfo struct {
 	Handle, Module uint64
+	Library        uint64 // 0 if there is none, or it is not known
 	Sequence       uint64 // of the moment from which the handle meant this
 	Name           string // mangled
 	Opaque         bool
@@ -165,6 +175,15 @@ type GraphNode struct {
 	Body []byte
 }
 
+// Conditional returns what a conditional node is (0 if, 1 while, 2 switch) and the handles of its bodies, each a graph of Process.Graphs; false if that is not known.
+func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
+	words := wordsOf(n.Body)
+	if n.Type != conditionalNode || len(words) < 2 || words[1] > uint64(len(words)-2) {
+		return 0, nil, false
+	}
+	return words[0], words[2 : 2+words[1]], true
+}
+
 // GraphEdge leads from one node to another, by index.
 type GraphEdge struct {
 	From, To     uint32
@@ -172,9 +191,27 @@ type GraphEdge struct {
 	Ports        uint32
 }
 
+// LaunchEvent returns the event that a launch records by an attribute, and when (Event*); 0 if there is none.
+func (c *Call) LaunchEvent() (event, when uint64) {
+	const at = 13
+	if c.Kind != Launch || len(c.Args) < at+2 { // a recorder before version 2
+		return 0, 0
+	}
+	return c.Args[at], c.Args[at+1]
+}
+
+// When a launch records its event.
+const (
+	EventBlocks = 1 << iota // when all blocks allow it: a programmatic event
+	EventStart              // and each does so by beginning
+	EventBegun              // when all blocks have begun
+)
+
 // AccessInfo is what a launch was seen to touch.
 type AccessInfo struct {
 	Lost, Opaque, Unmeasured bool
+	Together                 bool  // measured together with other launches of its node of a graph: Runs is what they all touched
+	Again                    bool  // and it is not the first of them
 	Runs                     []Run // sorted by address, without overlaps
 }
 
@@ -211,9 +248,10 @@ const (
 
 // ModuleInfo is code that was loaded.
 type ModuleInfo struct {
-	Handle, Library, Hash uint64
-	Bytes                 uint64
-	Code                  []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
+	Handle, Library uint64 // one of them; the other is 0
+	Hash, Bytes     uint64
+	Sequence        uint64 // of the moment from which the handle meant this
+	Code            []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
 
 	unpack func() ([]byte, error)
 }
@@ -228,7 +266,7 @@ type NoteInfo struct {
 	Text  string
 }
 
-// ContentsInfo is what bytes of memory were at one moment.
+// ContentsInfo is what bytes of memory were at one moment: before the launch of a graph that began with this sequence.
 type ContentsInfo struct {
 	Sequence, Address, Bytes, Hash uint64
 	Data                           []byte // nil if it was not kept, or must be unpacked by Load

@@ -30,7 +30,9 @@ type decoder struct {
 	images map[uint64]image
 	codes  map[uint64]*code
 	places map[uint64][]uint64
-	mixed  map[uint64][]Run // further runs of a launch, which may overlap others
+	mixed  map[uint64][]Run  // further runs of a launch, which may overlap others
+	first  map[uint32]uint64 // by thread that wrote them: the first of the launches that are being told and were measured together
+	again  map[uint64]uint64 // the first of those, by the other ones
 }
 
 // callAt is where a call's record is. There are millions, so they are sorted before they are decoded.
@@ -46,7 +48,7 @@ type image struct {
 
 func decode(p *Process, pieces []piece, fail func(at int64, text string) error) error {
 	d := &decoder{p: p, pieces: pieces, fail: fail, images: map[uint64]image{}, codes: map[uint64]*code{}, places: map[uint64][]uint64{},
-		mixed: map[uint64][]Run{}}
+		mixed: map[uint64][]Run{}, first: map[uint32]uint64{}, again: map[uint64]uint64{}}
 	p.Places, p.Functions, p.Accesses, p.Facts = map[uint64][]Frame{}, map[uint64][]FunctionInfo{}, map[uint64]*AccessInfo{}, map[string]string{}
 	for k, piece := range pieces {
 		if err := d.scan(uint32(k), piece); err != nil {
@@ -146,7 +148,7 @@ func (d *decoder) record(r Record) (wrong string) {
 		function, table, _ := bytes.Cut(rest, []byte{0})
 		d.codes[w[0]] = &code{string(file), string(function), int(int32(w[1])), w[2], table}
 	case Module:
-		p.Modules = append(p.Modules, ModuleInfo{Handle: w[0], Library: w[1], Bytes: w[2], Hash: w[3], Code: kept(r.Tail)})
+		p.Modules = append(p.Modules, ModuleInfo{Handle: w[0], Library: w[1], Bytes: w[2], Hash: w[3], Sequence: w[4], Code: kept(r.Tail)})
 	case Function:
 		return d.function(r)
 	case Graph:
@@ -213,6 +215,9 @@ func (d *decoder) function(r Record) string {
 	}
 	f := FunctionInfo{Handle: w[0], Sequence: w[1], Module: w[2], Opaque: w[3]&1 != 0, Unpatched: w[3]&2 != 0, Registers: uint32(w[4]), Shared: uint32(w[5]),
 		Name: string(r.Tail), Parameters: make([]Parameter, n)}
+	if rest := w[7+2*n:]; len(rest) > 0 {
+		f.Library = rest[0]
+	}
 	for k := range f.Parameters {
 		f.Parameters[k] = Parameter{uint32(w[7+2*k]), uint32(w[8+2*k])}
 	}
@@ -221,7 +226,7 @@ func (d *decoder) function(r Record) string {
 }
 
 // bodyWords are the words of which the body of a node consists, by type, where a body was written.
-var bodyWords = map[uint32]int{0: 10, 1: 13, 2: 6, 3: 2, 4: 1, 6: 1, 7: 1, 10: 2, 11: 1}
+var bodyWords = map[uint32]int{0: 10, 1: 13, 2: 6, 3: 2, 4: 1, 6: 1, 7: 1, 10: 2, 11: 1, 13: 2}
 
 func (d *decoder) graph(r Record) string {
 	n, m, room := r.Words[3], r.Words[4], uint64(len(r.Tail))
@@ -264,7 +269,9 @@ func (d *decoder) access(r Record) string {
 		a = &AccessInfo{}
 		d.p.Accesses[w[0]] = a
 	}
-	a.Lost = a.Lost || w[1]&1 != 0 || w[2] > 0
+	a.Lost = a.Lost || w[2] > 0
+	a.Together = a.Together || w[1]&1 != 0 && w[2] == 0
+	d.together(r)
 	a.Opaque = a.Opaque || w[1]&2 != 0
 	a.Unmeasured = a.Unmeasured || w[1]&4 != 0
 	runs := runsOf(r.Tail[:w[3]*runBytes])
@@ -279,6 +286,21 @@ func (d *decoder) access(r Record) string {
 		d.mixed[w[0]] = append(d.mixed[w[0]], runs...)
 	}
 	return ""
+}
+
+// together finds out which launches were measured together. Launches of one node of a graph have one number on the device, so what they touched cannot
+// be told apart if the program did not wait between them. The recorder then writes their records one after the other, with all runs in the first.
+func (d *decoder) together(r Record) {
+	w := r.Words
+	first, told := d.first[r.Thread]
+	switch {
+	case w[1]&1 == 0 || w[2] > 0:
+		delete(d.first, r.Thread)
+	case w[3] > 0:
+		d.first[r.Thread] = w[0]
+	case told && first != w[0]:
+		d.again[w[0]] = first
+	}
 }
 
 // runsOf returns the runs in b: b itself where the machine allows that.
@@ -381,6 +403,10 @@ func (d *decoder) order() {
 	for launch, runs := range d.mixed {
 		a := p.Accesses[launch]
 		a.Runs = disjoint(append(runs, a.Runs...))
+	}
+	for launch, first := range d.again {
+		a := p.Accesses[launch]
+		a.Again, a.Runs = true, p.Accesses[first].Runs
 	}
 	slices.SortStableFunc(p.Threads, func(a, b ThreadInfo) int { return cmp.Compare(a.Index, b.Index) })
 	slices.SortStableFunc(p.Graphs, func(a, b GraphInfo) int { return cmp.Compare(a.Sequence, b.Sequence) })

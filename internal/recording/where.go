@@ -6,16 +6,19 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 )
 
 // Where returns the innermost frame of a place that is the user's own code, or the innermost of all if none is; false if the place is not known.
-// It reads the files of programs and libraries when it is asked.
+// It reads the files of programs and libraries when it is asked, see Process.Confined.
 func (p *Process) Where(place uint64) (Frame, bool) {
 	frames := p.Places[place]
 	if len(frames) == 0 {
 		return Frame{}, false
 	}
+	p.finding.Lock()
+	defer p.finding.Unlock()
 	if p.where == nil {
 		p.where, p.files = map[uint64]Frame{}, images{}
 		p.kernels = map[string]bool{}
@@ -40,9 +43,11 @@ func (p *Process) chosen(frames []Frame) Frame {
 			continue
 		}
 		if !f.Python {
-			function, file, line := p.files.of(f.File, f.BuildID).resolve(f.Offset)
-			if f.Function = function; line > 0 {
-				f.File, f.Line = file, line
+			if !p.Confined {
+				function, file, line := p.files.of(f.File, f.BuildID).resolve(f.Offset)
+				if f.Function = function; line > 0 {
+					f.File, f.Line = file, line
+				}
 			}
 			if packaged(f.File) || p.generated(f) {
 				continue
@@ -89,13 +94,16 @@ func packaged(file string) bool {
 	return libraries.MatchString(path.Base(file))
 }
 
+// FunctionAt returns the kernel that a handle meant at a moment, one without a name if it is not known.
+func (p *Process) FunctionAt(handle, moment uint64) *FunctionInfo {
+	list := p.Functions[handle]
+	if len(list) == 0 {
+		return &FunctionInfo{Handle: handle}
+	}
+	return &list[max(sort.Search(len(list), func(k int) bool { return list[k].Sequence > moment })-1, 0)]
+}
+
 // FunctionName returns the mangled name of the kernel that a handle meant at a moment, "" if it is not known.
 func (p *Process) FunctionName(handle, moment uint64) string {
-	name := ""
-	for _, f := range p.Functions[handle] {
-		if name == "" || f.Sequence <= moment {
-			name = f.Name
-		}
-	}
-	return name
+	return p.FunctionAt(handle, moment).Name
 }

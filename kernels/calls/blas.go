@@ -3,8 +3,12 @@
 package calls
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // reals are the versions for f32 and f64.
@@ -17,6 +21,12 @@ func productCalls() []call {
 			notes:  "math: tf32 rounds f32 factors to 10 bits of mantissa, for tensor cores. With beta 0 the old c is not read.",
 			params: []param{flag("ta"), flag("tb"), scale("alpha", 1), in("a"), in("b"), scale("beta", 0), inout("c"), oneOf("math", "default", "tf32")},
 			types:  reals, describe: describeGemm, run: runOf(gemm[float32], gemm[float64]),
+		},
+		{
+			name: "cublas.gemm_batched", doc: "c = alpha*a*b + beta*c for each of several matrices that lie one below the other in a, b and c",
+			notes:  "Each of a, b and c is cut into batches of equally many rows. Otherwise like cublas.gemm.",
+			params: []param{{name: "batches", kind: integer}, flag("ta"), flag("tb"), scale("alpha", 1), in("a"), in("b"), scale("beta", 0), inout("c"), oneOf("math", "default", "tf32")},
+			types:  reals, describe: describeGemmBatched, run: runOf(gemmBatched[float32], gemmBatched[float64]),
 		},
 		{
 			name: "cublas.syrk", doc: "one triangle of c = alpha*a*aT + beta*c, or with ta of alpha*aT*a + beta*c",
@@ -64,23 +74,54 @@ func tiles(info *dag.LaunchInfo, s shape) {
 func nothing(info *dag.LaunchInfo) { info.Grid[0] = 0 }
 
 func describeGemm(v *values, info *dag.LaunchInfo) error {
-	a, b, c := v.shape("a").flip(v.truth("ta")), v.shape("b").flip(v.truth("tb")), v.shape("c")
+	return describeProducts(v, info, 1, v.shape("a"), v.shape("b"), v.shape("c"))
+}
+
+func describeGemmBatched(v *values, info *dag.LaunchInfo) error {
+	batches := v.integer("batches")
+	if batches < 1 || batches > math.MaxInt32 {
+		return describe.Wrong("batches", "is %d, but must be from 1 to %d", batches, math.MaxInt32)
+	}
+	var one [3]shape
+	for i, name := range []string{"a", "b", "c"} {
+		if one[i] = v.shape(name); one[i].rows%batches != 0 {
+			return describe.Wrong(name, "has %d rows, which is no multiple of %d batches", one[i].rows, batches)
+		}
+		one[i].rows /= batches
+	}
+	return describeProducts(v, info, batches, one[0], one[1], one[2])
+}
+
+// describeProducts describes so many products of matrices of these shapes.
+func describeProducts(v *values, info *dag.LaunchInfo, batches int64, ownA, ownB, c shape) error {
+	a, b := ownA.flip(v.truth("ta")), ownB.flip(v.truth("tb"))
+	each := func(s shape) string {
+		if batches > 1 {
+			return fmt.Sprintf("%d matrices of %s", batches, s)
+		}
+		return s.String()
+	}
+	must := func(name string, want shape, because string) error {
+		want.rows *= batches
+		return v.must(name, want, because)
+	}
 	if a.rows != c.rows {
-		return v.must("a", shape{c.rows, a.columns}.flip(v.truth("ta")), "for c of "+c.String())
+		return must("a", shape{c.rows, a.columns}.flip(v.truth("ta")), "for c of "+each(c))
 	}
 	if want := (shape{a.columns, c.columns}); b != want {
-		return v.must("b", want.flip(v.truth("tb")), "for a of "+v.shape("a").String()+" and c of "+c.String())
+		return must("b", want.flip(v.truth("tb")), "for a of "+each(ownA)+" and c of "+each(c))
 	}
 	tf32 := v.integer("math") != 0
 	if tf32 && v.types.T != dag.F32 {
-		return launch.Wrong("math", "is tf32, which is for f32; the matrices are %s", v.types.T)
+		return describe.Wrong("math", "is tf32, which is for f32; the matrices are %s", v.types.T)
 	}
 	if v.zero("beta") {
 		info.Modes[v.at("c")] = dag.Write
 	}
-	blasWorkspace(info, c.rows, c.columns, v.types.T)
+	blasWorkspace(info, batches*c.rows, c.columns, v.types.T)
 	tiles(info, c)
-	if info.Work.Flops = 2 * c.rows * c.columns * a.columns; tf32 {
+	info.Work.Blocks *= batches
+	if info.Work.Flops = 2 * batches * c.rows * c.columns * a.columns; tf32 {
 		info.Work.Flops /= 8 // tensor cores are that much faster
 	}
 	if c.rows == 0 || c.columns == 0 {

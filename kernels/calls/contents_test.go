@@ -69,6 +69,7 @@ func TestCallsWriteAllThatTheyDeclareOut(t *testing.T) {
 		"call: cublas.gemm, args: {a: a, b: b, c: c, alpha: 0}",
 		"call: cublas.gemm, args: {a: a(0..2)(4..8), b: a(4..8)(0..3), c: c(1..3)(5..8)}",
 		"call: cublas.gemm, args: {ta: true, tb: true, a: w(..)(0..8), b: b, c: c}",
+		"call: cublas.gemm_batched, args: {batches: 4, tb: true, a: a, b: b, c: c(..)(0..2)}",
 	} {
 		g, err := parse("  - {name: x, " + node + "}\n")
 		require.NoError(t, err, node)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
@@ -48,9 +48,9 @@ func (m *Module) confirm(ctx context.Context, kernels []dag.LaunchKernel) (note 
 	for _, name := range m.asked {
 		source.Build.Names = append(source.Build.Names, "&"+name)
 	}
-	compiled, err := m.compilers.Compile(ctx, &source, Target{})
+	compiled, err := m.compilers.Compile(ctx, &source, launch.Target{})
 	switch {
-	case errors.Is(err, ErrNoCompiler):
+	case errors.Is(err, launch.ErrNoCompiler):
 		return err.Error(), nil, nil
 	case err != nil:
 		return "", nil, err
@@ -142,16 +142,18 @@ type shape struct {
 	shared int64
 }
 
-// sharedBytes is the static shared memory of an entry: its own variables, and those of the module.
+// sharedBytes is the static shared memory of an entry: its own variables, and those of the module that its code or what it calls names.
 func sharedBytes(m *ptx.Module, entry string) int64 {
 	for _, id := range m.Entries() {
 		if m.Functions[id].Name != entry {
 			continue
 		}
 		total := int64(0)
+		named := &reachable{m: m, functions: map[ptx.FunctionID]bool{}, variables: map[ptx.VariableID]bool{}}
+		named.function(id)
 		for i := range m.Variables {
 			v := &m.Variables[i]
-			if v.Space == ptx.Shared && (v.Owner == id || v.Owner == ptx.NoFunction) {
+			if v.Space == ptx.Shared && (v.Owner == id || named.variables[ptx.VariableID(i)]) {
 				if align := int64(v.Align); align > 1 {
 					total = (total + align - 1) / align * align
 				}
@@ -161,4 +163,46 @@ func sharedBytes(m *ptx.Module, entry string) int64 {
 		return total
 	}
 	return -1
+}
+
+// reachable are the functions and variables that code names, and what these name in turn.
+type reachable struct {
+	m         *ptx.Module
+	functions map[ptx.FunctionID]bool
+	variables map[ptx.VariableID]bool
+}
+
+func (r *reachable) function(id ptx.FunctionID) {
+	id = r.m.Resolve(id)
+	if id == ptx.NoFunction || r.functions[id] {
+		return
+	}
+	r.functions[id] = true
+	f := &r.m.Functions[id]
+	for i := range f.Code {
+		r.operands(f, f.Code[i].Operands)
+	}
+}
+
+func (r *reachable) operands(f *ptx.Function, all []ptx.Operand) {
+	for _, o := range all {
+		if o.Kind == ptx.FunctionKind {
+			r.function(ptx.FunctionID(o.Index))
+		}
+		r.variable(o.Variable())
+		r.operands(f, f.Elements(o))
+	}
+}
+
+func (r *reachable) variable(id ptx.VariableID) {
+	if id == ptx.NoVariable || r.variables[id] {
+		return
+	}
+	r.variables[id] = true
+	for _, place := range r.m.Variables[id].Relocate {
+		r.variable(place.Variable)
+		if place.Variable == ptx.NoVariable {
+			r.function(place.Function)
+		}
+	}
 }

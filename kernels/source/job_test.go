@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
@@ -42,13 +42,13 @@ func TestTypesOfFixedWidthNeedNoHeader(t *testing.T) {
 			m, err := Open("mine", "/mine/fill.cu", []byte(c.code), Options{ReadFile: read, Build: launch.Build{Compiler: "nvrtc"}})
 			require.NoError(t, err)
 			p := preprocess("/mine/fill.cu", c.code, nil, search{read: read})
-			assert.Equal(t, c.implied, newJob(m.Module(), Target{}, p).implied() != nil)
+			assert.Equal(t, c.implied, newJob(m.Module(), launch.Target{}, p).implied() != nil)
 
 			compilers := &Compilers{NVRTC: nvrtc.Lazy{Options: nvrtc.Options{Cache: "off"}}}
 			if _, err := compilers.NVRTC.Get(); err != nil || c.header != "" { // the header is not in a folder
 				return
 			}
-			_, err = compilers.Compile(context.Background(), m.Module(), Target{})
+			_, err = compilers.Compile(context.Background(), m.Module(), launch.Target{})
 			require.NoError(t, err)
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
@@ -36,6 +36,7 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 	defer m.mu.Unlock()
 	var plain []dag.LaunchKernel
 	at := map[string]int{}
+	instances := map[int]*userKernel{} // of templates, as the file launches them
 	for i := range m.found {
 		found := &m.found[i]
 		info := Info{Name: m.callName(found), Signature: found.display(), Shared: -1, Registers: found.registers}
@@ -63,12 +64,26 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 			}
 		} else {
 			info.Params = m.shown(found)
+			if k := m.launchedInstance(&info); k != nil {
+				instances[len(list)] = k
+			}
 		}
 		list = append(list, info)
 	}
 	if m.module.Kind == launch.Source && m.compilers != nil {
 		var shown map[string]shape
-		note, shown, err = m.confirm(ctx, plain)
+		wanted := plain
+		for i := range list {
+			if k := instances[i]; k != nil {
+				at[k.entry] = i
+				wanted = append(wanted, k)
+			}
+		}
+		note, shown, err = m.confirm(ctx, wanted)
+		if err != nil && len(instances) > 0 { // arguments that host code seemed to say may be others
+			clear(instances)
+			note, shown, err = m.confirm(ctx, plain)
+		}
 		for entry, s := range shown {
 			info := &list[at[entry]]
 			info.Entry, info.Shared = s.symbol, s.shared
@@ -82,7 +97,11 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 		}
 	}
 	for i := range list {
-		if k := m.known[list[i].Name]; k != nil {
+		k := m.known[list[i].Name]
+		if k == nil {
+			k = instances[i]
+		}
+		if k != nil {
 			list[i].Params, list[i].FloatAtomics = k.params, k.floatAtomics
 			if k.err != nil {
 				list[i].Problem = k.err.Error()
@@ -90,6 +109,20 @@ func (m *Module) List(ctx context.Context) (list []Info, note string, err error)
 		}
 	}
 	return list, note, err
+}
+
+// launchedInstance is the kernel that a launch of the file makes of a template, if its arguments are known.
+func (m *Module) launchedInstance(info *Info) *userKernel {
+	for _, l := range info.Launched {
+		if len(l.Template) > 0 {
+			k, err := m.find(info.Name + "<" + strings.Join(l.Template, ", ") + ">")
+			if err != nil {
+				return nil
+			}
+			return k
+		}
+	}
+	return nil
 }
 
 // shown are the parameters of a template, of which some may have types that only its arguments tell. Those count as what they are for

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 	"github.com/dagrun/dagrun/kernels/ptx/access"
 )

@@ -21,7 +21,7 @@ func parseCUDA(p *preprocessor) cudaSource {
 	parser := &signatureParser{in: p.out, files: p.files, out: cudaSource{types: map[string][]token{}, structs: structures{}}}
 	parser.out.units, parser.out.constants, parser.out.places, parser.known = units{}, map[string]int64{}, map[string]int{}, map[string][]int{}
 	parser.scope(false, "")
-	parser.out.launches = launchesOf(p.out, p.files, &surroundings{&parser.out.declaredVariables, parser.out.types, parser.out.structs})
+	parser.out.launches = launchesOf(p.out, p.files, &surroundings{&parser.out.declaredVariables, parser.out.types, parser.out.structs}, parser.out.kernels)
 	return parser.out
 }
 

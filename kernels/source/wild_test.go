@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // listed writes files, lists the kernels of the first with clang, and returns a line for each.
@@ -252,10 +252,49 @@ template <class T> void run(T *x, int n, cudaStream_t s) {
 	require.NoError(t, err)
 	list, _, err := m.List(context.Background())
 	require.NoError(t, err)
-	assert.Equal(t, []Launched{{[]string{"2 * 128", "unsigned char"}, "scan<2 * 128, unsigned char><<<(n + 255) / 256, warps * 32, n * sizeof(int), s>>>", 128, "a.cu:8"},
-		{nil, "scan<64, T><<<dim3(n, 2), 64>>>", 64, "a.cu:9"}}, list[0].Launched)
-	assert.Equal(t, []Launched{{nil, "copy<T><<<n, 128>>>", 128, "a.cu:11"}}, list[1].Launched)
-	assert.Equal(t, []Launched{{nil, "plain<<<1, dim3(2, 3)>>>", 0, "a.cu:13"}}, list[2].Launched)
+	none := map[string]string{}
+	assert.Equal(t, []Launched{{[]string{"2 * 128", "unsigned char"}, "scan<2 * 128, unsigned char><<<(n + 255) / 256, warps * 32, n * sizeof(int), s>>>", "a.cu:8",
+		[]string{"ceil(n/256)"}, []string{"128"}, "n*4", none}, {nil, "scan<64, T><<<dim3(n, 2), 64>>>", "a.cu:9", []string{"n", "2"}, []string{"64"}, "", none}}, list[0].Launched)
+	assert.Equal(t, []Launched{{nil, "copy<T><<<n, 128>>>", "a.cu:11", []string{"n"}, []string{"128"}, "", none}}, list[1].Launched)
+	assert.Equal(t, []Launched{{nil, "plain<<<1, dim3(2, 3)>>>", "a.cu:13", []string{"1"}, []string{"2", "3"}, "", none}}, list[2].Launched)
+}
+
+// Grids, blocks and arguments are told over the kernel's parameters, through variables and functions of the host code.
+func TestLaunchesAreToldInPipelinesWords(t *testing.T) {
+	for _, c := range []struct{ code, grid, block, shared, template string }{
+		{"int g = (size + 255) / 256; k<int><<<g, 256, 0>>>(p, size, 2);", "ceil(n/256)", "256", "", "int"},
+		{"int b = 128; int g = (size - 1 + b) / b; k<int><<<g, b>>>(p, size, 2);", "ceil(n/128)", "128", "", "int"},
+		{"k<int><<<(size + b - 1) / b, b>>>(p, size, 2);", "ceil(n/b)", "b", "", "int"},
+		{"k<int><<<up(size * 2, 1 << 5), 4 * wide>>>(p, size, 2);", "ceil(n*2/32)", "128", "", "int"},
+		{"k<int><<<ceil((float)size / 64.0f), dim3(8, wide / 8)>>>(p, size, 2);", "ceil(n/64)", "8, 4", "", "int"},
+		{"k<int><<<static_cast<int>(size * 1.0 / 64), 64>>>(p, size, 2);", "floor(n/64)", "64", "", "int"},
+		{"dim3 g(size / 16, (h + 15) / 16), b(16, 16); k<int><<<g, b>>>(p, size, 2); k<int><<<g, b, 1>>>(p, size, 2);", "floor(n/16), ceil(h/16)", "16, 16", "", "int"},
+		{"dim3 g = dim3(size, h); k<int><<<g, (unsigned)b, b * sizeof(float) + 4>>>(p, size, 2);", "n, h", "b", "b*4+4", "int"},
+		{"int g = size >> 4; if (b) g = 1; k<int><<<g, b>>>(p, size, 2);", "g", "b", "", "int"},
+		{"int g = size; g /= 2; k<int><<<g, b>>>(p, size, 2);", "g", "b", "", "int"},
+		{"for (int g = size; g > 1; g >>= 1) k<int><<<g, b>>>(p, size, 2);", "g", "b", "", "int"},
+		{"{ int g = 3; } { int g = size % h; k<int><<<g, min(b, 32)>>>(p, size, 2); }", "n%h", "min(b, 32)", "", "int"},
+		{"k<int><<<shape.x, b[0]>>>(p, size, 2);", "", "", "", "int"},
+		{"float *x, *q; k<<<1, 1>>>(q + 4, size, 2);", "1", "1", "", "float"},
+		{"k<<<1, 1>>>((const unsigned char *)p, size, 2);", "1", "1", "", "unsigned char"},
+		{"k<<<1, 1>>>(p, size, 2);", "1", "1", "", "double"},
+		{"k<<<1, 1>>>(&global[4], size, 2);", "1", "1", "", "short"},
+		{"struct { int v; } u = {1}; do { k<int><<<u.v, 1>>>(p, size, 2); } while (0);", "", "1", "", "int"},
+		{"std::vector<float> q; k<<<1, 1>>>(q.data(), size, 2);", "1", "1", "", ""},
+	} {
+		m, err := Open("m", "a.cu", []byte(`const int wide = 32;
+short *global;
+template <class T> __global__ void k(const T *x, int n, int scale) {}
+int up(int a, int b) { return (a + b - 1) / b; }
+void run(double *p, int size, int b, int h, dim3 shape) {
+`+c.code+"\n}\n"), Options{})
+		require.NoError(t, err)
+		list, _, err := m.List(context.Background())
+		require.NoError(t, err)
+		l := list[0].Launched[0]
+		assert.Equal(t, []string{c.grid, c.block, c.shared, c.template}, []string{strings.Join(l.Grid, ", "), strings.Join(l.Block, ", "), l.Shared, strings.Join(l.Template, ", ")}, c.code)
+		assert.Equal(t, map[string]string{"scale": "2"}, l.Values)
+	}
 }
 
 // Launches and types that are many or nested deep take no time that grows with their square.

@@ -87,7 +87,22 @@ type pageData struct {
 	Upper   int          `json:"upper"` // the course that is shown at first in the upper rows
 	Lower   int          `json:"lower"` // and in the lower ones; -1 for none
 
+	Recorded *recordedPage `json:"recorded,omitempty"` // of the calls of a program
+
 	numbers map[string]int32 // by text: its index in Texts
+}
+
+// recordedPage is what a page of calls has beside the data of every page.
+type recordedPage struct {
+	Threads []string       `json:"threads"`
+	Words   []string       `json:"words"` // by engine, for the legend
+	Races   []recordedRace `json:"races"`
+}
+
+type recordedRace struct {
+	From int    `json:"from"`
+	To   int    `json:"to"`
+	Text string `json:"text"`
 }
 
 type pageNodes struct {

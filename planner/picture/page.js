@@ -4,6 +4,7 @@ const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const nodes = data.nodes, count = nodes.name.length;
 const courses = data.courses;
+const recorded = data.recorded; // the page is of the calls of a program: rows are streams and threads, and times are those of the host
 
 // unpack reads a column that page_columns.go wrote, into an array of that kind.
 function unpack(text, Kind) {
@@ -77,8 +78,12 @@ for (const c of courses) {
   c.critical = new Uint8Array(count);
   for (const i of c.path) c.critical[i] = 1;
 }
-const engineWords = {compute: "kernel, map or set", h2d: "copy to device", d2h: "copy to host", peer: "copy between devices", d2d: "copy on a device", host: "copy on the host"};
+const engineWords = recorded ? Object.fromEntries(data.engines.map((name, e) => [name, recorded.words[e]])) : {compute: "kernel, map or set", h2d: "copy to device", d2h: "copy to host", peer: "copy between devices", d2d: "copy on a device", host: "copy on the host"};
 const glyphs = {compute: "▪", h2d: "↑", d2h: "↓", peer: "↔", d2d: "↺", host: "⌂"};
+// The lower rows are those of engines, or of threads. A key holds the device and the engine.
+const keyOf = recorded ? (i) => nodes.device[i] * 16 : (i) => nodes.device[i] * 16 + nodes.engine[i];
+const keyWords = (key) => recorded ? recorded.threads[key >> 4] : "engine " + data.engines[key & 15];
+const bandOf = (key) => recorded ? 0 : key >> 4;
 const canvas = $("timeline"), scroller = $("scroller"), memory = $("memory"), tip = $("tip");
 const gutter = 176, axisHeight = 26, rowHeight = 24, rowGap = 2, sectionGap = 10, bandHead = 24;
 const fixed = (v) => (Math.round(v * 100) / 100).toFixed(2);
@@ -139,17 +144,17 @@ function layout() {
   for (const c of shownCourses()) {
     const ofStream = c.ofStream = c.streams.map(() => []), ofEngine = c.ofEngine = new Map();
     const place = c.place = new Int32Array(count); // of each node in the order of starts
-    const order = c.order, stream = c.stream, device = nodes.device, engine = nodes.engine;
+    const order = c.order, stream = c.stream;
     for (let at = 0, last = -1, list; at < count; at++) {
-      const i = order[at], key = device[i] * 16 + engine[i];
+      const i = order[at], key = keyOf(i);
       place[i] = at;
-      ofStream[stream[i]].push(i);
+      if (stream[i] >= 0) ofStream[stream[i]].push(i); // the host's own calls are on no stream
       if (key !== last && !(list = ofEngine.get(last = key))) ofEngine.set(key, list = []);
       list.push(i);
     }
     for (const key of c.ofEngine.keys()) engines.add(key);
   }
-  const numbers = new Set([...engines].map((key) => key >> 4)), most = Math.max(...shownCourses().map((c) => c.streams.length));
+  const numbers = new Set([...engines].map(bandOf)), most = Math.max(...shownCourses().map((c) => c.streams.length));
   for (const c of shownCourses()) for (const b of c.band) numbers.add(b);
   const many = [...numbers].some((b) => b !== 0), order = [...engines].sort((a, b) => a - b);
   for (const b of [...numbers].sort((a, b) => a - b)) {
@@ -161,7 +166,7 @@ function layout() {
     }
     for (const key of order) {
       const engine = key & 15;
-      if (key >> 4 === b) add("e" + key, "engine " + data.engines[engine], (c) => c.ofEngine.get(key) || [], (c) => c.gaps.filter((g) => g.device === b && g.engine === engine), true);
+      if (bandOf(key) === b) add("e" + key, keyWords(key), (c) => c.ofEngine.get(key) || [], (c) => c.gaps.filter((g) => g.device === b && g.engine === engine), !recorded);
     }
     if (many) bands.push({name, top, bottom: y - sectionGap});
   }
@@ -181,7 +186,7 @@ function indexIn(row, i) {
 }
 
 function rowOf(i, section, c) {
-  const key = section === "e" ? "e" + (nodes.device[i] * 16 + nodes.engine[i]) : "s" + c.stream[i];
+  const key = section === "e" || c.stream[i] < 0 ? "e" + keyOf(i) : "s" + c.stream[i];
   return rows.find((r) => r.key === key && r.course === c && indexIn(r, i) >= 0);
 }
 
@@ -213,7 +218,21 @@ function dependency(before, i) {
   return "";
 }
 
+// callFacts is what is known of a call of a program.
+function callFacts(i) {
+  const c = main(), list = [["name", nodes.name[i]], ["kind", kindOf(i)], ["thread", recorded.threads[nodes.device[i]]]];
+  if (c.stream[i] >= 0) list.push(["stream", c.streams[c.stream[i]]]);
+  if (data.texts[nodes.action[i]]) list.push(["place", data.texts[nodes.action[i]]]);
+  if (nodes.bytes[i]) list.push(["bytes", bytes(nodes.bytes[i])]);
+  list.push(["began", fixed(c.start[i]) + " us after the first call"]);
+  if (c.end[i] > c.start[i]) list.push(["the host waited", "at most " + time(c.end[i] - c.start[i])]);
+  for (const k of waitsWhere(c, (k) => c.waits.to[k] === i)) list.push(["waits for", data.texts[c.waits.why[k]], c.waits.from[k]]);
+  for (const r of recorded.races) if (r.from === i || r.to === i) list.push(["race", r.text + ", and nothing orders it with", r.from === i ? r.to : r.from]);
+  return list;
+}
+
 function facts(i) {
+  if (recorded) return callFacts(i);
   const places = shownCourses().map((c) => c.streams[c.stream[i]]);
   const list = [["name", nodes.name[i]], ["does", data.texts[nodes.action[i]]], ["stream", places[0] === places[places.length - 1] ? places[0] : places.join("; below: ")],
     ["engine", data.engines[nodes.engine[i]] + ", " + data.unit + " " + nodes.device[i]]];
@@ -248,7 +267,7 @@ function showNode() {
     }
     dl.append(dd);
   }
-  for (const c of shownCourses()) {
+  for (const c of recorded ? [] : shownCourses()) {
     const waits = waitsWhere(c, (k) => c.waits.to[k] === selected);
     if (!waits.length) continue;
     dl.append(element("dt", "waits, " + c.title));

@@ -5,7 +5,7 @@ function select(i, show) {
   selected = i;
   if (i >= 0 && show) reveal(i);
   const name = i >= 0 ? "Timeline. " + nodes.name[i] + ", " + facts(i).slice(1).map((f) => f[0] + " " + f[1] + (f[2] >= 0 ? " " + nodes.name[f[2]] : "")).join("; ")
-    : "Timeline of " + count + " nodes on " + upper.streams.length + " streams";
+    : "Timeline of " + count + (recorded ? " calls on " : " nodes on ") + upper.streams.length + " streams";
   canvas.setAttribute("aria-label", name);
   showNode();
   drawTable(show);
@@ -88,7 +88,7 @@ function firstVisible() {
 }
 function otherRow(step) {
   if (selected < 0) { inRow(0); return; }
-  const t = upper.start[selected], list = rows.filter((row) => row.course === upper && row.key[0] === "s");
+  const t = upper.start[selected], list = rows.filter((row) => row.course === upper && (recorded || row.key[0] === "s"));
   for (let at = list.indexOf(rowOf(selected, "s", upper)) + step; at >= 0 && at < list.length; at += step) {
     const ids = list[at].ids;
     if (!ids.length) continue;
@@ -234,7 +234,7 @@ const mostWaits = 200;
 function listWaits() {
   const c = main(), waits = c.waits.to.length, held = waitsWhere(c, (k) => c.held[k] > 0).sort((a, b) => c.held[b] - c.held[a] || a - b);
   const same = lower && upper.plan === lower.plan;
-  $("waits-section").hidden = !waits;
+  $("waits-section").hidden = !waits || Boolean(recorded); // how long a stream waited is not known of calls
   $("h-waits").textContent = "Waits that held, " + c.title;
   const sum = held.reduce((s, k) => s + c.held[k], 0);
   $("waits-text").textContent = held.length + " of " + waits + " waits held a stream" + (held.length ? ", " + time(sum) + " in all" + (held.length > mostWaits ? "; the longest " + mostWaits + ":" : ":") : ".");

@@ -93,12 +93,12 @@ function spansInView(row, f) {
   const ids = row.ids, reach = row.reach, start = row.course.start, stop = row.course.end, scale = (width - gutter - 8) / (to - from);
   // first is the first node from there on that reaches that time: reach is non-decreasing.
   const first = (low, t) => { let high = ids.length; while (low < high) { const m = (low + high) >> 1; if (reach[m] < t) low = m + 1; else high = m; } return low; };
-  const chosen = selected >= 0 ? indexIn(row, selected) : -1;
+  const chosen = selected >= 0 ? indexIn(row, selected) : -1, moments = recorded && row.key[0] === "s"; // only a thread waits for as long as a recording tells
   let last = -1;
   for (let at = first(0, from); at < ids.length; at++) {
     const i = ids[at];
     if (start[i] > to) break;
-    const x = gutter + (start[i] - from) * scale, until = gutter + (stop[i] - from) * scale;
+    const x = gutter + (start[i] - from) * scale, until = moments ? x : gutter + (stop[i] - from) * scale;
     if (Math.floor(until) <= last && at !== chosen) {
       const next = first(at + 1, from + (last + 1 - gutter) / scale);
       at = (chosen > at && chosen < next ? chosen : next) - 1;
@@ -106,8 +106,10 @@ function spansInView(row, f) {
     }
     last = Math.floor(until);
     let w = Math.max(1, until - x);
-    if (at + 1 < ids.length) w = Math.max(0.5, Math.min(w, (start[ids[at + 1]] - start[i]) * scale));
-    f(i, x, w);
+    const room = at + 1 < ids.length ? (start[ids[at + 1]] - start[i]) * scale : Infinity;
+    if (recorded) w = Math.max(w, 3); // the moment at which a call began
+    w = Math.max(0.5, Math.min(w, room));
+    f(i, x, w, room);
   }
 }
 
@@ -125,7 +127,7 @@ function drawBoxes(pen, shown, top) {
   const bold = shown.map(() => false), named = [];
   shown.forEach((row, k) => {
     const critical = row.course.critical, outer = 3 * k, border = outer + 1, inner = outer + 2;
-    spansInView(row, (i, x, w) => {
+    spansInView(row, (i, x, w, room) => {
       const a = Math.floor((x - gutter) * ratio), b = Math.max(a + 1, Math.floor((x + w - gutter) * ratio)), ink = engineInks[nodes.engine[i]];
       const line = critical[i] ? inks.critical : inks.box, side = critical[i] ? thick : edge;
       if (critical[i]) bold[k] = true;
@@ -142,7 +144,7 @@ function drawBoxes(pen, shown, top) {
         fill(line, at, a, b);
         if (at === inner || !critical[i]) fill(ink, at, a + side, b - side);
       }
-      if (w > labelled) named.push(k, i, x, w);
+      if ((recorded ? room : w) > labelled) named.push(k, i, x, recorded ? room : w);
     });
   });
   const picture = p.canvas.getContext("2d");
@@ -319,7 +321,24 @@ function drawArrows(pen, top) {
       arrow(pen, xOf(c.end[i]), r1.y - top + (down ? rowHeight : 0), xOf(c.start[j]), r2.y - top + (down ? 0 : rowHeight), colors.accent, chosen ? 2.5 : c.held[k] > 0 ? 1.6 : 0.7);
     }
   }
+  if (recorded) drawRaces(pen, top);
   pen.restore();
+}
+
+// drawRaces joins the two calls of each race in view by a broken line.
+function drawRaces(pen, top) {
+  const c = main(), rowAt = (i) => c.rows[c.stream[i]] || rowOf(i, "e", c);
+  pen.strokeStyle = colors.critical;
+  pen.lineWidth = 2;
+  pen.setLineDash([6, 4]);
+  for (const r of recorded.races.slice(0, mostArrows)) {
+    pen.beginPath();
+    pen.moveTo(xOf(c.start[r.from]), rowAt(r.from).y - top + rowHeight / 2);
+    pen.lineTo(xOf(c.start[r.to]), rowAt(r.to).y - top + rowHeight / 2);
+    pen.stroke();
+  }
+  pen.setLineDash([]);
+  pen.lineWidth = 1;
 }
 
 let asked = 0, opened = false;

@@ -12,6 +12,15 @@ function tableColumns() {
     {name: c.short + " start", wide: "132px", least: 132, number: true, value: (i) => c.start[i], text: (i) => fixed(c.start[i])},
     {name: c.short + " us", wide: "112px", least: 112, number: true, value: (i) => take(c, i), text: (i) => fixed(take(c, i))},
   ];
+  if (recorded) return [
+    {name: "call", wide: "minmax(150px,2fr)", least: 150, value: (i) => nodes.name[i], text: (i) => (main().critical[i] ? "★ " : "") + nodes.name[i]},
+    {name: "kind", wide: "minmax(90px,1fr)", least: 90, value: (i) => kindOf(i)},
+    {name: "stream", wide: "130px", least: 130, value: (i) => upper.streams[upper.stream[i]] || ""},
+    {name: "thread", wide: "140px", least: 140, value: (i) => recorded.threads[nodes.device[i]]},
+    {name: "host start", wide: "112px", least: 112, number: true, value: (i) => upper.start[i], text: (i) => fixed(upper.start[i])},
+    {name: "waited us at most", wide: "160px", least: 160, number: true, value: (i) => take(upper, i), text: (i) => take(upper, i) > 0 ? fixed(take(upper, i)) : ""},
+    {name: "place", wide: "minmax(140px,2fr)", least: 140, value: (i) => data.texts[nodes.action[i]]},
+  ];
   const stream = (c, name) => ({name, wide: "76px", number: true, least: 76, value: (i) => c.stream[i]});
   return [
     {name: "node", wide: "minmax(150px,2fr)", least: 150, value: (i) => nodes.name[i], text: (i) => (main().critical[i] ? "★ " : "") + nodes.name[i]},
@@ -159,8 +168,8 @@ function buildLegend() {
   const item = element("li"), sample = element("i", "★");
   sample.style.border = "2.5px solid var(--critical)";
   sample.style.lineHeight = "10px";
-  item.append(sample, "critical path");
-  $("legend").append(item, element("li", "→ wait: from record to wait"), element("li", "╌ engine idle"));
+  item.append(sample, recorded ? "race" : "critical path");
+  $("legend").append(item, element("li", "→ wait: from record to wait"), element("li", recorded ? "a box begins where the call did; only where a thread waited in it, it has a length, and that is the most it can have been" : "╌ engine idle"));
 }
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
@@ -200,6 +209,15 @@ let screenTheme = "";
 addEventListener("beforeprint", () => { screenTheme = document.documentElement.dataset.theme; setTheme("light"); draw(); });
 addEventListener("afterprint", () => setTheme(screenTheme));
 
+if (recorded) {
+  $("h-findings").textContent = "What dagrun check says";
+  $("h-node").textContent = "Call";
+  $("h-table").textContent = "Calls";
+  $("critical").textContent = "★ Races";
+  $("critical").title = "Next call that is part of a race (c)";
+  $("critical").hidden = !recorded.races.length;
+  $("keys-more").textContent = "races";
+}
 summarize();
 buildLegend();
 document.documentElement.dataset.theme = darkly.matches ? "dark" : "light";

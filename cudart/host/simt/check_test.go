@@ -176,6 +176,12 @@ mad.lo.u32 %r1, %cta, 64, %me; mul.wide.u32 %rd1, %r1, 4; add.u64 %pin, %in, %rd
 // check runs a kernel on 192 input words and 192 output words, with the blocks in order.
 func check(t *testing.T, text string, level simt.Check) *simt.Fault {
 	t.Helper()
+	return checkFor(t, text, level, 1<<22)
+}
+
+// checkFor is check for at most so many instructions.
+func checkFor(t *testing.T, text string, level simt.Check, steps uint64) *simt.Fault {
+	t.Helper()
 	p := program(t, text+"ret;\n}\n")
 	k, err := p.Kernel("k")
 	require.NoError(t, err)
@@ -189,7 +195,7 @@ func check(t *testing.T, text string, level simt.Check) *simt.Fault {
 	written := simt.NewWritten(in, 2*4*192)
 	written.Mark(in, 4*192)
 	r, err := k.Start(simt.Launch{Grid: [3]uint32{3, 1, 1}, Block: [3]uint32{64, 1, 1}, Check: level, Written: []*simt.Written{written},
-		Args: []simt.Arg{{Bits: in, Pointer: true, Bytes: 4 * 192}, {Bits: out, Pointer: true, Bytes: 4 * 192}, {Bits: 192}}, MaxSteps: 1 << 22})
+		Args: []simt.Arg{{Bits: in, Pointer: true, Bytes: 4 * 192}, {Bits: out, Pointer: true, Bytes: 4 * 192}, {Bits: 192}}, MaxSteps: steps})
 	require.NoError(t, err)
 	r.Work()
 	runtime.KeepAlive(memory)
@@ -198,7 +204,7 @@ func check(t *testing.T, text string, level simt.Check) *simt.Fault {
 
 func TestCleanKernelsHaveNoFaults(t *testing.T) {
 	for name, text := range cleanKernels {
-		for _, level := range []simt.Check{simt.CheckNothing, simt.CheckFast, simt.CheckFull} {
+		for _, level := range []simt.Check{simt.CheckNothing, simt.CheckFast, simt.CheckFull, simt.CheckUsual} {
 			fault := check(t, text, level)
 			require.Nil(t, fault, "%s: %v", name, fault)
 		}
@@ -263,6 +269,10 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"hand", "TAKE: bar.sync 1, 64;", "TAKE: setp.eq.u32 %p2, %me, 40; @%p2 bra END; bar.sync 1, 64;", simt.Stuck, "bar.sync 1", "the threads at barrier 1 wait forever: only 63 of 64 arrived"},
 		{"reverse", "bar.sync 0;", "setp.eq.u32 %p1, %me, 5; @%p1 bra ON;\nbar.sync 0;\nbra OFF; ON: bar.sync 0; OFF:", simt.Diverged, "bar.sync", "thread (5,0,0)"},
 		{"table", "bar.sync 0;", "setp.lt.u32 %p1, %me, 32; @%p1 bra ON;\nbar.sync 0;\nbra OFF; ON: bar.sync 0; OFF:", simt.Diverged, "bar.sync", "waits at another place"},
+		{"reverse", "bar.sync 0;", "mov.u32 %r12, 3; AGAIN: bar.sync 0; setp.lt.u32 %p1, %r12, 3; setp.ge.and.u32 %p1, %me, 48, %p1; @%p1 exit; sub.u32 %r12, %r12, 1; setp.ne.u32 %p2, %r12, 0; @%p2 bra AGAIN;",
+			simt.Diverged, "bar.sync", "thread (0,0,0): this thread waits at a barrier that thread (48,0,0) of its block does not come to again: it has ended"},
+		{"reverse", "bar.sync 0;", "bar.sync 0; bar.warp.sync 0x0000ffff;", simt.Diverged, "bar.warp.sync", "the lanes that this operation is for, 0xffff, are without this one, which is lane 16"},
+		{"reverse", "bar.sync 0;", "bar.sync 0; shfl.sync.idx.b32 %r12, %me, 0, 31, 0xfffffff7;", simt.Diverged, "shfl.sync", "the lanes that this operation is for, 0xfffffff7, are without this one, which is lane 3"},
 	} {
 		text := cleanKernels[c.kernel]
 		require.Equal(t, 1, min(1, strings.Count(text, c.old)), "%s has no %q", c.kernel, c.old)
@@ -280,4 +290,33 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			assert.Equal(t, fault.Kind, fast.Kind)
 		}
 	}
+}
+
+// The usual checks are full for the first instructions of a launch, whatever the machine, and fast after them: here for a second warp that writes,
+// after some rounds of a loop, what the first one has read.
+func TestUsualChecks(t *testing.T) {
+	after := func(rounds string, level simt.Check) *simt.Fault {
+		return checkFor(t, prologue+`
+mov.u32 %r9, `+rounds+`;
+LOOP: sub.u32 %r9, %r9, 1; setp.ne.u32 %p1, %r9, 0; @%p1 bra LOOP;
+setp.ge.u32 %p2, %me, 32; @%p2 bra WRITE;
+ld.global.u32 %v, [%pin+128];
+st.global.u32 [%pout], %v;
+bra END;
+WRITE: st.global.u32 [%pin], %me;
+END:
+`, level, 1<<30)
+	}
+	for rounds, found := range map[string]bool{"80000": true, "120000": false} { // a warp has 2^26 / 6 instructions, and a round has 3 of each lane
+		require.Equal(t, found, after(rounds, simt.CheckUsual) != nil, rounds)
+	}
+	require.Nil(t, after("3", simt.CheckFast))
+	require.Equal(t, simt.Race, after("3", simt.CheckUsual).Kind)
+	require.Equal(t, simt.Race, after("120000", simt.CheckFull).Kind)
+}
+
+func TestLimitOfInstructionsHoldsForStraightCode(t *testing.T) {
+	fault := checkFor(t, prologue+"st.global.u32 [%pout], 1;", simt.CheckNothing, 1)
+	require.Equal(t, simt.Endless, fault.Kind)
+	require.Contains(t, fault.Error(), "the launch has run more than 1 instructions, which is its limit (")
 }

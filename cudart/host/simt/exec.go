@@ -32,7 +32,7 @@ func (w *warp) begin(b *block, index, threads int) {
 		w.local = make([]byte, warpSize*b.run.kernel.stack)
 		if b.run.Check != CheckNothing {
 			w.valid = make([]byte, len(w.local))
-			w.x.check = &checker{level: b.run.Check}
+			w.x.check = &checker{}
 		}
 	} else {
 		if w.x.check != nil {
@@ -49,7 +49,7 @@ func (w *warp) begin(b *block, index, threads int) {
 	}
 	if w.x.check != nil {
 		w.x.check.block = uint32(b.number) + 1
-		w.x.check.order.begin()
+		w.x.check.begin(b.run)
 	}
 	w.groups = append(w.groups[:0], group{frame: w.top, mask: w.live, waiting: -1})
 }
@@ -202,10 +202,14 @@ func (w *warp) step(g *group) bool {
 			b.ops[0](x, part)
 			w.wake()
 			return false
+		} else if part == 0 && x.check != nil {
+			x.unnamed(b, need, mask)
 		}
 	}
-	x.steps += uint64(len(b.ops)+1) * uint64(bits.OnesCount32(mask))
+	steps := (len(b.ops) + 1) * bits.OnesCount32(mask)
+	x.steps += uint64(steps)
 	if x.check != nil {
+		x.check.count(int64(steps))
 		x.checkedOps(b, mask)
 	} else {
 		ops, at := b.ops, b.at
@@ -251,6 +255,31 @@ func (w *warp) step(g *group) bool {
 	return w.end(g, b, mask)
 }
 
+// fullSteps is in how many instructions of a launch CheckUsual finds everything. Each warp has its share, so that what is found depends on
+// nothing but the launch.
+const fullSteps = 1 << 26
+
+// begin prepares for a block.
+func (c *checker) begin(r *Run) {
+	c.level, c.full = r.Check, 0
+	if r.Check == CheckUsual {
+		c.level = CheckFull
+		warps := r.blocks * uint64((r.threads+warpSize-1)/warpSize)
+		c.full = int64(max(1, fullSteps/warps))
+	}
+	c.order.begin()
+}
+
+// count notes instructions that a warp is about to run.
+func (c *checker) count(steps int64) {
+	if c.full == 0 {
+		return
+	}
+	if c.full -= steps; c.full <= 0 {
+		c.level, c.full = CheckFast, 0
+	}
+}
+
 // checkedOps runs a block's instructions and follows undefined values.
 func (x *exec) checkedOps(b *basic, mask uint32) {
 	for i, f := range b.ops {
@@ -259,6 +288,13 @@ func (x *exec) checkedOps(b *basic, mask uint32) {
 			x.follow(&b.operands[i], mask)
 		}
 		f(x, mask)
+	}
+}
+
+// unnamed reports lanes that run an operation of a warp which names other lanes.
+func (x *exec) unnamed(b *basic, named, mask uint32) {
+	if active := b.operands[0].guard.mask(x, mask); active&^named != 0 {
+		x.fail(Diverged, firstLane(active&^named), "the lanes that this operation is for, %#x, are without this one, which is lane %d", named, firstLane(active&^named))
 	}
 }
 
@@ -464,6 +500,37 @@ func (b *block) together(bar *barrier, name int) {
 			f.Other.Line, f.Other.Instruction, f.Other.Source = b.run.kernel.program.locate(first.frame.fn, first.frame.fn.blocks[first.pc].last)
 			panic(f)
 		}
+	}
+	if first != nil && !bar.counts {
+		b.meetAgain(first, firstWarp, name)
+	}
+}
+
+// meetAgain reports a barrier that threads come to again, without others that have been there with them and have ended since. Threads that end
+// before they meet any are left out: programs rely on that.
+func (b *block) meetAgain(first *group, firstWarp *warp, name int) {
+	site := first.frame.fn.blocks[first.pc].bar
+	before := b.met[site]
+	if before == nil {
+		if b.met == nil {
+			b.met = map[*barrierOp][]uint32{}
+		}
+		before = make([]uint32, len(b.warps))
+		b.met[site] = before
+	}
+	for k, w := range b.warps {
+		here := uint32(0)
+		for i := range w.groups {
+			if int(w.groups[i].waiting) == name {
+				here |= w.groups[i].mask
+			}
+		}
+		if missing := before[k] &^ here; missing != 0 {
+			x := &firstWarp.x
+			x.frame, x.at = first.frame, first.frame.fn.blocks[first.pc].last
+			x.fail(Diverged, firstLane(first.mask), "this thread waits at a barrier that thread %s of its block does not come to again: it has ended", triple(b.thread(k*warpSize+firstLane(missing))))
+		}
+		before[k] = here
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	CheckNothing Check = iota
 	CheckFast          // all but races of a write with an earlier read of global memory
 	CheckFull          // everything
+	CheckUsual         // everything in the first instructions of a launch, and what CheckFast finds in those after them
 )
 
 // How an access touches memory.

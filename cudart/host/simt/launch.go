@@ -260,6 +260,7 @@ func (b *block) begin(n uint64) {
 	clear(b.shared)
 	if b.history != nil {
 		clear(b.history.valid)
+		clear(b.met)
 		b.base, b.pairs, b.acquired, b.heard, b.pending = b.tick(), nil, nil, heard{}, nil
 		b.board.clear()
 	}
@@ -320,6 +321,9 @@ func (c *cluster) countSteps(r *Run) {
 			c.running = b
 			b.endless()
 		}
+		w := c.blocks[0].warps[0]
+		c.running, w.x.frame, w.x.at = c.blocks[0], w.top, w.top.fn.blocks[len(w.top.fn.blocks)-1].last
+		w.x.fail(Endless, 0, "the launch has run more than %d instructions, which is its limit", r.MaxSteps)
 	}
 }
 

@@ -325,7 +325,8 @@ type block struct {
 	heard    heard // what acquired tells, as far as that was asked
 	board    board
 	history  *blockHistory
-	pending  *Fault // to be reported at the next barrier or at the end
+	met      map[*barrierOp][]uint32 // of barriers of the whole block: the lanes of each warp that met there last
+	pending  *Fault                  // to be reported at the next barrier or at the end
 }
 
 // thread is the index of a thread in its block.
@@ -434,7 +435,8 @@ type exec struct {
 
 // checker is what a warp needs to check its accesses.
 type checker struct {
-	level   Check
+	level   Check  // CheckFast or CheckFull
+	full    int64  // instructions that are left until CheckUsual becomes CheckFast; 0: they are not counted
 	block   uint32 // its number in the grid plus one
 	page    *page  // where the last access to global memory was
 	number  uint64

@@ -4,15 +4,19 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "contents.h"
 #include "file.h"
 #include "functions.h"
 #include "graphs.h"
+#include "host.h"
+#include "memory.h"
 #include "place.h"
 
 __thread int calling;
 __thread uint64_t measured;
 __thread uint64_t call_began;
 static __thread uint64_t began_at;
+static __thread int submitted; // the current call gave work to the device
 void (*calls_waited)(void);
 void (*calls_stream_ends)(handle stream);
 _Atomic int captures;
@@ -29,7 +33,10 @@ struct call {
 
 static void put(struct call *c, uint64_t word) { c->words[c->count++] = word; }
 
-static void write_call(struct call *c, uint16_t kind, const void *tail, size_t bytes) { file_put(kind, c->words, c->count, tail, bytes); }
+static void write_call(struct call *c, uint16_t kind, const void *tail, size_t bytes) {
+    if (kind == CALL_LAUNCH || kind == CALL_COPY || kind == CALL_SET || kind == CALL_GRAPH_LAUNCH || kind == CALL_MEMORY_WRITE) submitted = 1;
+    file_put(kind, c->words, c->count, tail, bytes);
+}
 
 // captured_node returns the graph node that a call on a stream made, 0 if the stream is not being captured.
 static uint64_t captured_node(handle stream) {
@@ -58,7 +65,12 @@ static void target(struct call *c, handle stream) {
     put(c, c->result == 0 ? captured_node(stream) : 0);
 }
 
-static void launch(struct call *c, handle function, const uint32_t grid[3], const uint32_t block[3], uint32_t shared, handle stream, uint64_t flags, uint64_t cluster,
+// What a launch has besides its shape.
+struct launch_more {
+    uint64_t flags, cluster, event, event_flags;
+};
+
+static void launch(struct call *c, handle function, const uint32_t grid[3], const uint32_t block[3], uint32_t shared, handle stream, const struct launch_more *more,
                    void **parameters, void **extra, const char *symbol) {
     static __thread unsigned char bytes[1 << 16];
     function_known(function, symbol);
@@ -67,24 +79,28 @@ static void launch(struct call *c, handle function, const uint32_t grid[3], cons
     put(c, measured);
     for (int k = 0; k < 3; k++) put(c, grid[k]);
     for (int k = 0; k < 3; k++) put(c, block[k]);
-    put(c, shared), put(c, flags), put(c, cluster);
+    put(c, shared), put(c, more->flags), put(c, more->cluster), put(c, more->event), put(c, more->event_flags);
     write_call(c, CALL_LAUNCH, bytes, function_bytes(function, parameters, extra, bytes, sizeof bytes));
 }
 
 static void launch_ex(struct call *c, const struct p_launch_ex *p, const char *symbol) {
-    uint64_t flags = 0, cluster = 0;
+    struct launch_more more = {0};
     for (uint32_t k = 0; k < p->config->count; k++) {
         const struct launch_attribute *a = &p->config->attributes[k];
         switch (a->id) {
-        case ATTRIBUTE_COOPERATIVE: flags |= a->value.cooperative ? LAUNCH_COOPERATIVE : 0; break;
-        case ATTRIBUTE_CLUSTER: cluster = a->value.cluster[0] | (uint64_t)a->value.cluster[1] << 16 | (uint64_t)a->value.cluster[2] << 32; break;
-        case ATTRIBUTE_PROGRAMMATIC: flags |= a->value.programmatic ? LAUNCH_PROGRAMMATIC : 0; break;
+        case ATTRIBUTE_COOPERATIVE: more.flags |= a->value.cooperative ? LAUNCH_COOPERATIVE : 0; break;
+        case ATTRIBUTE_CLUSTER: more.cluster = a->value.cluster[0] | (uint64_t)a->value.cluster[1] << 16 | (uint64_t)a->value.cluster[2] << 32; break;
+        case ATTRIBUTE_PROGRAMMATIC: more.flags |= a->value.programmatic ? LAUNCH_PROGRAMMATIC : 0; break;
         case ATTRIBUTE_PROGRAMMATIC_EVENT:
-        case ATTRIBUTE_COMPLETION_EVENT: flags |= LAUNCH_EVENT; break;
+        case ATTRIBUTE_COMPLETION_EVENT:
+            more.flags |= LAUNCH_EVENT;
+            more.event = a->value.event.event;
+            more.event_flags = a->id == ATTRIBUTE_COMPLETION_EVENT ? EVENT_BEGUN : a->value.event.trigger ? EVENT_BLOCKS | EVENT_START : EVENT_BLOCKS;
+            break;
         default: break;
         }
     }
-    launch(c, p->function, p->config->grid, p->config->block, p->config->shared, p->config->stream, flags, cluster, p->parameters, p->extra, symbol);
+    launch(c, p->function, p->config->grid, p->config->block, p->config->shared, p->config->stream, &more, p->parameters, p->extra, symbol);
 }
 
 static void copy(struct call *c, int sync, handle stream, const uint64_t words[13]) {
@@ -132,19 +148,34 @@ static void set(struct call *c, int sync, handle stream, uint64_t to, uint64_t r
     write_call(c, CALL_SET, NULL, 0);
 }
 
+// current_pool is where an allocation in stream order takes its memory if the program names no pool.
+static handle current_pool(void) {
+    handle pool = 0;
+    int device;
+    calling++;
+    if (!driver.context_device || !driver.device_pool || driver.context_device(&device) || driver.device_pool(&pool, device)) pool = 0;
+    calling--;
+    return pool;
+}
+
 static void alloc(struct call *c, uint64_t at, uint64_t bytes, uint64_t kind, handle stream, handle pool, uint64_t flags) {
     put(c, at), put(c, bytes), put(c, kind);
     handle on = kind == ALLOC_ASYNC ? stream_of(c->api, stream) : 0;
-    put(c, on), put(c, pool), put(c, flags);
-    put(c, kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0);
+    put(c, on), put(c, kind == ALLOC_ASYNC && !pool ? current_pool() : pool), put(c, flags);
+    uint64_t node = kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0;
+    put(c, node);
+    if (c->result == 0 && !node && kind != ALLOC_ARRAY) memory_put(at, bytes, (uint32_t)kind);
+    if (c->result == 0 && (kind == ALLOC_PINNED || kind == ALLOC_MANAGED || kind == ALLOC_REGISTERED)) host_put(at, bytes, (uint32_t)kind, flags);
     write_call(c, CALL_ALLOC, NULL, 0);
 }
 
-static void release(struct call *c, uint64_t at, uint64_t kind, handle stream) {
+static void release(struct call *c, uint64_t at, uint64_t bytes, uint64_t kind, handle stream) {
     put(c, at), put(c, kind);
     handle on = kind == ALLOC_ASYNC ? stream_of(c->api, stream) : 0;
     put(c, on);
-    put(c, kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0);
+    uint64_t node = kind == ALLOC_ASYNC && c->result == 0 ? captured_node(on) : 0;
+    put(c, node);
+    if (c->result == 0 && !node && kind != ALLOC_ARRAY) memory_drop(at, bytes);
     write_call(c, CALL_FREE, NULL, 0);
 }
 
@@ -189,11 +220,15 @@ static void memory_batch(struct call *c, const struct p_memory_batch *p) {
 static void instantiated(struct call *c, const struct p_instantiate *p) {
     handle execution = c->result == 0 && p->execution ? *p->execution : 0;
     if (execution) graph_write(c->words[1], p->graph, execution);
+    contents_instantiated(execution);
     two(c, CALL_INSTANTIATE, execution, p->graph);
 }
 
 static void updated(struct call *c, handle execution, handle graph, handle node) {
-    if (c->result == 0 && graph) graph_write(c->words[1], graph, execution);
+    if (c->result == 0 && graph) {
+        graph_write(c->words[1], graph, execution);
+        contents_instantiated(execution);
+    }
     put(c, execution), put(c, graph), put(c, node);
     write_call(c, CALL_UPDATE, NULL, 0);
 }
@@ -205,6 +240,28 @@ static void tensor_map(struct call *c, const struct p_tensor_map *p) {
     for (uint32_t k = 0; k < p->rank && k < 5; k++) put(c, p->dimensions[k]);
     for (uint32_t k = 0; k + 1 < p->rank && k < 4; k++) put(c, p->strides[k]);
     write_call(c, CALL_TENSOR_MAP, p->map, 128);
+}
+
+static void added(handle node, const struct node_parameters *p) {
+    if (p && p->type == NODE_CONDITIONAL && p->bodies) graph_conditional(node, p->conditional, p->bodies, p->count);
+}
+
+// export_table says once of each table of undocumented functions that somebody asked for it, unless the CUDA runtime does so in every program: calls through
+// such a table are not seen. It is information: libraries of NVIDIA's contain a runtime of their own, of which no version's list is known to be whole.
+static void export_table(const unsigned char *id) {
+    static const uint64_t runtime[] = {0x4ae7f45b6cfbd56bull, 0x742e742e8c7994a0ull, 0x47cbf623815ad842ull, 0x11df21116e3393c6ull, 0x9a9204108c0ba50cull, 0x4a027dd6f4cb5b19ull, 0x4b70e6bd552008d4ull};
+    static _Atomic uint64_t others[64];
+    uint64_t first;
+    memcpy(&first, id, sizeof first);
+    for (size_t k = 0; k < sizeof runtime / sizeof *runtime; k++)
+        if (runtime[k] == first) return;
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        uint64_t none = 0;
+        if (atomic_load(&others[k]) == first) return;
+        if (!atomic_compare_exchange_strong(&others[k], &none, first)) continue;
+        file_note(NOTE_TABLE, first, "cuGetExportTable: a library got a table of undocumented functions (%016llx); what it does with them is not recorded", (unsigned long long)__builtin_bswap64(first));
+        return;
+    }
 }
 
 // BOTH names a function and its form that uses the thread's default stream.
@@ -250,13 +307,14 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
         struct p_context_event context_event; struct p_stream_create stream; struct p_green_stream_create green; struct p_event_create event; struct p_alloc alloc; struct p_alloc_pitch pitch;
         struct p_register pin; struct p_alloc_async async; struct p_alloc_pool pool; struct p_free_async free; struct p_map map; struct p_unmap unmap; struct p_pool_attribute attribute;
         struct p_array made; struct p_host_function host; struct p_capture_end end; struct p_instantiate instantiate; struct p_graph_launch graph; struct p_memory_value value;
-        struct p_memory_batch operations; struct p_prefetch prefetch; struct p_prefetch2 prefetch2; struct p_tensor_map tensor; struct p_context_create context;
+        struct p_memory_batch operations; struct p_prefetch prefetch; struct p_prefetch2 prefetch2; struct p_tensor_map tensor; struct p_context_create context; struct p_load load;
+        struct p_add_node add; struct p_export_table table; struct p_retain retain; struct p_device device;
     } *p = parameters;
     int good = c->result == 0;
     switch (c->api) {
-    BOTH(cuLaunchKernel): launch(c, p->launch.function, p->launch.grid, p->launch.block, p->launch.shared, p->launch.stream, 0, 0, p->launch.parameters, p->launch.extra, symbol); return 1;
+    BOTH(cuLaunchKernel): launch(c, p->launch.function, p->launch.grid, p->launch.block, p->launch.shared, p->launch.stream, &(struct launch_more){0}, p->launch.parameters, p->launch.extra, symbol); return 1;
     BOTH(cuLaunchCooperativeKernel):
-        launch(c, p->launch.function, p->launch.grid, p->launch.block, p->launch.shared, p->launch.stream, LAUNCH_COOPERATIVE, 0, p->launch.parameters, NULL, symbol); return 1;
+        launch(c, p->launch.function, p->launch.grid, p->launch.block, p->launch.shared, p->launch.stream, &(struct launch_more){.flags = LAUNCH_COOPERATIVE}, p->launch.parameters, NULL, symbol); return 1;
     BOTH(cuLaunchKernelEx): launch_ex(c, &p->launch_ex, symbol); return 1;
 
     SYNC(cuMemcpyHtoD_v2): copy_1d(c, 1, 0, p->copy.destination, p->copy.source, p->copy.bytes, MEMORY_DEVICE, MEMORY_HOST); return 1;
@@ -336,22 +394,26 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
     case API_cuMemAllocHost_v2: alloc(c, good ? *p->alloc.pointer : 0, p->alloc.bytes, ALLOC_PINNED, 0, 0, 0); return 1;
     case API_cuMemHostAlloc: alloc(c, good ? *p->alloc.pointer : 0, p->alloc.bytes, ALLOC_PINNED, 0, 0, p->alloc.flags); return 1;
     case API_cuMemHostRegister: case API_cuMemHostRegister_v2: alloc(c, p->pin.pointer, p->pin.bytes, ALLOC_REGISTERED, 0, 0, p->pin.flags); return 1;
-    case API_cuMemHostUnregister: release(c, p->one.it, ALLOC_REGISTERED, 0); return 1;
-    case API_cuMemFree_v2: release(c, p->one.it, ALLOC_DEVICE, 0); return 1;
-    case API_cuMemFreeHost: release(c, p->one.it, ALLOC_PINNED, 0); return 1;
+    case API_cuMemHostUnregister: release(c, p->one.it, 0, ALLOC_REGISTERED, 0); return 1;
+    case API_cuMemFree_v2: release(c, p->one.it, 0, ALLOC_DEVICE, 0); return 1;
+    case API_cuMemFreeHost: release(c, p->one.it, 0, ALLOC_PINNED, 0); return 1;
     BOTH(cuMemAllocAsync): alloc(c, good ? *p->async.pointer : 0, p->async.bytes, ALLOC_ASYNC, p->async.stream, 0, 0); return 1;
     BOTH(cuMemAllocFromPoolAsync): alloc(c, good ? *p->pool.pointer : 0, p->pool.bytes, ALLOC_ASYNC, p->pool.stream, p->pool.pool, 0); return 1;
-    BOTH(cuMemFreeAsync): release(c, p->free.pointer, ALLOC_ASYNC, p->free.stream); return 1;
+    BOTH(cuMemFreeAsync): release(c, p->free.pointer, 0, ALLOC_ASYNC, p->free.stream); return 1;
     case API_cuMemMap: alloc(c, p->map.pointer, p->map.bytes, ALLOC_MAPPED, 0, p->map.it, p->map.offset); return 1;
-    case API_cuMemUnmap: release(c, p->unmap.pointer, ALLOC_MAPPED, 0); return 1;
+    case API_cuMemUnmap: release(c, p->unmap.pointer, p->unmap.bytes, ALLOC_MAPPED, 0); return 1;
     case API_cuArrayCreate_v2: case API_cuArray3DCreate_v2: alloc(c, good ? *p->made.array : 0, 0, ALLOC_ARRAY, 0, 0, 0); return 1;
-    case API_cuArrayDestroy: release(c, p->one.it, ALLOC_ARRAY, 0); return 1;
+    case API_cuArrayDestroy: release(c, p->one.it, 0, ALLOC_ARRAY, 0); return 1;
+    case API_cuMemPoolCreate: put(c, good ? *p->load.it : 0), two(c, CALL_POOL, 0, 1); return 1;
+    case API_cuMemPoolDestroy: put(c, p->one.it), two(c, CALL_POOL, 0, 0); return 1;
     case API_cuMemPoolSetAttribute:
-        put(c, p->attribute.pool), put(c, (uint64_t)p->attribute.attribute), put(c, p->attribute.value ? *(uint32_t *)p->attribute.value : 0);
+        put(c, p->attribute.pool), put(c, (uint64_t)p->attribute.attribute);
+        put(c, !p->attribute.value ? 0 : p->attribute.attribute < 4 ? *(uint32_t *)p->attribute.value : *(uint64_t *)p->attribute.value);
         write_call(c, CALL_POOL, NULL, 0);
         return 1;
 
     BOTH(cuLaunchHostFunc): BOTH(cuStreamAddCallback):
+        host_function();
         target(c, p->host.stream), put(c, p->host.function), put(c, p->host.data);
         write_call(c, CALL_HOST_FUNCTION, NULL, 0);
         return 1;
@@ -370,6 +432,7 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
     BOTH(cuStreamEndCapture):
         atomic_fetch_sub(&captures, 1);
         if (good && p->end.graph && *p->end.graph) graph_write(c->words[1], *p->end.graph, 0);
+        contents_instantiated(0);
         two(c, CALL_CAPTURE_END, stream_of(c->api, p->end.stream), good && p->end.graph ? *p->end.graph : 0);
         return 1;
     case API_cuGraphInstantiate: case API_cuGraphInstantiate_v2: case API_cuGraphInstantiateWithFlags: BOTH(cuGraphInstantiateWithParams): instantiated(c, &p->instantiate); return 1;
@@ -381,13 +444,22 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
     case API_cuGraphExecHostNodeSetParams: case API_cuGraphExecChildGraphNodeSetParams: case API_cuGraphExecEventRecordNodeSetEvent: case API_cuGraphExecEventWaitNodeSetEvent:
     case API_cuGraphNodeSetEnabled: case API_cuGraphExecNodeSetParams: updated(c, p->two.first, 0, p->two.second); return 1;
 
+    case API_cuModuleLoadData: case API_cuModuleLoadDataEx: case API_cuModuleLoadFatBinary: if (good) contents_of_module(c->words[0], *p->load.it, 0, p->load.from); return 1;
+    case API_cuLibraryLoadData: if (good) contents_of_module(c->words[0], 0, *p->load.it, p->load.from); return 1;
+    case API_cuModuleLoad: if (good) contents_of_file(c->words[0], *p->load.it, 0, p->load.from); return 1;
+    case API_cuLibraryLoadFromFile: if (good) contents_of_file(c->words[0], 0, *p->load.it, p->load.from); return 1;
     case API_cuModuleUnload: case API_cuLibraryUnload: functions_forget(); one(c, CALL_UNLOAD, p->one.it); return 1;
     case API_cuTensorMapEncodeTiled: case API_cuTensorMapEncodeIm2col: tensor_map(c, &p->tensor); return 1;
     case API_cuCtxEnablePeerAccess: two(c, CALL_PEER, p->one.it, 1); return 1;
     case API_cuCtxDisablePeerAccess: two(c, CALL_PEER, p->one.it, 0); return 1;
     case API_cuCtxCreate_v2: case API_cuCtxCreate_v3: case API_cuCtxCreate_v4: put(c, good ? *p->context.context : 0), two(c, CALL_CONTEXT, 1, 0); return 1;
-    case API_cuCtxDestroy_v2: put(c, p->one.it), two(c, CALL_CONTEXT, 2, 0); return 1;
-    case API_cuDevicePrimaryCtxReset_v2: put(c, 0), two(c, CALL_CONTEXT, 3, (uint32_t)p->one.it); return 1;
+    case API_cuCtxDestroy: case API_cuCtxDestroy_v2: put(c, p->one.it), two(c, CALL_CONTEXT, 2, 0); return 1;
+    case API_cuDevicePrimaryCtxReset: case API_cuDevicePrimaryCtxReset_v2: put(c, 0), two(c, CALL_CONTEXT, 3, (uint32_t)p->device.device); return 1;
+    case API_cuDevicePrimaryCtxRetain: put(c, good ? *p->retain.context : 0), two(c, CALL_CONTEXT, 4, (uint32_t)p->retain.device); return 1;
+    case API_cuDevicePrimaryCtxRelease: case API_cuDevicePrimaryCtxRelease_v2: put(c, 0), two(c, CALL_CONTEXT, 5, (uint32_t)p->device.device); return 1;
+    case API_cuGraphAddNode: if (good) added(*p->add.node, p->add.v1.parameters); return 1;
+    case API_cuGraphAddNode_v2: if (good) added(*p->add.node, p->add.v2.parameters); return 1;
+    case API_cuGetExportTable: if (good) export_table(p->table.id); return 1;
     default: return 0;
     }
 }
@@ -401,10 +473,26 @@ int calls_wanted(uint32_t api) {
     return api < API_COUNT && wanted[api];
 }
 
+// gives_back tells of memory that is about to be given back, while it is still there.
+static void gives_back(uint32_t api, const void *parameters) {
+    switch (api) {
+    case API_cuMemFree_v2: case API_cuMemFreeHost: case API_cuMemHostUnregister: host_drop(((const struct p_one *)parameters)->it); return;
+    case API_cuCtxDestroy: case API_cuCtxDestroy_v2: case API_cuDevicePrimaryCtxReset: case API_cuDevicePrimaryCtxReset_v2: host_drop_all(); return;
+    default: return;
+    }
+}
+
 void calls_enter(uint32_t api, const void *parameters) {
     if (calls_stream_ends && (api == API_cuStreamDestroy || api == API_cuStreamDestroy_v2)) calls_stream_ends(((const struct p_one *)parameters)->it);
+    host_enter();
+    gives_back(api, parameters);
     measured = 0;
+    submitted = 0;
     call_began = file_sequence();
+    if (api == API_cuGraphLaunch || api == API_cuGraphLaunch_ptsz) {
+        const struct p_graph_launch *p = parameters;
+        contents_before_launch(call_began, p->execution, stream_of(api, p->stream));
+    }
     began_at = file_clock();
 }
 
@@ -415,4 +503,5 @@ void calls_exit(uint32_t api, const void *parameters, int result, handle context
     if (!decode(&c, parameters, symbol)) write_call(&c, CALL_UNCOVERED, name, name ? strlen(name) : 0);
     measured = 0;
     if (calls_waited && waits((uint16_t)api) && result == 0) calls_waited();
+    host_exit(submitted);
 }

@@ -12,6 +12,7 @@ typedef uint64_t address;
 // The calls that are recorded.
 #define CALLS(X) \
     X(cuCtxCreate_v2, 235) X(cuCtxCreate_v3, 645) X(cuCtxCreate_v4, 757) X(cuCtxDestroy_v2, 322) X(cuDevicePrimaryCtxReset_v2, 545) \
+    X(cuDevicePrimaryCtxReset, 389) X(cuDevicePrimaryCtxRetain, 386) X(cuDevicePrimaryCtxRelease, 387) X(cuDevicePrimaryCtxRelease_v2, 544) X(cuCtxDestroy, 11) \
     X(cuCtxSynchronize, 17) X(cuCtxSynchronize_v2, 800) X(cuStreamCreate, 124) X(cuStreamCreateWithPriority, 367) X(cuStreamDestroy, 127) \
     X(cuStreamDestroy_v2, 326) X(cuStreamSynchronize, 126) X(cuStreamSynchronize_ptsz, 440) X(cuStreamQuery, 125) X(cuStreamQuery_ptsz, 439) \
     X(cuStreamWaitEvent, 295) X(cuStreamWaitEvent_ptsz, 436) X(cuGreenCtxStreamCreate, 758) X(cuEventCreate, 118) X(cuEventDestroy, 122) \
@@ -39,7 +40,7 @@ typedef uint64_t address;
     X(cuMemAllocManaged, 371) X(cuMemAllocHost_v2, 294) X(cuMemHostAlloc, 39) X(cuMemHostRegister, 301) X(cuMemHostRegister_v2, 379) \
     X(cuMemHostUnregister, 302) X(cuMemFree_v2, 245) X(cuMemFreeHost, 38) X(cuMemAllocAsync, 598) X(cuMemAllocAsync_ptsz, 599) \
     X(cuMemAllocFromPoolAsync, 611) X(cuMemAllocFromPoolAsync_ptsz, 612) X(cuMemFreeAsync, 600) X(cuMemFreeAsync_ptsz, 601) X(cuMemMap, 551) \
-    X(cuMemUnmap, 552) X(cuMemPoolSetAttribute, 603) X(cuArrayCreate_v2, 272) X(cuArray3DCreate_v2, 274) X(cuArrayDestroy, 89) \
+    X(cuMemUnmap, 552) X(cuMemPoolSetAttribute, 603) X(cuMemPoolCreate, 607) X(cuMemPoolDestroy, 608) X(cuArrayCreate_v2, 272) X(cuArray3DCreate_v2, 274) X(cuArrayDestroy, 89) \
     X(cuStreamBeginCapture, 495) X(cuStreamBeginCapture_ptsz, 496) X(cuStreamBeginCapture_v2, 539) X(cuStreamBeginCapture_v2_ptsz, 540) \
     X(cuStreamBeginCaptureToGraph, 720) X(cuStreamBeginCaptureToGraph_ptsz, 721) X(cuStreamEndCapture, 497) X(cuStreamEndCapture_ptsz, 498) \
     X(cuGraphInstantiate, 513) X(cuGraphInstantiate_v2, 578) X(cuGraphInstantiateWithFlags, 643) X(cuGraphInstantiateWithParams, 656) \
@@ -47,8 +48,9 @@ typedef uint64_t address;
     X(cuGraphExecUpdate, 561) X(cuGraphExecUpdate_v2, 696) X(cuGraphExecKernelNodeSetParams, 538) X(cuGraphExecKernelNodeSetParams_v2, 692) \
     X(cuGraphExecMemcpyNodeSetParams, 562) X(cuGraphExecMemsetNodeSetParams, 563) X(cuGraphExecHostNodeSetParams, 564) \
     X(cuGraphExecChildGraphNodeSetParams, 586) X(cuGraphExecEventRecordNodeSetEvent, 595) X(cuGraphExecEventWaitNodeSetEvent, 596) \
-    X(cuGraphNodeSetEnabled, 650) X(cuGraphExecNodeSetParams, 714) X(cuModuleUnload, 22) X(cuLibraryUnload, 680) X(cuTensorMapEncodeTiled, 697) \
-    X(cuTensorMapEncodeIm2col, 698) X(cuTensorMapReplaceAddress, 699) X(cuMemPrefetchAsync, 467) X(cuMemPrefetchAsync_ptsz, 468) \
+    X(cuGraphNodeSetEnabled, 650) X(cuGraphExecNodeSetParams, 714) X(cuModuleLoad, 18) X(cuModuleLoadData, 19) \
+    X(cuModuleLoadDataEx, 20) X(cuModuleLoadFatBinary, 21) X(cuLibraryLoadData, 678) X(cuLibraryLoadFromFile, 679) X(cuModuleUnload, 22) X(cuLibraryUnload, 680) X(cuTensorMapEncodeTiled, 697) \
+    X(cuTensorMapEncodeIm2col, 698) X(cuTensorMapReplaceAddress, 699) X(cuGraphAddNode, 712) X(cuGraphAddNode_v2, 723) X(cuGetExportTable, 135) X(cuMemPrefetchAsync, 467) X(cuMemPrefetchAsync_ptsz, 468) \
     X(cuMemPrefetchAsync_v2, 716) X(cuMemPrefetchAsync_v2_ptsz, 717) X(cuStreamWaitValue32, 458) X(cuStreamWaitValue32_ptsz, 459) \
     X(cuStreamWaitValue64, 473) X(cuStreamWaitValue64_ptsz, 474) X(cuStreamWriteValue32, 460) X(cuStreamWriteValue32_ptsz, 461) \
     X(cuStreamWriteValue64, 475) X(cuStreamWriteValue64_ptsz, 476) X(cuStreamWaitValue32_v2, 659) X(cuStreamWaitValue32_v2_ptsz, 660) \
@@ -119,6 +121,20 @@ struct kernel_node { // CUDA_KERNEL_NODE_PARAMS_v2
 
 struct host_node {
     handle function, data;
+};
+
+struct alloc_node { // CUDA_MEM_ALLOC_NODE_PARAMS_v1
+    unsigned char pool[88];
+    void *access;
+    size_t access_count, bytes;
+    address pointer;
+};
+
+struct node_parameters { // CUgraphNodeParams, of a conditional node
+    uint32_t type, pad[3];
+    uint64_t handle;
+    uint32_t conditional, count;
+    const handle *bodies;
 };
 
 struct launch_attribute {
@@ -363,6 +379,37 @@ struct p_tensor_map {
     address address;
     const uint64_t *dimensions, *strides;
 };
+struct p_add_node {
+    handle *node;
+    handle graph;
+    const handle *before;
+    union {
+        struct {
+            size_t count;
+            const struct node_parameters *parameters;
+        } v1;
+        struct {
+            const struct edge_data *data;
+            size_t count;
+            const struct node_parameters *parameters;
+        } v2;
+    };
+};
+struct p_export_table {
+    const void **table;
+    const unsigned char *id; // 16 bytes
+};
+struct p_retain {
+    handle *context;
+    int device;
+};
+struct p_device {
+    int device;
+};
+struct p_load { // of a module or a library: an image or the name of a file
+    handle *it;
+    const void *from;
+};
 struct p_context_create {
     handle *context;
 };
@@ -374,7 +421,12 @@ struct driver {
     int (*function_name)(const char **name, handle function);
     int (*kernel_name)(const char **name, handle kernel);
     int (*kernel_function)(handle *function, handle kernel);
+    int (*device_pool)(handle *pool, int device);
+    int (*node_alloc)(handle node, struct alloc_node *parameters);
     int (*function_module)(handle *module, handle function);
+    int (*kernel_library)(handle *library, handle kernel);
+    int (*context_device)(int *device);
+    int (*device_attribute)(int *value, int attribute, int device);
     int (*function_attribute)(int *value, int attribute, handle function);
     int (*capture_info)(handle stream, int *status, uint64_t *id, handle *graph, const handle **nodes, size_t *count);
     int (*capture_info3)(handle stream, int *status, uint64_t *id, handle *graph, const handle **nodes, const struct edge_data **edges, size_t *count);
@@ -383,6 +435,12 @@ struct driver {
     int (*event_make)(handle *event, unsigned flags);
     int (*event_record)(handle event, handle stream);
     int (*event_query)(handle event);
+    int (*event_wait)(handle event);
+    int (*stream_make)(handle *stream, unsigned flags);
+    int (*stream_drop)(handle stream);
+    int (*stream_wait)(handle stream);
+    int (*copy_to_host)(void *to, address from, size_t bytes, handle stream);
+    int (*exchange_mode)(int *mode);
     int (*event_drop)(handle event);
     int (*push)(handle context);
     int (*pop)(handle *context);

@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #define EXTENT (16ull << 20)  // the file grows by this much
-#define SPAN (1ull << 40)     // address space that is kept for it
+#define MOST (1ull << 40)     // that it may have
 
 static struct file_header *header; // also the beginning of the mapping
 static int descriptor = -1;
 static uint64_t mapped;  // bytes of the file that are there and mapped
-static uint64_t limit_bytes;
+static uint64_t limit_bytes; // also of address space that is kept for the file
 static atomic_int writing;
 static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint threads;
@@ -54,6 +54,8 @@ uint64_t file_sequence(void) { return header ? atomic_fetch_add((_Atomic uint64_
 
 int file_writes(void) { return atomic_load_explicit(&writing, memory_order_relaxed); }
 
+int file_has_room(uint64_t bytes) { return header && header->reserved + bytes <= limit_bytes - limit_bytes / 4; }
+
 uint64_t file_hash(const void *bytes, size_t count) {
     uint64_t h = 1469598103934665603ull;
     for (const unsigned char *b = bytes, *end = b + count; b < end; b++) h = (h ^ *b) * 1099511628211ull;
@@ -78,14 +80,14 @@ static int begin(void) {
     snprintf(name, sizeof name, "%s/%u.%llx.part", folder_name, (unsigned)getpid(), (unsigned long long)unix_time());
     descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (descriptor < 0) return errno;
-    void *space = mmap(NULL, SPAN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *space = mmap(NULL, limit_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED) return errno;
-    madvise(space, SPAN, MADV_DONTDUMP);
+    madvise(space, limit_bytes, MADV_DONTDUMP);
     header = space;
     mapped = 0;
     int wrong = extend(BLOCK_BYTES);
     if (wrong) {
-        munmap(space, SPAN);
+        munmap(space, limit_bytes);
         header = NULL;
         return wrong;
     }
@@ -105,7 +107,7 @@ static int begin(void) {
 // after a fork, but it may still exec or use another library.
 static void forked(void) {
     if (!header) return;
-    munmap(header, SPAN);
+    munmap(header, limit_bytes);
     close(descriptor);
     header = NULL;
     atomic_store(&writing, 0);
@@ -117,7 +119,7 @@ static void forked(void) {
 int file_open(const char *folder, uint32_t mode, uint64_t limit) {
     snprintf(folder_name, sizeof folder_name, "%s", folder);
     file_mode = mode;
-    limit_bytes = limit < SPAN ? limit : SPAN;
+    limit_bytes = limit < MOST ? limit : MOST;
     int wrong = begin();
     if (!wrong) pthread_atfork(NULL, NULL, forked);
     return wrong;

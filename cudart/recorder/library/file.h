@@ -17,6 +17,9 @@ int file_writes(void);
 uint64_t file_sequence(void); // the next number
 uint64_t file_clock(void);    // nanoseconds
 
+// file_has_room tells whether bytes that checking does not need may be written: a quarter of the limit is left to calls.
+int file_has_room(uint64_t bytes);
+
 // file_put writes a record of the calling thread. It never blocks but for a new block, and never fails loudly: what cannot be written is counted.
 void file_put(uint16_t kind, const uint64_t *words, unsigned count, const void *tail, size_t bytes);
 // file_note writes a RECORD_NOTE with a text as printf makes it.

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define FORMAT_MAGIC 0x314543455247414bull // "KAGRECE1"
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 #define BLOCK_BYTES 65536 // the file is a row of blocks of this size; the first is the header
 #define BLOCK_MAGIC 0x4b4f4c42u // "BLOK"
 
@@ -27,7 +27,7 @@ struct file_header {
     uint64_t sequence;    // the last number that was given to a beginning or an end
 };
 
-enum { MODE_CALLS = 0, MODE_MEASURED = 1 };
+enum { MODE_MEASURED = 1, MODE_CONTENTS = 2, MODE_HOST = 4 }; // bits
 
 // A block belongs to one thread, which writes its records one after the other. used grows when a record is complete: bytes behind it are not
 // to be read. A record that is larger than a block has a run of blocks of its own.
@@ -61,16 +61,17 @@ enum {
     RECORD_PLACE,        // id; then for each frame, innermost first: kind (0 machine code, 1 Python) and image index or code id, and address or instruction offset: 2 words: (kind<<56 | index), offset
     RECORD_IMAGE,        // index, address where it is loaded, bytes; tail: path, 0, build id (raw bytes)
     RECORD_CODE,         // id, first line, version of Python (3*256+12); tail: file name, 0, function name, 0, line table (raw bytes)
-    RECORD_MODULE,       // handle, library (0 for modules), bytes, hash (FNV-1a of the bytes, 0 if not kept); tail: code as it was given to the loader (absent if it was seen before by hash)
-    RECORD_FUNCTION,     // handle, sequence, module, flags (FUNCTION_*), registers, shared bytes, parameters n, then for each offset and size; tail: mangled name
+    RECORD_MODULE,       // module (0 for a library), library (0 for a module), bytes, hash (of the bytes, 0 if not known; see hash.h), sequence from which the handle means this; tail: code as it was given to the
+                         // loader, but of a fatbin only what is for this generation of GPUs, and PTX (absent if the hash occurred before, or if a note says that it is missing)
+    RECORD_FUNCTION,     // handle, sequence, module, flags (FUNCTION_*), registers, shared bytes, parameters n, then for each offset and size, then the library, 0 if it is not known; tail: mangled name
     RECORD_GRAPH,        // sequence, graph, execution (0: not instantiated), nodes n, edges m; tail: n struct graph_node, m struct graph_edge, then bytes (parameters)
     RECORD_ACCESS,       // launch number, flags (ACCESS_*), lost (accesses that did not fit), runs n; tail: n struct access_run
     RECORD_TENSOR,       // sequence, action (TENSOR_*), address, bytes, stream, allocator's pool, place
     RECORD_TENSOR_TRACE, // the allocator's own trace, in its order: device; tail: lines "action address bytes stream"
     RECORD_PROCESS,      // tail: the command line, 0 between arguments; then two 0; then "key=value" 0 ... (driver, devices, torch, python)
-    RECORD_CONTENTS,     // sequence, address, bytes, hash; tail: bytes (absent if seen before by hash)
+    RECORD_CONTENTS,     // sequence (begin of the launch before which memory was so), address, bytes, hash; tail: bytes (absent as those of modules are)
 
-    CALL_LAUNCH = 32,    // stream, node, function, launch number (of RECORD_ACCESS; 0 not measured), grid x, y, z, block x, y, z, shared bytes, flags (LAUNCH_*), cluster (x | y<<16 | z<<32); tail: parameter bytes, laid out as the function's parameters say
+    CALL_LAUNCH = 32,    // stream, node, function, launch number (of RECORD_ACCESS; 0 not measured), grid x, y, z, block x, y, z, shared bytes, flags (LAUNCH_*), cluster (x | y<<16 | z<<32), then event that the launch records, 0 if none, and what of it (EVENT_*); tail: parameter bytes, laid out as the function's parameters say
     CALL_COPY,           // stream, node, sync, destination, source, bytes in a row, rows, slices, destination pitch, source pitch, destination slice, source slice, destination kind, source kind (MEMORY_*; arrays name the handle), destination context, source context (0: the current one)
     CALL_SET,            // stream, node, sync, address, bytes in a row, rows, pitch, value, element bytes
     CALL_RECORD,         // stream, node, event, flags
@@ -84,7 +85,7 @@ enum {
     CALL_EVENT_DESTROY,  // event
     CALL_STREAM_CREATE,  // stream, flags (1: non-blocking), priority
     CALL_STREAM_DESTROY, // stream
-    CALL_ALLOC,          // address, bytes, kind (ALLOC_*), stream (in stream order only), pool, flags, node
+    CALL_ALLOC,          // address, bytes, kind (ALLOC_*), stream (in stream order only), pool (of these, also if the program did not name it; 0 unknown), flags, node
     CALL_FREE,           // address, kind (ALLOC_*), stream (in stream order only), node
     CALL_HOST_FUNCTION,  // stream, node, function, data
     CALL_MEMORY_WAIT,    // stream, node, address, value, bytes, flags
@@ -96,8 +97,8 @@ enum {
     CALL_GRAPH_LAUNCH,   // stream, node, execution, launch number of the first measured node (0: not measured)
     CALL_GRAPH_DESTROY,  // graph
     CALL_EXEC_DESTROY,   // execution
-    CALL_CONTEXT,        // context, action (0 made current, 1 created, 2 destroyed, 3 primary reset), device
-    CALL_POOL,           // pool, attribute, value (reuse: 1 follow event dependencies, 2 opportunistic, 3 internal dependencies)
+    CALL_CONTEXT,        // context (0 if only the device is known), action (0 made current, 1 created, 2 destroyed, 3 primary reset, 4 primary retained, 5 primary released), device
+    CALL_POOL,           // pool, attribute, value (reuse: 1 follow event dependencies, 2 opportunistic, 3 internal dependencies; 0: the pool was created, 1, or destroyed, 0)
     CALL_TENSOR_MAP,     // address, element bytes, rank, then the dimensions, then the strides in bytes (rank-1); tail: the 128 bytes of the descriptor
     CALL_PREFETCH,       // stream, node, address, bytes
     CALL_UNLOAD,         // module
@@ -105,11 +106,15 @@ enum {
     CALL_UNCOVERED,      // a call whose effect on memory or order the recorder does not know: only the common words; tail: its name
     CALL_NODE_ACCESS,    // a node of a graph launch was measured: execution, launch of the graph (begin number of its CALL_GRAPH_LAUNCH), node (of the executable graph), launch number, function, grid x, y, z, block x, y, z
     CALL_GREEN,          // green context stream or event call: stream, event, action (0 record, 1 wait), context
+    CALL_HOST_ACCESS,    // address, bytes, access (RUN_READ or RUN_WRITE), page
+                         // This is no call: the thread itself touched pinned or managed memory. Only the first read and the first write of a page after a call gave work to
+                         // the device are noted, as one byte, since how many were touched is not known.
 };
 
-enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT };
+enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT, NOTE_GRAPH, NOTE_CONTENTS, NOTE_TABLE }; // table: of undocumented functions; graph: what the Python package tried with a graph, as JSON; the value is a sequence
 enum { FUNCTION_OPAQUE = 1, FUNCTION_UNPATCHED = 2 }; // opaque: its code has global accesses that no patch sees
 enum { LAUNCH_COOPERATIVE = 1, LAUNCH_PROGRAMMATIC = 2, LAUNCH_EVENT = 4 }; // programmatic: may begin before its predecessor has ended
+enum { EVENT_BLOCKS = 1, EVENT_START = 2, EVENT_BEGUN = 4 }; // recorded when all blocks allow it (programmatic), also by beginning; when all blocks have begun
 enum { ACCESS_LOST = 1, ACCESS_OPAQUE = 2, ACCESS_UNMEASURED = 4 };
 enum { MEMORY_UNKNOWN = 0, MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3, MEMORY_UNIFIED = 4 }; // as CUmemorytype
 enum { ALLOC_DEVICE = 1, ALLOC_PINNED = 2, ALLOC_MANAGED = 3, ALLOC_ASYNC = 4, ALLOC_REGISTERED = 5, ALLOC_MAPPED = 6, ALLOC_ARRAY = 7, ALLOC_IMPORTED = 8 };
@@ -130,7 +135,8 @@ struct graph_node {
 };
 // What the bytes are, 8-byte words unless said: kernel: function, grid x y z, block x y z, shared, flags (LAUNCH_*), cluster, then the parameter bytes;
 // copy: the words of CALL_COPY from `destination` on; memset: those of CALL_SET from `address` on; host: function, data; child graph: graph handle (its own RECORD_GRAPH comes before);
-// event record and wait: event; allocation: address, bytes; free: address; others: nothing.
+// event record and wait: event; allocation: address, bytes; free: address; conditional, if its making was seen: what it is (0 if, 1 while, 2 switch), bodies n, then the graph handle of
+// each (their own RECORD_GRAPH come before); others: nothing.
 
 struct graph_edge {
     uint32_t from, to; // indices of nodes

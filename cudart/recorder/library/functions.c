@@ -39,7 +39,7 @@ static int parameter(handle function, size_t index, size_t *offset, size_t *byte
 }
 
 static struct function *add(handle function, const char *symbol) {
-    uint64_t words[7 + 2 * PARAMETERS] = {function};
+    uint64_t words[8 + 2 * PARAMETERS] = {function};
     struct function *f = find(function);
     if (f) return f;
     calling++;
@@ -56,6 +56,8 @@ static struct function *add(handle function, const char *symbol) {
     handle module = 0, real = function;
     if (driver.kernel_function && driver.kernel_function(&real, function)) real = function;
     if (driver.function_module && driver.function_module(&module, real)) module = 0;
+    handle library = 0;
+    if (driver.kernel_library && driver.kernel_library(&library, function)) library = 0;
     int registers = 0, shared = 0;
     if (driver.function_attribute) {
         driver.function_attribute(&shared, 1, real);    // static shared memory
@@ -69,8 +71,8 @@ static struct function *add(handle function, const char *symbol) {
     words[1] = call_began; // the handle means this from this call on
     words[2] = module;
     words[3] = name && function_flags_of ? function_flags_of(name) : 0;
-    words[4] = (uint64_t)registers, words[5] = (uint64_t)shared, words[6] = n;
-    file_put(RECORD_FUNCTION, words, 7 + 2 * n, name ? name : "", name ? strlen(name) : 0);
+    words[4] = (uint64_t)registers, words[5] = (uint64_t)shared, words[6] = n, words[7 + 2 * n] = library;
+    file_put(RECORD_FUNCTION, words, 8 + 2 * n, name ? name : "", name ? strlen(name) : 0);
     f->next = atomic_load(bucket(function));
     atomic_store_explicit(bucket(function), f, memory_order_release);
     return f;

@@ -1,11 +1,14 @@
 // Graphs, as the driver tells them. A graph can be asked while it exists, and is never changed here.
 #include "graphs.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "contents.h"
 #include "file.h"
 #include "functions.h"
+#include "host.h"
 
 static uint64_t side(uint32_t kind, address host, address device, handle array, size_t x, size_t y, size_t z, size_t pitch, size_t height) {
     if (kind == MEMORY_ARRAY) return array;
@@ -61,6 +64,39 @@ static void kernel_node(handle node, struct bytes *b) {
     append(b, parameters, function_bytes(function, k.parameters, k.extra, parameters, sizeof parameters));
 }
 
+// Conditional nodes, as they were made.
+struct conditional {
+    handle node;
+    uint64_t kind;
+    size_t count;
+    struct conditional *next;
+    handle bodies[];
+};
+static struct conditional *conditionals;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+
+void graph_conditional(handle node, uint64_t kind, const handle *bodies, size_t count) {
+    struct conditional *c = count < 1u << 16 ? malloc(sizeof *c + count * sizeof *bodies) : NULL;
+    if (!c) return;
+    c->node = node, c->kind = kind, c->count = count;
+    memcpy(c->bodies, bodies, count * sizeof *bodies);
+    pthread_mutex_lock(&adding);
+    c->next = conditionals, conditionals = c; // a handle may be used again: the newest is found first
+    pthread_mutex_unlock(&adding);
+}
+
+static void conditional_node(uint64_t sequence, handle node, struct bytes *b) {
+    pthread_mutex_lock(&adding);
+    const struct conditional *c = conditionals;
+    pthread_mutex_unlock(&adding);
+    while (c && c->node != node) c = c->next;
+    if (!c) return;
+    uint64_t words[2] = {c->kind, c->count};
+    for (size_t k = 0; k < c->count; k++) graph_write(sequence, c->bodies[k], 0);
+    append(b, words, sizeof words);
+    append(b, c->bodies, c->count * sizeof *c->bodies);
+}
+
 static void describe(uint64_t sequence, handle node, int type, struct bytes *b) {
     switch (type) {
     case NODE_KERNEL: kernel_node(node, b); break;
@@ -83,6 +119,7 @@ static void describe(uint64_t sequence, handle node, int type, struct bytes *b) 
     }
     case NODE_HOST: {
         struct host_node h = {0, 0};
+        host_function();
         if (driver.node_host && !driver.node_host(node, &h)) append(b, &h, sizeof h);
         break;
     }
@@ -100,6 +137,15 @@ static void describe(uint64_t sequence, handle node, int type, struct bytes *b) 
         if (ask && !ask(node, &event)) append(b, &event, sizeof event);
         break;
     }
+    case NODE_ALLOC: {
+        struct alloc_node a;
+        memset(&a, 0, sizeof a);
+        if (!driver.node_alloc || driver.node_alloc(node, &a)) return;
+        uint64_t words[2] = {a.pointer, a.bytes};
+        append(b, words, sizeof words);
+        break;
+    }
+    case NODE_CONDITIONAL: conditional_node(sequence, node, b); break;
     case NODE_FREE: {
         address pointer = 0;
         if (driver.node_free && !driver.node_free(node, &pointer)) append(b, &pointer, sizeof pointer);
@@ -142,6 +188,7 @@ void graph_write(uint64_t sequence, handle graph, handle execution) {
         if (driver.node_type) driver.node_type(list[k], &type);
         size_t before = bodies.used;
         describe(sequence, list[k], type, &bodies);
+        contents_words(bodies.at + before, bodies.used - before);
         described[k] = (struct graph_node){list[k], (uint32_t)type, (uint32_t)(bodies.used - before), before};
     }
     append(&all, described, nodes * sizeof *described);

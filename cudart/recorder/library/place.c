@@ -244,7 +244,8 @@ static int known_image(uint64_t address) {
 
 // What unwinding found: the frames' return addresses and where on the stack they stand.
 struct walk {
-    uint64_t stack, place, base;
+    uint64_t stack, place;
+    uint64_t frame; // the register of the frame before that leads to its return address, where the machine has one
     uint32_t api;
     unsigned frames;
     uint64_t slot[FRAMES], address[FRAMES];
@@ -252,20 +253,37 @@ struct walk {
 
 struct context; // of the unwinder
 static int (*unwind)(int (*)(struct context *, void *), void *);
-static uint64_t (*unwound_address)(struct context *);
+static uint64_t (*unwound_address)(struct context *, int *exact); // exact: a signal came there; else a call returns there
 static uint64_t (*unwound_stack)(struct context *);
+static uint64_t (*unwound_register)(struct context *, int);
 static uint64_t own_low, own_high; // this library, whose frames are left out
+
+// slot_of returns where on the stack the return address to a frame stands, 0 if that is not known. The stack pointer of the frame is above it.
+static uint64_t slot_of(struct context *c, struct walk *w, uint64_t address) {
+    uint64_t above = unwound_stack(c);
+#if defined(__x86_64__)
+    (void)w;
+    return above >= 8 && *(uint64_t *)(above - 8) == address ? above - 8 : 0; // just below
+#elif defined(__aarch64__)
+    // register 29 leads to a pair: that register of the caller, and the return address
+    uint64_t pair = w->frame, before = unwound_register(c, 29);
+    w->frame = before;
+    if (pair % 8 || pair < (uint64_t)__builtin_frame_address(0) || pair + 16 > above) return 0; // the frame has none
+    return ((uint64_t *)pair)[0] == before && ((uint64_t *)pair)[1] == address ? pair + 8 : 0;
+#else
+#error "where the return address stands is not known for this machine"
+#endif
+}
 
 static int note_frame(struct context *c, void *argument) {
     struct walk *w = argument;
-    uint64_t address = unwound_address(c);
-    uint64_t above = unwound_stack(c); // the stack pointer of the caller of the frame before; the return address stands just below it
+    int exact = 0;
+    uint64_t address = unwound_address(c, &exact);
+    uint64_t slot = slot_of(c, w, address);
     if (!address || w->frames == FRAMES) return 5; // _URC_END_OF_STACK
     if (address >= own_low && address < own_high) return 0;
-    uint64_t slot = above - 8;
-    if (above < 8 || *(uint64_t *)slot != address) slot = 0;
     w->slot[w->frames] = slot;
-    w->address[w->frames] = address;
+    w->address[w->frames] = address + (exact != 0); // readers look before the address
     w->frames++;
     return 0;
 }
@@ -288,6 +306,7 @@ static uint64_t machine_place(uint32_t api) {
     w->stack = 0;
     w->api = api;
     w->frames = 0;
+    w->frame = 0;
     unwind(note_frame, w);
     uint64_t words[1 + 2 * FRAMES];
     unsigned n = 0;
@@ -340,7 +359,8 @@ void place_start(void) {
         file_note(NOTE_TEXT, 0, "libgcc_s.so.1 is missing: calls of machine code have no place");
         return;
     }
-    unwound_address = (uint64_t(*)(struct context *))dlsym(library, "_Unwind_GetIP");
+    unwound_address = (uint64_t(*)(struct context *, int *))dlsym(library, "_Unwind_GetIPInfo");
     unwound_stack = (uint64_t(*)(struct context *))dlsym(library, "_Unwind_GetCFA");
+    unwound_register = (uint64_t(*)(struct context *, int))dlsym(library, "_Unwind_GetGR");
     unwind = (int (*)(int (*)(struct context *, void *), void *))dlsym(library, "_Unwind_Backtrace");
 }

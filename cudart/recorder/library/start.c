@@ -3,6 +3,8 @@
 //
 //   DAGRUN_RECORD            folder for the file of this process
 //   DAGRUN_RECORD_LIMIT      bytes that the file may have
+//   DAGRUN_RECORD_CONTENTS   set: keep the memory that graphs reach
+//   DAGRUN_RECORD_HOST       set: note what the host touches of pinned and managed memory
 //   DAGRUN_RECORD_CUPTI      path of libcupti.so, for recording calls alone
 //   DAGRUN_RECORD_SANITIZER  path of libsanitizer-public.so, for measuring accesses too
 //   DAGRUN_RECORD_PATCHES    path of the compiled patch.cu
@@ -16,7 +18,9 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "contents.h"
 #include "file.h"
+#include "host.h"
 #include "measure.h"
 #include "place.h"
 
@@ -33,10 +37,13 @@ void driver_start(void) {
         void *at;
     } names[] = {
         {"cuFuncGetParamInfo", &driver.function_parameter}, {"cuKernelGetParamInfo", &driver.kernel_parameter}, {"cuFuncGetName", &driver.function_name},
-        {"cuKernelGetName", &driver.kernel_name}, {"cuKernelGetFunction", &driver.kernel_function}, {"cuFuncGetModule", &driver.function_module},
+        {"cuKernelGetName", &driver.kernel_name}, {"cuKernelGetFunction", &driver.kernel_function}, {"cuFuncGetModule", &driver.function_module}, {"cuDeviceGetMemPool", &driver.device_pool}, {"cuGraphMemAllocNodeGetParams", &driver.node_alloc},
+        {"cuKernelGetLibrary", &driver.kernel_library}, {"cuCtxGetDevice", &driver.context_device}, {"cuDeviceGetAttribute", &driver.device_attribute},
         {"cuFuncGetAttribute", &driver.function_attribute}, {"cuStreamGetCaptureInfo_v2", &driver.capture_info}, {"cuStreamGetCaptureInfo_v3", &driver.capture_info3},
         {"cuStreamQuery", &driver.stream_query}, {"cuCtxSynchronize", &driver.context_wait},
         {"cuEventCreate", &driver.event_make}, {"cuEventRecord", &driver.event_record}, {"cuEventQuery", &driver.event_query}, {"cuEventDestroy_v2", &driver.event_drop},
+        {"cuEventSynchronize", &driver.event_wait}, {"cuStreamCreate", &driver.stream_make}, {"cuStreamDestroy_v2", &driver.stream_drop}, {"cuStreamSynchronize", &driver.stream_wait},
+        {"cuMemcpyDtoHAsync_v2", &driver.copy_to_host}, {"cuThreadExchangeStreamCaptureMode", &driver.exchange_mode},
         {"cuCtxPushCurrent_v2", &driver.push}, {"cuCtxPopCurrent_v2", &driver.pop},
         {"cuGraphGetNodes", &driver.graph_nodes}, {"cuGraphGetEdges", &driver.graph_edges}, {"cuGraphGetEdges_v2", &driver.graph_edges2}, {"cuGraphNodeGetType", &driver.node_type},
         {"cuGraphKernelNodeGetParams_v2", &driver.node_kernel}, {"cuGraphMemcpyNodeGetParams", &driver.node_copy}, {"cuGraphMemsetNodeGetParams", &driver.node_set},
@@ -133,12 +140,19 @@ EXPORTED void dagrun_trace(int device, const char *text, uint64_t bytes) {
 // dagrun_fact keeps a line "key=value".
 EXPORTED void dagrun_fact(const char *text) { file_note(NOTE_ALLOCATOR, 0, "%s", text); }
 
+// dagrun_note keeps what the Python package found out about a graph, with the moment at which it says so.
+EXPORTED void dagrun_note(const char *text, uint64_t bytes) {
+    uint64_t words[2] = {NOTE_GRAPH, file_sequence()};
+    file_put(RECORD_NOTE, words, 2, text, bytes);
+}
+
 EXPORTED int InitializeInjection(void) {
     static int started;
     const char *folder = getenv("DAGRUN_RECORD");
     if (started++ || !folder) return 1;
     const char *sanitizer = getenv("DAGRUN_RECORD_SANITIZER"), *cupti = getenv("DAGRUN_RECORD_CUPTI"), *limit = getenv("DAGRUN_RECORD_LIMIT");
-    int wrong = file_open(folder, sanitizer ? MODE_MEASURED : MODE_CALLS, limit ? strtoull(limit, NULL, 10) : 1ull << 36);
+    const char *contents = getenv("DAGRUN_RECORD_CONTENTS"), *host = getenv("DAGRUN_RECORD_HOST");
+    int wrong = file_open(folder, (sanitizer ? MODE_MEASURED : 0) | (contents ? MODE_CONTENTS : 0) | (host ? MODE_HOST : 0), limit ? strtoull(limit, NULL, 10) : 1ull << 36);
     if (wrong) {
         fprintf(stderr, "dagrun: nothing is recorded in process %d: %s: %s\n", (int)getpid(), folder, strerror(wrong));
         return 1;
@@ -147,6 +161,9 @@ EXPORTED int InitializeInjection(void) {
     driver_start();
     introduce();
     place_start();
+    contents_start();
+    if (contents) contents_watch();
+    if (host) host_watch();
     calling--;
     atexit(ended);
     if (sanitizer) {

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/dagrun/dagrun/internal/happens"
+	"github.com/dagrun/dagrun/internal/recording"
 )
 
 // mostRows is how many rows of a copy or a memset are told apart. With more, all between the first and the last byte counts as possible.
@@ -87,7 +88,7 @@ func (m *machine) function(handle, sequence uint64) *function {
 	known := m.functions[handle]
 	for len(known) <= at {
 		info := infos[len(known)]
-		known = append(known, &function{name: info.Name, opaque: info.Opaque, parameters: info.Parameters, reads: constParameters(info.Name, len(info.Parameters))})
+		known = append(known, &function{name: info.Name, opaque: info.Opaque, parameters: info.Parameters, reads: recording.ConstParameters(info.Name, len(info.Parameters))})
 		m.functions[handle] = known
 	}
 	return known[at]
@@ -104,14 +105,23 @@ func (m *machine) launchAccesses(into []happens.Access, f *function, number uint
 	case info == nil:
 		m.report.Lost++
 	default:
-		for _, run := range info.Runs {
-			into = append(into, happens.Access{Low: run.Address, High: run.Address + uint64(run.Bytes), Mode: happens.Mode(run.Modes)})
+		possible := 0
+		if info.Again {
+			possible = 3 // another of the launches may have touched it
 		}
-		if !f.opaque && !info.Opaque && !info.Lost {
+		for _, run := range info.Runs {
+			into = append(into, happens.Access{Low: run.Address, High: run.Address + uint64(run.Bytes), Mode: happens.Mode(run.Modes) << possible})
+		}
+		switch {
+		case f.opaque || info.Opaque || info.Lost:
+			m.report.Opaque++
+		case info.Together:
+			m.report.Together++
+			return into
+		default:
 			m.report.Measured++
 			return into
 		}
-		m.report.Opaque++
 	}
 	return arguments(into)
 }

@@ -30,13 +30,13 @@ func TestStretches(t *testing.T) {
 			want: []happens.Access{write(10, 14), write(18, 22), write(110, 114), write(118, 122)}},
 		{name: "slices without gaps", address: 10, bytes: 4, rows: 2, slices: 2, pitch: 4, slice: 8, want: []happens.Access{write(10, 26)}},
 		{name: "slices of whole rows", address: 10, bytes: 4, rows: 2, slices: 2, pitch: 4, slice: 10, want: []happens.Access{write(10, 18), write(20, 28)}},
-		{name: "too many rows", address: 10, bytes: 4, rows: mostRows + 1, pitch: 8, want: []happens.Access{possible(10, 10+mostRows*8+4)}},
-		{name: "too many slices", address: 10, bytes: 4, rows: 2, slices: mostRows/2 + 1, pitch: 8, slice: 100, want: []happens.Access{possible(10, 10+mostRows/2*100+8+4)}},
+		{name: "too many rows", address: 10, bytes: 4, rows: 16385, pitch: 8, want: []happens.Access{possible(10, 10+16384*8+4)}},
+		{name: "too many slices", address: 10, bytes: 4, rows: 2, slices: 8193, pitch: 8, slice: 100, want: []happens.Access{possible(10, 10+8192*100+8+4)}},
 	} {
 		require.Equal(t, c.want, stretches(nil, happens.Write, c.address, c.bytes, c.rows, c.slices, c.pitch, c.slice), c.name)
 	}
-	require.Len(t, stretches(nil, happens.Write, 10, 4, 2, mostRows/2, 8, 100), mostRows)
-	require.Len(t, stretches(nil, happens.Write, 10, 4, mostRows, 1, 8, 0), mostRows)
+	require.Len(t, stretches(nil, happens.Write, 10, 4, 2, 8192, 8, 100), 16384)
+	require.Len(t, stretches(nil, happens.Write, 10, 4, 16384, 1, 8, 0), 16384)
 }
 
 // Two rows of the copy lie between the rows of the other, so they do not meet; the bytes of an array are not known.
@@ -53,6 +53,23 @@ func TestCopiesOfRowsAndArrays(t *testing.T) {
 		{Low: 1200, High: 1204, Mode: happens.Read}, {Low: 1220, High: 1224, Mode: happens.Read}}, m.copyAccesses(nil, copy))
 	set := []uint64{1000, 4, 2, 10}
 	require.Equal(t, []happens.Access{{Low: 1000, High: 1004, Mode: happens.Write}, {Low: 1010, High: 1014, Mode: happens.Write}}, setAccesses(nil, set))
+}
+
+// What a thread itself reads and writes has the rows and slices of its side of the copy.
+func TestHostSidesOfCopies(t *testing.T) {
+	m := ran(t, &recording.Process{}, pass{})
+	m.hostAccesses = true
+	at := moment{thread: m.thread(1)}
+	copy := make([]uint64, copyWords)
+	copy[copyTo], copy[copyFrom], copy[copyBytes], copy[copyRows], copy[copySlices] = 1000, 5000, 4, 2, 2
+	copy[copyToPitch], copy[copyFromPitch], copy[copyToSlice], copy[copyFromSlice] = 10, 20, 100, 200
+	m.hostAccess(at, copy, true, happens.Read)
+	require.Equal(t, stretches(nil, happens.Read, 5000, 4, 2, 2, 20, 200), m.buffer)
+	m.hostAccess(at, copy, true, happens.Write)
+	require.Equal(t, stretches(nil, happens.Write, 1000, 4, 2, 2, 10, 100), m.buffer)
+	require.Len(t, m.acts, 2)
+	m.hostAccess(at, copy, false, happens.Write)
+	require.Len(t, m.acts, 2, "memory that is not pageable")
 }
 
 func TestPlaceOfMemory(t *testing.T) {

@@ -2,15 +2,6 @@
 
 package order
 
-import "github.com/dagrun/dagrun/internal/recording"
-
-// words is how many words the calls of a kind have at least.
-var words = map[recording.Kind]int{recording.Launch: launchWords, recording.Copy: 3 + copyWords, recording.Set: 3 + setWords, recording.EventRecord: 3,
-	recording.StreamWait: 3, recording.EventSync: 1, recording.EventQuery: 1, recording.StreamSync: 1, recording.StreamQuery: 1, recording.EventCreate: 1,
-	recording.EventDestroy: 1, recording.StreamCreate: 2, recording.StreamDestroy: 1, recording.Alloc: 7, recording.Free: 4, recording.HostFunction: 2,
-	recording.MemoryWait: 6, recording.MemoryWrite: 6, recording.CaptureBegin: 1, recording.CaptureEnd: 2, recording.GraphLaunch: 4, recording.Update: 1, recording.Instantiate: 2, recording.NodeAccess: 4,
-	recording.TensorMap: 3, recording.Prefetch: 4, recording.Green: 4}
-
 // Words of a launch.
 const (
 	launchStream = iota
@@ -18,7 +9,6 @@ const (
 	launchFunction
 	launchNumber
 	launchFlags = 11
-	launchWords = 12
 
 	flagProgrammatic = 2
 	flagEvent        = 4
@@ -91,6 +81,12 @@ const (
 	waitEqual = 1
 	waitAnd   = 2
 	waitNor   = 3
+)
+
+// What happened to a context.
+const (
+	contextDestroyed = 2
+	contextReset     = 3
 )
 
 const mapBytes = 128 // of the descriptor of a tensor copy

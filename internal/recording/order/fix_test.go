@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/internal/recording"
 )
 
 func TestKindsOfFixes(t *testing.T) {
@@ -26,5 +28,48 @@ func TestKindsOfFixes(t *testing.T) {
 		require.NotEmpty(t, got.Text)
 		got.Text = ""
 		require.Equal(t, want, got, program)
+	}
+}
+
+// What was not written is not proved.
+func TestRecordingsThatAreNotWhole(t *testing.T) {
+	for _, p := range []*recording.Process{{Cut: true}, {Lost: 1}} {
+		report, err := Check(p, Options{})
+		require.NoError(t, err)
+		require.True(t, report.Cut)
+		require.False(t, report.Proved())
+		require.Equal(t, "the recording is not whole\nno race found\n", report.Text(p))
+	}
+}
+
+// Anything that is assumed or left out is no proof.
+func TestProved(t *testing.T) {
+	require.True(t, (&Report{Measured: 5, Together: 2, OrderDependent: 1}).Proved())
+	for name, r := range map[string]Report{"a race": {Races: []Race{{}}}, "a possible race": {Possible: []Race{{}}}, "an assumed order": {Assumed: []Race{{}}}, "arguments": {Arguments: 1},
+		"opaque": {Opaque: 1}, "not measured": {Unmeasured: 1}, "lost": {Lost: 1}, "not covered": {Uncovered: map[string]int{"cuFancy": 1}}, "cut": {Cut: true}} {
+		require.False(t, r.Proved(), name)
+	}
+}
+
+func TestCodeOfAFix(t *testing.T) {
+	p := &recording.Process{Places: map[uint64][]recording.Frame{1: {{Python: true, File: "a.py"}}, 2: {{File: "solve"}}}}
+	for _, c := range []struct {
+		fix    Fix
+		python string
+		native string
+	}{
+		{Fix{Kind: StreamWaits, Waiting: "stream 2", For: defaultStream}, "torch.cuda.current_stream().wait_stream(torch.cuda.default_stream())", "cudaEventRecord(event, 0); cudaStreamWaitEvent(<stream 2>, event)"},
+		{Fix{Kind: StreamWaits, Waiting: defaultStream, For: "stream 2"}, "torch.cuda.current_stream().wait_stream(<stream 2>)", "cudaEventRecord(event, <stream 2>); cudaStreamWaitEvent(0, event)"},
+		{Fix{Kind: HostWaits, For: "stream 2"}, "<stream 2>.synchronize()", "cudaStreamSynchronize(<stream 2>)"},
+		{Fix{Kind: HostWaits, For: defaultStream}, "torch.cuda.default_stream().synchronize()", "cudaStreamSynchronize(0)"},
+		{Fix{Kind: BeforeFree, For: "stream 2"}, "tensor.record_stream(<stream 2>)", ""},
+		{Fix{Kind: EdgeOfGraph}, "", ""},
+		{Fix{Kind: ThreadsInOrder}, "", ""},
+		{Fix{Kind: KernelWaits}, "", ""},
+	} {
+		for place, want := range map[uint64]string{0: "", 1: c.python, 2: c.native} {
+			c.fix.Before = place
+			require.Equal(t, want, codeOf(p, &c.fix), "%+v", c.fix)
+		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/dagrun/dagrun/internal/recording"
 )
 
-func newIndex(p *recording.Process) *index {
+// newIndex fails where a call has fewer words than one of its kind.
+func newIndex(p *recording.Process) (*index, error) {
 	x := &index{executions: map[uint64][]int{}, graphs: map[uint64][]int{}, measured: map[uint64][]nodeAccess{},
 		made: map[uint64]int32{}, children: map[uint64]bool{}}
 	for i, g := range p.Graphs {
@@ -26,8 +27,8 @@ func newIndex(p *recording.Process) *index {
 	}
 	for i := range p.Calls {
 		c := &p.Calls[i]
-		if len(c.Args) < words[c.Kind] {
-			continue
+		if len(c.Args) < c.Kind.Words() {
+			return nil, fmt.Errorf("byte %d: a call (%s) has %d words, and %d are needed", c.Offset, c.Kind, len(c.Args), c.Kind.Words())
 		}
 		switch c.Kind {
 		case recording.Instantiate:
@@ -38,7 +39,7 @@ func newIndex(p *recording.Process) *index {
 			x.measured[c.Args[1]] = append(x.measured[c.Args[1]], accessOf(p, c))
 		}
 	}
-	return x
+	return x, nil
 }
 
 // latest returns the last state of a graph up to a moment, or -1.
@@ -161,7 +162,7 @@ func (m *machine) prepare(g *graph, n *graphNode) {
 		return
 	}
 	if made, found := m.nodes[n.node.Node]; found {
-		n.place = made.call
+		n.place, g.records = made.call, g.records || made.records
 	}
 	need := 0
 	switch n.node.Type {
@@ -206,6 +207,9 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 		return
 	}
 	m.checker.After(on, m.executed[execution])
+	if g.records {
+		m.recorders = append(m.recorders, record{at.index, at.begin, at.end, m.checker.Now(on)})
+	}
 	for _, name := range g.uncovered {
 		m.report.Uncovered[name]++
 	}
@@ -217,7 +221,7 @@ func (m *machine) launchGraph(at moment, c *recording.Call, s *stream) {
 	if g.external {
 		m.launchNodes(at, s, g)
 	} else {
-		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: -1})
+		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: -1, doubtful: m.doubtful(on)})
 		m.checker.Unit(on, g.shape, g.accesses)
 	}
 	m.executed[execution] = m.checker.Now(on)
@@ -245,9 +249,9 @@ func (m *machine) launchNodes(at moment, s *stream, g *graph) {
 			m.checker.After(lane, ends[other])
 		}
 		if n.node != nil && n.node.Type == nodeWait {
-			m.checker.After(lane, m.clockOf(at, m.event(n.words[0])))
+			m.afterEvent(at, lane, m.event(n.words[0]))
 		}
-		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: node})
+		m.acts = append(m.acts, act{call: at.index, stream: s, graph: g, node: node, doubtful: m.doubtful(lane)})
 		m.checker.Step(lane, g.accesses[node])
 		ends[node] = m.checker.Now(lane)
 		if n.node != nil && n.node.Type == nodeRecord {
@@ -283,9 +287,7 @@ func (m *machine) idleGraphs() {
 		m.acts = []act{{call: call, stream: idle, graph: g, node: -1}}
 		m.checker.Unit(m.checker.Lane(), g.shape, g.accesses)
 	}
-	atomics := m.report.OrderDependent
 	*m.report = counted // nothing was launched
-	m.report.OrderDependent = atomics
 }
 
 func (m *machine) instantiated(graph uint64) bool {

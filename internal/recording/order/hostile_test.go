@@ -11,10 +11,16 @@ import (
 )
 
 func TestCallsWithTooFewWords(t *testing.T) {
-	for kind, need := range words {
+	for kind := recording.Launch; kind <= recording.Green; kind++ {
+		need := kind.Words()
+		if need == 0 {
+			continue
+		}
 		p := &recording.Process{Calls: []recording.Call{{Record: recording.Record{Kind: kind, Offset: 77}, Begin: 1, End: 2, Args: make([]uint64, need-1)}}}
 		_, err := Check(p, Options{Strict: true})
-		require.EqualError(t, err, fmt.Sprintf("byte 77: a call of kind %d has %d words, and %d are needed", kind, need-1, need))
+		require.EqualError(t, err, fmt.Sprintf("byte 77: a call (%s) has %d words, and %d are needed", kind, need-1, need))
+		_, err = Steps(p)
+		require.Error(t, err)
 		p.Calls[0].Args = make([]uint64, need)
 		_, err = Check(p, Options{Strict: true})
 		require.NoError(t, err)
@@ -42,6 +48,36 @@ func TestGraphsThatCannotBe(t *testing.T) {
 	require.Equal(t, map[string]int{"a launch of a graph that is not in the recording": 1}, uncoveredGraph(t, recording.GraphInfo{Sequence: 11, Execution: 5, Nodes: empty}))
 	require.Equal(t, map[string]int{"a child graph that is not in the recording": 1}, uncoveredGraph(t, recording.GraphInfo{Graph: 4, Execution: 5, Nodes: child}))
 	require.Equal(t, map[string]int{"a child graph that is not in the recording": 1}, uncoveredGraph(t, recording.GraphInfo{Execution: 5, Nodes: []recording.GraphNode{{Type: nodeChild}}}))
+}
+
+// Graphs may lie in graphs, but a file cannot make them do so without end.
+func TestGraphsWithinGraphs(t *testing.T) {
+	nested := func(depth int) map[string]int {
+		graphs := []recording.GraphInfo{{Graph: 100, Execution: 5}}
+		for k := range depth {
+			graphs[k].Nodes = []recording.GraphNode{{Node: uint64(k), Type: nodeChild, Body: body(uint64(101 + k))}}
+			graphs = append(graphs, recording.GraphInfo{Graph: uint64(101 + k)})
+		}
+		return uncoveredGraph(t, graphs...)
+	}
+	require.Empty(t, nested(32))
+	require.Len(t, nested(33), 1)
+}
+
+// A graph that was never launched is passed over where it cannot be, or where no call made it.
+func TestIdleGraphsThatCannotBe(t *testing.T) {
+	racing := []recording.GraphNode{{Node: 1, Type: nodeSet, Body: body(1000, 8, 1, 0)}, {Node: 2, Type: nodeSet, Body: body(1000, 8, 1, 0)}}
+	circle := []recording.GraphEdge{{From: 0, To: 1}, {From: 1, To: 0}}
+	check := func(edges []recording.GraphEdge, made ...recording.Call) *Report {
+		report, err := Check(&recording.Process{Graphs: []recording.GraphInfo{{Graph: 3, Execution: 5, Nodes: racing, Edges: edges}}, Calls: made}, Options{})
+		require.NoError(t, err)
+		return report
+	}
+	made := recording.Call{Record: recording.Record{Kind: recording.Instantiate}, Begin: 1, End: 2, Args: []uint64{5, 3}}
+	other := recording.Call{Record: recording.Record{Kind: recording.Instantiate}, Begin: 1, End: 2, Args: []uint64{6, 4}}
+	require.Len(t, check(nil, made).Races, 1)
+	require.Empty(t, check(nil, other).Races)
+	require.Empty(t, check(circle, made).Races)
 }
 
 // A descriptor of a shape that cannot be is not covered; one of the largest rank is.

@@ -13,8 +13,10 @@ import (
 
 func ran(t *testing.T, p *recording.Process, pass pass) *machine {
 	t.Helper()
-	m := newMachine(p, newIndex(p), Options{}, pass)
-	require.NoError(t, m.run())
+	x, err := newIndex(p)
+	require.NoError(t, err)
+	m := newMachine(p, x, Options{}, pass)
+	m.run()
 	return m
 }
 
@@ -46,7 +48,7 @@ func TestRowsOfProgrammaticLaunchesHaveFewLanes(t *testing.T) {
 	row(200)
 	m = ran(t, read(text.String()), pass{assume: true})
 	for _, s := range m.streams {
-		require.Len(t, s.tracks, mostOverlapping)
+		require.Len(t, s.tracks, 64)
 	}
 	require.Empty(t, m.found(nil, ""))
 }
@@ -57,4 +59,7 @@ func TestPassesThatAreNeeded(t *testing.T) {
 	require.False(t, ran(t, millionLaunches(3000, 8, 1), all).leaned)
 	require.True(t, ran(t, millionLaunches(3000, 8, 2), all).leaned)
 	require.False(t, ran(t, millionLaunches(3000, 8, 2), all).loosened)
+	const waits = "stream s\nthread: 2 launch one on s\nthread: 1 synchronize s\nthread: 1 launch two on s\n"
+	require.False(t, ran(t, read(waits), all).leaned, "the thread that waited makes the next call")
+	require.True(t, ran(t, read(waits+"thread: 2 launch three on s\n"), all).leaned, "another does")
 }

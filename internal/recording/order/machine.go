@@ -25,6 +25,7 @@ type context struct {
 	legacy  *stream
 	threads map[uint32]*stream // the per-thread default streams
 	streams []*stream          // all of them
+	gate    *stream            // not nil if all that is submitted waits for events: those waits
 }
 
 type stream struct {
@@ -59,6 +60,7 @@ type thread struct {
 type event struct {
 	records []record // those of which it is not known whether a later one has replaced them
 	capture *capture
+	created uint64 // when, 0 if that was not seen
 }
 
 // valueWrite is a write of a value to memory by a stream.
@@ -85,6 +87,7 @@ type index struct {
 // captured is a call that made a node of a graph, and what the arguments of a launch pointed into then.
 type captured struct {
 	call     int32
+	records  bool // a launch that records an event
 	accesses []happens.Access
 }
 
@@ -95,6 +98,7 @@ type graph struct {
 	shape     *happens.Shape
 	accesses  [][]happens.Access
 	external  bool // it records events or waits for them
+	records   bool // one of its launches records an event, it is not known which
 	unknown   bool // a node does what is not known, as host functions do
 	launched  bool
 	origin    []int // by edge: the index of the graph's own edge, or -1
@@ -138,6 +142,8 @@ type act struct {
 	stream *stream
 	graph  *graph // of a graph launch
 	node   int32  // of the graph, where it was told by itself; else -1
+
+	doubtful bool // it comes after something that may have an order that is not known
 }
 
 // function is a kernel, as far as its accesses go.
@@ -158,7 +164,7 @@ type where struct {
 
 type site struct {
 	first, second where
-	possible      bool
+	because       string // of a possible race
 }
 
 // group is a race while pairs are added to it.
@@ -170,7 +176,8 @@ type group struct {
 }
 
 type machine struct {
-	steps   []Step // where they are asked for; never nil then
+	steps   []Step                  // where they are asked for; never nil then
+	visit   func(c *recording.Call) // is told of each launch, where that is asked for
 	process *recording.Process
 	index   *index
 	pass    pass
@@ -202,6 +209,9 @@ type machine struct {
 	strict       *watched // nil without Options.Strict
 	leaned       bool     // something was ordered by time alone
 	loosened     bool     // a programmatic launch was left without an order
+	doubting     bool     // a wait was met of which it is not known what ends it
+	doubts       happens.Clock
+	recorders    []record // launches that record an event, it is not known which
 }
 
 // watched is what Options.Strict looks at.
@@ -304,7 +314,7 @@ type moment struct {
 
 // step tells the checker of a step of a stream, or of the host.
 func (m *machine) step(at moment, on happens.Lane, of *stream, accesses []happens.Access) {
-	m.acts = append(m.acts, act{call: at.index, stream: of, node: -1})
+	m.acts = append(m.acts, act{call: at.index, stream: of, node: -1, doubtful: m.doubtful(on)})
 	m.checker.Step(on, accesses)
 }
 

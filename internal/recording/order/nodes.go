@@ -14,12 +14,7 @@ import (
 )
 
 func accessOf(p *recording.Process, c *recording.Call) nodeAccess {
-	const own, shape = 4, 7 // words that say which, and words that say what is launched
-	n := nodeAccess{node: c.Args[2], number: c.Args[3]}
-	if len(c.Args) >= own+shape {
-		n.launches = launchText(p.FunctionName(c.Args[own], c.Begin), c.Args[own+1:own+shape])
-	}
-	return n
+	return nodeAccess{node: c.Args[2], number: c.Args[3], launches: launchText(p.FunctionName(c.Args[4], c.Begin), c.Args[5:11])}
 }
 
 func launchText(kernel string, shape []uint64) string { return fmt.Sprint(kernel, shape) }

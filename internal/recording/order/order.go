@@ -3,22 +3,21 @@
 package order
 
 import (
-	"fmt"
-
 	"github.com/dagrun/dagrun/internal/happens"
 	"github.com/dagrun/dagrun/internal/recording"
 )
 
 // Check goes through what a process did.
 func Check(p *recording.Process, options Options) (*Report, error) {
-	x := newIndex(p)
+	x, err := newIndex(p)
+	if err != nil {
+		return nil, err
+	}
 	first := newMachine(p, x, options, pass{assume: !options.StrictThreads, programmatic: true})
 	if options.Strict {
 		first.watch()
 	}
-	if err := first.run(); err != nil {
-		return nil, err
-	}
+	first.run()
 	report := first.report
 	if options.Strict {
 		report.Strict = first.strictReport()
@@ -33,16 +32,12 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	}
 	if first.loosened {
 		second := newMachine(p, x, options, pass{assume: !options.StrictThreads})
-		if err := second.run(); err != nil {
-			return nil, err
-		}
+		second.run()
 		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
 	}
 	if first.leaned && !options.StrictThreads {
 		third := newMachine(p, x, options, pass{programmatic: true})
-		if err := third.run(); err != nil {
-			return nil, err
-		}
+		third.run()
 		report.Assumed = third.found(first, "assumed")
 	}
 	return report, nil
@@ -56,9 +51,14 @@ func newMachine(p *recording.Process, x *index, options Options, pass pass) *mac
 }
 
 // run goes through the calls and the events of allocators in the order in which they began.
-func (m *machine) run() error {
+func (m *machine) run() {
 	p := m.process
 	m.report.Cut = p.Cut || p.Lost > 0
+	for _, note := range p.Notes {
+		if note.Code == recording.NoteUncovered {
+			m.report.Uncovered[note.Text]++
+		}
+	}
 	tensor := 0
 	for i := range p.Calls {
 		call := &p.Calls[i]
@@ -66,15 +66,12 @@ func (m *machine) run() error {
 			m.tensorEvent(tensor)
 			tensor++
 		}
-		if err := m.call(i, call); err != nil {
-			return err
-		}
+		m.call(i, call)
 	}
 	for ; tensor < len(p.Tensors); tensor++ {
 		m.tensorEvent(tensor)
 	}
 	m.idleGraphs()
-	return nil
 }
 
 // tensorEvent applies an event of a framework's allocator.
@@ -105,14 +102,11 @@ func (m *machine) tensorEvent(index int) {
 }
 
 // call applies a call of the driver.
-func (m *machine) call(index int, c *recording.Call) error {
-	if len(c.Args) < words[c.Kind] {
-		return fmt.Errorf("byte %d: a call of kind %d has %d words, and %d are needed", c.Offset, c.Kind, len(c.Args), words[c.Kind])
-	}
+func (m *machine) call(index int, c *recording.Call) {
 	at := moment{index: int32(index), begin: c.Begin, end: c.End, thread: m.thread(c.Thread)}
 	m.threadsOrder(at)
 	if c.Result != 0 && c.Kind != recording.CaptureEnd {
-		return nil
+		return
 	}
 	in := m.context(c.Context)
 	m.last = in
@@ -143,7 +137,9 @@ func (m *machine) call(index int, c *recording.Call) error {
 		}
 	case recording.EventSync, recording.EventQuery, recording.StreamSync, recording.StreamQuery, recording.ContextSync:
 		m.synchronize(at, c, in)
-	case recording.EventCreate, recording.EventDestroy:
+	case recording.EventCreate:
+		m.events[c.Args[0]] = &event{created: c.Begin}
+	case recording.EventDestroy:
 		delete(m.events, c.Args[0])
 	case recording.StreamCreate:
 		m.createStream(in, c.Args[0], c.Args[1]&1 == 0)
@@ -173,6 +169,8 @@ func (m *machine) call(index int, c *recording.Call) error {
 		} else {
 			m.waitContext(at, of, e)
 		}
+	case recording.Context:
+		m.contextCall(at, c)
 	case recording.CaptureBegin:
 		m.join(m.stream(in, c.Thread, c.Args[0]), &capture{})
 	case recording.CaptureEnd:
@@ -189,10 +187,33 @@ func (m *machine) call(index int, c *recording.Call) error {
 		delete(m.executed, c.Args[0]) // the handle may have meant another before
 	case recording.Update:
 		m.updates[c.Args[0]] = c.Begin
+	case recording.HostAccess:
+		m.touch(at, c)
 	case recording.Uncovered:
 		m.report.Uncovered[string(c.Tail)]++
 	}
-	return nil
+}
+
+// contextCall applies a call that ends a context. One that resets a device names no context, so it can only be followed where one did all the work.
+func (m *machine) contextCall(at moment, c *recording.Call) {
+	switch {
+	case c.Args[1] == contextDestroyed:
+		m.endContext(at, c.Args[0])
+	case c.Args[1] == contextReset:
+		var used []uint64
+		for handle, of := range m.contexts {
+			if len(of.streams) > 0 {
+				used = append(used, handle)
+			}
+		}
+		switch len(used) {
+		case 0:
+		case 1:
+			m.endContext(at, used[0])
+		default:
+			m.report.Uncovered["the reset of a device, where there are several contexts"]++
+		}
+	}
 }
 
 func (m *machine) synchronize(at moment, c *recording.Call, in *context) {
@@ -201,7 +222,9 @@ func (m *machine) synchronize(at moment, c *recording.Call, in *context) {
 	m.checker.Tag(at.index)
 	switch c.Kind {
 	case recording.EventSync, recording.EventQuery:
-		m.learn(at.thread, m.clockOf(at, m.event(c.Args[0])))
+		if m.afterEvent(at, at.thread.lane, m.event(c.Args[0])) {
+			m.learned++
+		}
 	case recording.ContextSync:
 		m.learnContext(at, in)
 	default:
@@ -220,14 +243,20 @@ func (m *machine) join(s *stream, c *capture) {
 func (m *machine) launch(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[launchStream])
 	f := m.function(c.Args[launchFunction], c.Begin)
-	if s.capture != nil || c.Args[launchNode] != 0 {
-		m.nodes[c.Args[launchNode]] = captured{at.index, m.argumentAccesses(nil, f, c.Tail)}
-		return
-	}
 	if c.Args[launchFlags]&flagEvent != 0 {
 		m.report.Uncovered["a launch that records an event"]++
 	}
+	if s.capture != nil || c.Args[launchNode] != 0 {
+		m.nodes[c.Args[launchNode]] = captured{at.index, c.Args[launchFlags]&flagEvent != 0, m.argumentAccesses(nil, f, c.Tail)}
+		return
+	}
+	if m.visit != nil {
+		m.visit(c)
+	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
+	if c.Args[launchFlags]&flagEvent != 0 {
+		m.recorders = append(m.recorders, record{at.index, at.begin, at.end, s.last.start})
+	}
 	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
 		return m.argumentAccesses(into, f, c.Tail)
 	})
@@ -275,6 +304,17 @@ func (m *machine) hostAccess(at moment, words []uint64, pageable bool, mode happ
 	m.learned++
 }
 
+// touch is what a thread did to memory of the host by itself, in its own order.
+func (m *machine) touch(at moment, c *recording.Call) {
+	mode := happens.Read
+	if c.Args[2]&recording.Write != 0 {
+		mode = happens.Write
+	}
+	m.buffer = stretches(m.buffer[:0], mode, c.Args[0], c.Args[1], 1, 1, 0, 0)
+	m.step(at, at.thread.lane, nil, m.buffer)
+	m.learned++ // others may come to know of it
+}
+
 func (m *machine) value(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[0])
 	if s.capture != nil || c.Args[1] != 0 {
@@ -286,6 +326,7 @@ func (m *machine) value(at moment, c *recording.Call, in *context) {
 	if c.Kind == recording.MemoryWait {
 		if !m.waitValue(at, on, address, value, c.Args[5]) {
 			m.report.Uncovered["a wait for a value that no call before it writes"]++
+			m.doubt(at, on)
 		}
 		return
 	}
@@ -347,7 +388,6 @@ func (m *machine) alloc(at moment, c *recording.Call, in *context) {
 	}
 	m.reuse(at.thread.lane, low, high)
 	m.learned++
-	m.checker.Fresh(low, high)
 	m.allocations.put(low, high, is)
 }
 

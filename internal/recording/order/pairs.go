@@ -17,10 +17,11 @@ func (m *machine) pair(p happens.Pair) {
 		return
 	}
 	first, second := m.where(p.First, p.FirstNode), m.where(p.Second, p.SecondNode)
-	key := site{first, second, p.Conflict == happens.Possible}
+	key := site{first, second, m.because(p)}
 	g := m.groups[key]
 	if g == nil {
 		g = &group{site: key, race: m.race(p)}
+		g.race.Because = key.because
 		m.groups[key] = g
 		m.sorted = append(m.sorted, g)
 	}
@@ -37,10 +38,10 @@ func (m *machine) where(step, node int32) where {
 	act := m.acts[step]
 	if act.call < 0 {
 		event := &m.process.Tensors[-1-act.call]
-		return where{place: event.Place, node: -1}
+		return where{place: event.Place}
 	}
 	call := &m.process.Calls[act.call]
-	w := where{place: call.Place, kind: call.Kind, node: -1}
+	w := where{place: call.Place, kind: call.Kind}
 	if act.graph != nil {
 		if act.node >= 0 {
 			node = act.node
@@ -56,7 +57,7 @@ func (m *machine) where(step, node int32) where {
 		}
 		return w
 	}
-	if call.Kind == recording.Launch && len(call.Args) > launchFunction {
+	if call.Kind == recording.Launch {
 		w.function = call.Args[launchFunction]
 	}
 	return w
@@ -93,11 +94,18 @@ func (g *group) finished() Race {
 }
 
 func (m *machine) race(p happens.Pair) Race {
-	r := Race{Low: p.Low, High: p.High, Memory: m.memoryAt(p.Low), First: m.side(p.First, p.FirstNode, p.FirstMode, p.Conflict), Second: m.side(p.Second, p.SecondNode, p.SecondMode, p.Conflict)}
-	if p.Conflict == happens.Possible {
-		r.Because = "arguments"
+	return Race{Low: p.Low, High: p.High, Memory: m.memoryAt(p.Low), First: m.side(p.First, p.FirstNode, p.FirstMode, p.Conflict), Second: m.side(p.Second, p.SecondNode, p.SecondMode, p.Conflict)}
+}
+
+// because says why a race is only possible.
+func (m *machine) because(p happens.Pair) string {
+	switch {
+	case m.acts[p.First].doubtful || m.acts[p.Second].doubtful:
+		return "wait"
+	case p.Conflict == happens.Possible:
+		return "arguments"
 	}
-	return r
+	return ""
 }
 
 func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Conflict) Side {
@@ -113,7 +121,7 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 	}
 	s.Call = &m.process.Calls[act.call]
 	s.Place, s.Thread = s.Call.Place, s.Call.Thread
-	if s.Call.Kind != recording.Alloc && s.Call.Kind != recording.Free {
+	if s.Call.Kind != recording.Alloc && s.Call.Kind != recording.Free && s.Call.Kind != recording.Context {
 		s.Mode = modeText(mode, conflict)
 	}
 	if act.graph != nil {
@@ -138,7 +146,8 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 	return s
 }
 
-var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free"}
+var callNames = map[recording.Kind]string{recording.Copy: "copy", recording.Set: "memset", recording.Alloc: "allocation", recording.Free: "free",
+	recording.Context: "end of its context", recording.HostAccess: "touch"}
 
 var nodeNames = map[uint32]string{nodeCopy: "copy", nodeSet: "memset", nodeAlloc: "allocation", nodeFree: "free"}
 
@@ -166,7 +175,7 @@ func fixOf(r Race) Fix {
 	switch {
 	case r.Because == "programmatic":
 		f.Kind, f.Before = KernelWaits, 0
-		f.Text = "let " + PlainName(r.Second.Name) + ", or a kernel between the two, execute griddepcontrol.wait (cudaGridDependencySynchronize) before it accesses this"
+		f.Text = "let " + recording.PlainName(r.Second.Name) + ", or a kernel between the two, execute griddepcontrol.wait (cudaGridDependencySynchronize) before it accesses this"
 	case r.Second.Tensor != nil:
 		f.Kind = BeforeFree
 		f.Text = "make " + f.Waiting + " wait for " + f.For + ", or record the tensor on " + f.For
@@ -180,6 +189,9 @@ func fixOf(r Race) Fix {
 	case r.First.Stream == "the host" && r.Second.Stream == "the host":
 		f.Kind = ThreadsInOrder
 		f.Text = "let one thread wait for the other"
+	case r.First.Stream == "the host":
+		f.Kind = ThreadsInOrder
+		f.Text = "let the thread of the second wait for that of the first"
 	case r.First.Stream == r.Second.Stream:
 		f.Kind = ThreadsInOrder
 		f.Text = "let only one thread at a time submit to " + f.For

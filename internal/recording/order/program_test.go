@@ -16,6 +16,7 @@ import (
 type program struct {
 	process  *recording.Process
 	sequence uint64
+	clock    int64 // nanoseconds
 	line     int
 	open     map[string]int // calls that have begun and not ended
 	streams  map[string]uint64
@@ -37,7 +38,7 @@ type recordedGraph struct {
 }
 
 func newProgram() *program {
-	return &program{open: map[string]int{}, streams: map[string]uint64{"default": 0, "thread": 2}, events: map[string]uint64{}, memory: map[string][2]uint64{},
+	return &program{open: map[string]int{}, streams: map[string]uint64{"default": 0, "legacy": 1, "thread": 2}, events: map[string]uint64{}, memory: map[string][2]uint64{},
 		kernels: map[string]uint64{}, graphs: map[string]*recordedGraph{}, next: 0x1000_0000, process: &recording.Process{Measured: true, Places: map[uint64][]recording.Frame{},
 			Functions: map[uint64][]recording.FunctionInfo{}, Accesses: map[uint64]*recording.AccessInfo{}}}
 }
@@ -179,7 +180,10 @@ func (p *program) read(w fields) {
 	if w.cut("fails") {
 		c.Result = 600
 	}
-	c.Begin = p.tick()
+	c.Begin, c.Time = p.tick(), p.clock
+	if time := w.after("takes"); time != "" {
+		p.clock += int64(p.number(time)) // until the next call
+	}
 	p.node = 0
 	if !p.call(&c, w.take(), &w) {
 		return
@@ -221,6 +225,9 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		}
 		p.streams[name] = handle
 		set(recording.StreamCreate, handle, bit(!blocking), 0)
+	case "create":
+		w.cut("event")
+		set(recording.EventCreate, p.named(p.events, w.take()), 0)
 	case "destroy":
 		if w.cut("event") {
 			set(recording.EventDestroy, p.named(p.events, w.take()))
@@ -287,6 +294,14 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		if verb == "await" {
 			c.Kind = recording.MemoryWait
 		}
+	case "touch":
+		low, high := p.region(w.take())
+		mode := recording.Read
+		if w.cut("writes") {
+			mode = recording.Write
+		}
+		w.cut("reads")
+		set(recording.HostAccess, low, high-low, uint64(mode), low&^0xfff)
 	case "prefetch":
 		stream := p.stream(w)
 		low, high := p.region(w.take())
@@ -298,6 +313,10 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 	case "context":
 		set(recording.Green, 0, 0, bit(w.take() == "wait"), c.Context)
 		c.Args[1] = p.named(p.events, w.take())
+	case "ends":
+		set(recording.Context, c.Context, contextDestroyed, 0)
+	case "resets":
+		set(recording.Context, 0, contextReset, 0)
 	case "function":
 		set(recording.HostFunction, p.stream(w), p.node, 1, 2)
 	case "capture":
@@ -535,22 +554,23 @@ func (p *program) instantiate(c *recording.Call, w *fields) {
 	c.Kind, c.Args = recording.Instantiate, []uint64{execution, g.handle}
 }
 
-// runGraph launches an executable graph, and measures its kernels.
+// runGraph launches an executable graph, and measures its kernels: together with those of the next launches that are run "again".
 func (p *program) runGraph(c *recording.Call, w *fields) {
 	stream := p.stream(w)
+	together, again := w.cut("together"), w.cut("again")
 	name := w.take()
 	c.Kind, c.Args = recording.GraphLaunch, []uint64{stream, p.node, p.named(p.kernels, name), 0}
-	p.measure(c, p.graph(name))
+	p.measure(c, p.graph(name), together || again, again)
 }
 
 // measure tells what the kernels of a graph and of its children accessed in a launch.
-func (p *program) measure(c *recording.Call, g *recordedGraph) {
+func (p *program) measure(c *recording.Call, g *recordedGraph, together, again bool) {
 	for i, access := range g.accesses {
 		node := g.info.Nodes[i]
 		if node.Type == nodeChild {
 			for _, child := range p.graphs {
 				if child.handle == binary.LittleEndian.Uint64(node.Body) {
-					p.measure(c, child)
+					p.measure(c, child, together, again)
 				}
 			}
 		}
@@ -558,8 +578,10 @@ func (p *program) measure(c *recording.Call, g *recordedGraph) {
 			continue
 		}
 		p.launches++
-		p.process.Accesses[p.launches] = access
+		measured := *access
+		measured.Together, measured.Again = together, again
+		p.process.Accesses[p.launches] = &measured
 		p.process.Calls = append(p.process.Calls, recording.Call{Record: recording.Record{Kind: recording.NodeAccess, Thread: c.Thread}, Begin: c.Begin + 1<<40, End: c.Begin + 1<<40,
-			Args: []uint64{c.Args[2], c.Begin, node.Node, p.launches}})
+			Args: append([]uint64{c.Args[2], c.Begin, node.Node, p.launches}, make([]uint64, 7)...)})
 	}
 }

@@ -24,6 +24,7 @@ type Report struct {
 	Opaque     int `json:"opaque"`         // launches that were measured, but whose code has accesses that cannot be
 	Unmeasured int `json:"unmeasured"`     // launches that were to be measured, and were not
 	Lost       int `json:"lost"`           // launches whose measurement is missing in the recording
+	Together   int `json:"together"`       // launches of a graph's node that were measured together with others of the node: what all touched counts for each, for all but the first as possible
 
 	Uncovered map[string]int `json:"uncovered"` // calls whose effect is not known, by name
 	Cut       bool           `json:"cut"`       // the recording lacks something: the process ended early, or records were lost
@@ -39,15 +40,23 @@ type Strict struct {
 	Edges            []NeedlessEdge `json:"edges"`
 
 	Copies    []Needless  `json:"copies"`    // copies of pinned memory that the host waits for
+	Waited    Cost        `json:"waited"`    // all synchronizations, needed or not
 	Unwritten []Unwritten `json:"unwritten"` // bytes of the device that were read before anything wrote them
+}
+
+// Cost is how many calls there were, and how long their threads were in them at most: until they made their next calls. It is 0 where that is not
+// known, as where accesses were measured, which takes time in between.
+type Cost struct {
+	Count       int   `json:"count"`
+	Nanoseconds int64 `json:"nanoseconds,omitempty"`
 }
 
 // Needless is the calls at one place.
 type Needless struct {
-	Call  *recording.Call `json:"-"` // the first
-	What  string          `json:"what"`
-	Where string          `json:"where,omitempty"`
-	Count int             `json:"count"`
+	Calls []*recording.Call `json:"-"`
+	What  string            `json:"what"`
+	Where string            `json:"where,omitempty"`
+	Cost
 }
 
 // NeedlessEdge is an edge of a graph, as Process.Graphs has it.
@@ -85,7 +94,7 @@ type Race struct {
 	First   Side   `json:"first"`  // of the first pair
 	Second  Side   `json:"second"`
 	Fix     Fix    `json:"fix"`
-	Because string `json:"because,omitempty"` // of a possible race: "arguments" or "programmatic"; of an assumed order: "assumed"
+	Because string `json:"because,omitempty"` // of a possible race: "arguments", "wait" or "programmatic"; of an assumed order: "assumed"
 }
 
 // Memory is a tensor or an allocation.

@@ -5,16 +5,20 @@
 //	stream            what is submitted to a stream comes after all that was submitted to it by calls that were over before
 //	overlap           nothing orders what two calls submit to one stream if they overlapped in time
 //	default           the legacy default stream waits for the blocking streams of its context, and they wait for it
-//	event             a wait comes after the latest record that was over before; where that is not known, after what all that may be have in common
+//	event             a wait comes after the latest record that was over before; where that is not known, after what all that may be have in common.
+//	                  Which event a launch records by an attribute is not in the recording: it may be any, once what comes before the kernel is done
 //	synchronize       a thread that waited for an event, a stream or a context, or found it complete, comes after its work
 //	copy              a thread comes after copies that the driver documents as synchronous for it
 //	memset            a thread comes after memsets of pinned and managed memory by the synchronous functions
 //	free              a free that is not in stream order waits for all work of its context, then takes the memory; not for mapped and registered memory
-//	reuse             whoever allocates memory comes after the free of what lay there
+//	reuse             memory that is given out again comes after its free, whatever the pool's attributes are; that the stream or the thread
+//	                  that gets it comes after the free too is assumed: a pool may give it other memory the next time
 //	stream-ordered    an allocation or a free in stream order is work of its stream, and takes the memory as a write does
 //	tensor            a framework that gives out a tensor's memory again has that done in the order of the stream that the tensor was allocated for
 //	host              a host function is work of its stream
-//	value             a wait for a value comes after a write of it that was submitted before; this is assumed
+//	value             a wait for a value comes after a write of it that was submitted before; this is assumed. Where there is none, a later write
+//	                  or the host ends it: what comes after such a wait may have an order that is not known, so its races are possible ones
+//	context           who ends a context has waited for its work, else it is not covered; its memory is freed then, and its streams are no more
 //	capture           captured calls are not work: an event recorded by a capture makes the streams that wait for it part of the capture
 //	graph             a graph launch is work of its stream; within it, edges order nodes
 //	execution         launches of one executable graph come one after the other
@@ -120,6 +124,7 @@ func (m *machine) enqueue(at moment, s *stream) happens.Lane {
 	m.follow(at, s, on)
 	m.streamOrder(on.lane, s, at)
 	m.defaultOrder(on.lane, s, at)
+	m.gateOrder(on.lane, s, at)
 	return on.lane
 }
 
@@ -143,6 +148,7 @@ func (m *machine) enqueueLaunch(at moment, s *stream, programmatic bool) happens
 		m.follow(at, s, on)
 		m.checker.After(on.lane, before.start)
 		m.defaultOrder(on.lane, s, at)
+		m.gateOrder(on.lane, s, at)
 	}
 	s.last.kernel, s.last.start = true, m.checker.Now(s.last.lane)
 	return s.last.lane
@@ -193,24 +199,34 @@ func newestBefore(records []record, moment uint64) uint64 {
 	return newest
 }
 
-// clockOf is rule "event", for whoever waits for the event: what is surely complete when it is.
-func (m *machine) clockOf(at moment, e *event) happens.Clock {
+// afterEvent is rule "event", for whoever waits for the event: what comes on a lane comes after what is surely complete when the event is.
+// It returns false if that was so already.
+func (m *machine) afterEvent(at moment, on happens.Lane, e *event) bool {
+	clock, known := m.clockOf(at, e)
+	doubted := !known && m.doubt(at, on)
+	return m.checker.After(on, clock) || doubted
+}
+
+// clockOf returns what is surely complete when an event is, and false if it may be more because of launches that record events.
+func (m *machine) clockOf(at moment, e *event) (clock happens.Clock, known bool) {
 	newest := newestBefore(e.records, at.begin)
-	if newest == 0 {
-		return happens.Clock{} // it may not have been recorded yet
-	}
-	var clock happens.Clock
 	found := false
 	for _, r := range e.records {
 		switch {
-		case r.end < newest:
+		case newest == 0 || r.end < newest: // it may not have been recorded yet, or was replaced
 		case found:
 			clock = happens.Common(clock, r.clock)
 		default:
 			clock, found = r.clock, true
 		}
 	}
-	return clock
+	known = true
+	for _, r := range m.recorders {
+		if r.end >= max(newest, e.created) {
+			clock, known = happens.Common(clock, r.clock), false
+		}
+	}
+	return clock, known
 }
 
 // waitEvent is rule "event", for a stream that waits.
@@ -218,7 +234,7 @@ func (m *machine) waitEvent(at moment, s *stream, e *event) {
 	lane := m.enqueue(at, s)
 	before := m.checker.Now(lane)
 	m.checker.Tag(at.index)
-	m.checker.After(lane, m.clockOf(at, e))
+	m.afterEvent(at, lane, e)
 	m.checker.Tag(-1)
 	m.waitedForFunction(at, before, m.checker.Now(lane))
 	if m.steps != nil {
@@ -252,8 +268,6 @@ func (m *machine) learnContext(at moment, c *context) {
 // copied is rule "copy". It says what a thread comes after when a copy returns: what the stream had to do before the copy, and the copy.
 func copied(sync bool, from, to place) (before, copy bool) {
 	switch {
-	case from == pageable && to == pageable:
-		return true, true
 	case to == pageable: // complete when it returns, even by the functions whose name ends in Async
 		return true, true
 	case from == pageable: // staged when it returns, and by the synchronous functions after the stream's work
@@ -274,6 +288,11 @@ func (m *machine) release(at moment, is *memory) {
 	if is.kind != allocRegistered && is.kind != allocMapped && is.kind != allocImported {
 		m.learnContext(at, is.context)
 	}
+	m.takeBack(at, is)
+}
+
+// takeBack makes a thread free memory.
+func (m *machine) takeBack(at moment, is *memory) {
 	m.step(at, at.thread.lane, nil, whole(is))
 	m.learned++ // others may come to know that the memory was freed
 	is.dead, is.freed = true, m.checker.Now(at.thread.lane)
@@ -282,10 +301,15 @@ func (m *machine) release(at moment, is *memory) {
 // reuse is rule "reuse".
 func (m *machine) reuse(on happens.Lane, low, high uint64) {
 	for _, is := range m.allocations.overlapping(low, high) {
-		if is.dead {
+		if !is.dead || m.checker.Includes(on, is.freed) {
+			continue
+		}
+		m.leaned = true
+		if m.pass.assume {
 			m.checker.After(on, is.freed)
 		}
 	}
+	m.checker.Fresh(low, high)
 }
 
 // reuseTensors is rule "tensor": memory that came back from the tensors of a stream and is given out again is taken by work of that stream.
@@ -324,6 +348,49 @@ func (m *machine) waitValue(at moment, on happens.Lane, address, value, flags ui
 	return found
 }
 
+// doubt makes what comes on a lane doubtful: it may have an order that is not known. It returns false if it was so already.
+func (m *machine) doubt(at moment, on happens.Lane) bool {
+	if !m.doubting {
+		m.doubting = true
+		lane := m.checker.Lane()
+		m.step(at, lane, nil, nil)
+		m.doubts = m.checker.Now(lane)
+	}
+	return m.checker.After(on, m.doubts)
+}
+
+// doubtful says whether what comes on a lane comes after something doubtful.
+func (m *machine) doubtful(on happens.Lane) bool {
+	return m.doubting && m.checker.Includes(on, m.doubts)
+}
+
+// endContext is rule "context". Whether the driver waits for the context's work is not documented.
+func (m *machine) endContext(at moment, handle uint64) {
+	c := m.contexts[handle]
+	if c == nil {
+		return
+	}
+	for _, s := range c.streams {
+		for _, t := range s.tracks {
+			if !m.checker.Includes(at.thread.lane, m.checker.Now(t.lane)) {
+				m.report.Uncovered["the end of a context whose work its thread had not waited for"]++
+				return
+			}
+		}
+	}
+	for _, is := range m.allocations.all() {
+		if is.context == c && !is.dead {
+			m.takeBack(at, is)
+		}
+	}
+	for handle, s := range m.streams {
+		if s.context == c {
+			delete(m.streams, handle)
+		}
+	}
+	delete(m.contexts, handle)
+}
+
 // ends says whether a value in memory ends a wait for a value.
 func ends(is, want, flags uint64) bool {
 	switch flags & 3 {
@@ -347,10 +414,18 @@ func (m *machine) recordContext(at moment, c *context, e *event) {
 	m.recordClock(at, e, m.checker.Now(lane))
 }
 
-// waitContext makes what is submitted later to all streams of a context wait for an event.
+// waitContext makes what is submitted later to all streams of a context wait for an event, also to those that are created later.
 func (m *machine) waitContext(at moment, c *context, e *event) {
-	for _, s := range c.streams {
-		m.waitEvent(at, s, e)
+	if c.gate == nil {
+		c.gate = &stream{name: "all streams of a context", context: c}
+	}
+	m.waitEvent(at, c.gate, e)
+}
+
+// gateOrder is rule "event" for what comes on a lane of a stream whose context waits for events.
+func (m *machine) gateOrder(on happens.Lane, s *stream, at moment) {
+	if gate := s.context.gate; gate != nil && gate != s {
+		m.streamOrder(on, gate, at)
 	}
 }
 

@@ -78,6 +78,17 @@ func (s *spans[T]) replace(low, high uint64, with ...span[T]) {
 	}
 }
 
+// all returns what lies anywhere.
+func (s *spans[T]) all() []T {
+	var found []T
+	for _, in := range s.pages {
+		for _, one := range in {
+			found = append(found, one.is)
+		}
+	}
+	return found
+}
+
 // overlapping returns what lies between two addresses.
 func (s *spans[T]) overlapping(low, high uint64) []T {
 	var found []T

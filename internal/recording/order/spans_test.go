@@ -50,6 +50,7 @@ func TestRandomSpans(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, s.overlapping(from, to), "seed %d", seed)
+			require.Equal(t, s.overlapping(0, bytes), s.all(), "seed %d", seed)
 		}
 	}
 }

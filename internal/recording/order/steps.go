@@ -6,10 +6,12 @@ import "github.com/dagrun/dagrun/internal/recording"
 
 // Steps lists the steps of a process in the order of its calls.
 func Steps(p *recording.Process) ([]Step, error) {
-	m := newMachine(p, newIndex(p), Options{}, pass{assume: true, programmatic: true})
-	m.steps = make([]Step, 0, len(p.Calls))
-	if err := m.run(); err != nil {
+	x, err := newIndex(p)
+	if err != nil {
 		return nil, err
 	}
+	m := newMachine(p, x, Options{}, pass{assume: true, programmatic: true})
+	m.steps = make([]Step, 0, len(p.Calls))
+	m.run()
 	return m.steps, nil
 }

@@ -37,8 +37,7 @@ func (m *machine) unwritten(step, node int32, low, high uint64) {
 // strictReport returns what was found.
 func (m *machine) strictReport() *Strict {
 	s := &Strict{}
-	waits, synchronizations, copies := m.needless()
-	s.Waits, s.Synchronizations, s.Copies = waits, synchronizations, copies
+	m.needless(s)
 	for _, u := range m.strict.reads {
 		s.Unwritten = append(s.Unwritten, *u)
 	}
@@ -57,14 +56,37 @@ func (m *machine) strictReport() *Strict {
 	return s
 }
 
-// needless returns the calls of which nothing at their place was needed.
-func (m *machine) needless() (waits, synchronizations, copies []Needless) {
+// took returns how long the threads were in the calls in which they wait, at most.
+func (m *machine) took() map[int32]int64 {
+	took := map[int32]int64{}
+	if m.process.Measured {
+		return took
+	}
+	next := map[uint32]int64{} // when the thread made its next call
+	for i := len(m.process.Calls) - 1; i >= 0; i-- {
+		c := &m.process.Calls[i]
+		if then, known := next[c.Thread]; known && strictNames[c.Kind] != "" {
+			took[int32(i)] = max(then-c.Time, 0)
+		}
+		next[c.Thread] = c.Time
+	}
+	return took
+}
+
+func (c *Cost) add(nanoseconds int64) {
+	c.Count++
+	c.Nanoseconds += nanoseconds
+}
+
+// needless finds the calls of which nothing at their place was needed.
+func (m *machine) needless(s *Strict) {
 	type place struct {
 		kind recording.Kind
 		at   uint64
 	}
 	found, needed := map[place]*Needless{}, map[place]bool{}
 	var places []place
+	took := m.took()
 	for i := range m.process.Calls {
 		c := &m.process.Calls[i]
 		what := strictNames[c.Kind]
@@ -73,24 +95,32 @@ func (m *machine) needless() (waits, synchronizations, copies []Needless) {
 		}
 		at := place{c.Kind, c.Place}
 		if found[at] == nil {
-			found[at] = &Needless{Call: c, What: what}
+			found[at] = &Needless{What: what}
 			places = append(places, at)
 		}
-		found[at].Count++
+		found[at].Calls = append(found[at].Calls, c)
+		if c.Kind != recording.StreamWait {
+			found[at].add(took[int32(i)])
+		} else {
+			found[at].add(0) // the host does not wait
+		}
 		needed[at] = needed[at] || m.strict.needed[int32(i)]
 	}
 	for _, at := range places {
+		if at.kind != recording.Copy && at.kind != recording.StreamWait {
+			s.Waited.Count += found[at].Count
+			s.Waited.Nanoseconds += found[at].Nanoseconds
+		}
 		switch {
 		case at.kind == recording.Copy:
-			copies = append(copies, *found[at])
+			s.Copies = append(s.Copies, *found[at])
 		case needed[at]:
 		case at.kind == recording.StreamWait:
-			waits = append(waits, *found[at])
+			s.Waits = append(s.Waits, *found[at])
 		default:
-			synchronizations = append(synchronizations, *found[at])
+			s.Synchronizations = append(s.Synchronizations, *found[at])
 		}
 	}
-	return waits, synchronizations, copies
 }
 
 var strictNames = map[recording.Kind]string{recording.StreamWait: "wait for an event", recording.EventSync: "synchronization with an event",

@@ -3,13 +3,14 @@
 package order
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Text returns a report in words, for people. The last line is the verdict.
@@ -31,6 +32,7 @@ func (r *Report) Text(p *recording.Process) string {
 	}
 	launches(r.Arguments, "accesses assumed from the arguments")
 	launches(r.Opaque, "some accesses of the code cannot be measured, or were too many; what the arguments point into is assumed too")
+	launches(r.Together, "of graphs that were launched again before the program waited, so that only what they all touched together is known; it counts for each, for all but the first as possible")
 	launches(r.Unmeasured, "not measured; accesses assumed from the arguments")
 	launches(r.Lost, "the measurement is not in the recording; accesses assumed from the arguments")
 	for _, name := range slices.Sorted(maps.Keys(r.Uncovered)) {
@@ -52,12 +54,15 @@ func (r *Report) Text(p *recording.Process) string {
 func (s *Strict) text(out *strings.Builder, p *recording.Process) {
 	list := func(calls []Needless, why string) {
 		for _, n := range calls {
-			fmt.Fprintf(out, "%s, %s: %s (%d %s)\n", n.What, n.Where, why, n.Count, plural(n.Count, "call", "calls"))
+			fmt.Fprintf(out, "%s, %s: %s (%s)\n", n.What, n.Where, why, n.Cost)
 		}
 	}
 	list(s.Waits, "no conflict needs it")
 	list(s.Synchronizations, "no conflict needs it, and it waits for nothing that the host could read")
 	list(s.Copies, "the memory is pinned, so the copy could be asynchronous")
+	if s.Waited.Nanoseconds > 0 {
+		fmt.Fprintf(out, "the host synchronized in %s\n", s.Waited)
+	}
 	for _, e := range s.Edges {
 		fmt.Fprintf(out, "edge of a graph, from node %d to node %d: no conflict needs it\n", e.From, e.To)
 	}
@@ -69,6 +74,15 @@ func (s *Strict) text(out *strings.Builder, p *recording.Process) {
 		fmt.Fprintf(out, "%d %s read before anything wrote them: %s, in %s of %d bytes, bytes %d to %d%s\n", u.Bytes, plural(int(min(u.Bytes, 2)), "byte", "bytes"),
 			u.Reader.text(p), u.Memory.What, u.Memory.Bytes, u.Low-u.Memory.Address, u.High-u.Memory.Address, more)
 	}
+}
+
+// String is the cost in words: 3 calls, 1.2 ms at most.
+func (c Cost) String() string {
+	text := fmt.Sprintf("%d %s", c.Count, plural(c.Count, "call", "calls"))
+	if c.Nanoseconds > 0 {
+		text += ", " + words.Time(float64(c.Nanoseconds)/1000) + " at most"
+	}
+	return text
 }
 
 // Verdict is the last line of Text.
@@ -94,7 +108,8 @@ func plural(n int, one, many string) string {
 var because = map[string]string{
 	"arguments":    "nothing orders these two, but one of the accesses is assumed",
 	"programmatic": "only a programmatic launch is between them, which may begin before its predecessor has ended",
-	"assumed":      "only a call of one thread that was over before another's began, or a value that a stream waited for, orders these two",
+	"wait":         "nothing that is known orders these two, but one of them comes after a wait of which it is not known what ends it",
+	"assumed":      "only a call of one thread that was over before another's began, a value that a stream waited for, or memory that was given out again orders these two",
 }
 
 func (r *Race) text(p *recording.Process, what, why string) string {
@@ -126,7 +141,7 @@ func (r *Race) text(p *recording.Process, what, why string) string {
 func (s *Strict) locate(p *recording.Process) {
 	for _, list := range [][]Needless{s.Waits, s.Synchronizations, s.Copies} {
 		for k := range list {
-			list[k].Where = placeText(p, list[k].Call.Place)
+			list[k].Where = placeText(p, list[k].Calls[0].Place)
 		}
 	}
 	for k := range s.Unwritten {
@@ -163,19 +178,12 @@ func (s *Side) text(p *recording.Process) string {
 			at += ", " + verb + " at " + placeText(p, s.Call.Place)
 		}
 	}
-	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(PlainName(s.Name)+" "+s.Mode), s.Stream, at)
+	if s.Call != nil && s.Call.Kind == recording.HostAccess {
+		return fmt.Sprintf("the host touched page 0x%x (%s)%s", s.Call.Args[3], s.Mode, at)
+	}
+	return fmt.Sprintf("%s on %s%s", strings.TrimSpace(recording.PlainName(s.Name)+" "+s.Mode), s.Stream, at)
 }
 
-// placeText names the user's line of a place.
 func placeText(p *recording.Process, place uint64) string {
-	f, known := p.Where(place)
-	switch {
-	case !known:
-		return "an unknown place"
-	case f.Line > 0:
-		return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
-	case f.Function != "":
-		return fmt.Sprintf("%s in %s", PlainName(f.Function), path.Base(f.File))
-	}
-	return fmt.Sprintf("%s+0x%x", path.Base(f.File), f.Offset)
+	return cmp.Or(p.PlaceText(place), "an unknown place")
 }

@@ -1,10 +1,9 @@
 // Package picture draws a recording: a row for each stream and one for the host, boxes in the order in which the program submitted them, waits as arrows, races
-// in red.
+// in red, and in grey the waits that no conflict needs.
 package picture
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/recording"
@@ -34,6 +33,7 @@ type box struct {
 	kept        bool // something leads to it or from it: it is not merged first
 	racy        bool
 	host        bool
+	needless    bool // all its calls are waits that no conflict needs
 }
 
 // arrow leads from one box to another.
@@ -41,9 +41,10 @@ type arrow struct {
 	from, to int
 	count    int
 	text     string
+	needless bool // all of them
 }
 
-// New prepares the picture of a process. report is what order.Check found; most is about how many boxes there may be, 0 for DefaultBoxes.
+// New prepares the picture of a process. report is what order.Check found: with Options.Strict, waits that no conflict needs are grey. most is about how many boxes there may be, 0 for DefaultBoxes.
 func New(p *recording.Process, report *order.Report, most int) (*Picture, error) {
 	steps, err := order.Steps(p)
 	if err != nil {
@@ -56,6 +57,16 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 	if len([]rune(x.title)) > 80 {
 		x.title = string([]rune(x.title)[:79]) + "…"
 	}
+	needless := map[*recording.Call]bool{}
+	if report.Strict != nil {
+		for _, list := range [][]order.Needless{report.Strict.Waits, report.Strict.Synchronizations} {
+			for _, place := range list {
+				for _, call := range place.Calls {
+					needless[call] = true
+				}
+			}
+		}
+	}
 	rows := map[string]int{}
 	at := map[int32]int{} // the box of a call
 	for k, step := range steps {
@@ -66,14 +77,14 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 			x.rows = append(x.rows, step.Stream)
 		}
 		call := &p.Calls[step.Call]
-		if _, drawn := at[step.Call]; drawn && step.Stream != hostRow {
+		if _, drawn := at[step.Call]; drawn && step.Stream != HostRow {
 			continue // it is drawn where it is work
 		}
 		at[step.Call] = len(x.boxes)
-		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: name(p, call), places: []string{where(p, call.Place)}, host: step.Stream == hostRow})
+		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: CallName(p, call), places: []string{p.PlaceText(call.Place)}, host: step.Stream == HostRow, needless: needless[call]})
 		for _, record := range step.For {
 			if from, known := at[record]; known {
-				x.arrows = append(x.arrows, arrow{from: from, to: len(x.boxes) - 1, count: 1})
+				x.arrows = append(x.arrows, arrow{from: from, to: len(x.boxes) - 1, count: 1, needless: needless[call]})
 				x.boxes[from].kept, x.boxes[len(x.boxes)-1].kept = true, true
 			}
 		}
@@ -96,7 +107,8 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 	return x, nil
 }
 
-const hostRow = "the host"
+// HostRow is the row of calls in which the host waits.
+const HostRow = "the host"
 
 // merge joins neighbours of a row until there are few enough boxes: first those that nothing leads to or from, then what events connect, last what races.
 func (x *Picture) merge(most int) {
@@ -105,7 +117,7 @@ func (x *Picture) merge(most int) {
 		func(a, b *box) bool { return !a.racy && !b.racy },
 		func(a, b *box) bool { return true },
 	} {
-		for room := 2; len(x.boxes) > most && room <= 1<<20; room *= 4 {
+		for room := 2; len(x.boxes) > most && room <= 1<<20; room *= 2 {
 			before := -1
 			for before != len(x.boxes) && len(x.boxes) > most {
 				before = len(x.boxes)
@@ -125,7 +137,7 @@ func (x *Picture) mergeOnce(may func(a, b *box) bool, room int) {
 		if at, ok := last[b.row]; ok && may(&boxes[at], &b) && boxes[at].count+b.count <= room {
 			a := &boxes[at]
 			a.last, a.count = b.last, a.count+b.count
-			a.kept, a.racy = a.kept || b.kept, a.racy || b.racy
+			a.kept, a.racy, a.needless = a.kept || b.kept, a.racy || b.racy, a.needless && b.needless
 			if len(a.places) < 8 {
 				a.places = append(a.places, b.places...)
 			}
@@ -151,6 +163,7 @@ func redirected(arrows []arrow, into []int) []arrow {
 		}
 		if at, ok := known[[2]int{a.from, a.to}]; ok {
 			list[at].count += a.count
+			list[at].needless = list[at].needless && a.needless
 			continue
 		}
 		known[[2]int{a.from, a.to}] = len(list)
@@ -165,20 +178,13 @@ var names = map[recording.Kind]string{
 	recording.HostFunction: "host function", recording.MemoryWait: "wait for a value", recording.MemoryWrite: "write of a value", recording.GraphLaunch: "graph", recording.Prefetch: "prefetch",
 }
 
-func name(p *recording.Process, call *recording.Call) string {
-	if call.Kind != recording.Launch {
-		return names[call.Kind]
+// CallName says in a few words what a call is.
+func CallName(p *recording.Process, call *recording.Call) string {
+	switch name := names[call.Kind]; {
+	case call.Kind == recording.Launch:
+		return recording.PlainName(p.FunctionName(call.Args[2], call.Begin))
+	case name != "":
+		return name
 	}
-	return order.PlainName(p.FunctionName(call.Args[2], call.Begin))
-}
-
-func where(p *recording.Process, place uint64) string {
-	f, known := p.Where(place)
-	switch {
-	case !known:
-		return ""
-	case f.Line > 0:
-		return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
-	}
-	return path.Base(f.File)
+	return call.Kind.String()
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -34,16 +35,18 @@ func (p *program) call(kind recording.Kind, arguments ...uint64) {
 	p.Calls = append(p.Calls, recording.Call{Record: recording.Record{Kind: kind}, Begin: at, End: at + 1, Context: 1, Args: arguments})
 }
 
-func (p *program) launch(stream uint64) {
+func (p *program) launch(stream uint64) { p.launchAt(stream, 4096) }
+
+func (p *program) launchAt(stream, address uint64) {
 	number := uint64(len(p.Accesses) + 1)
-	p.Accesses[number] = &recording.AccessInfo{Runs: []recording.Run{{Address: 4096, Bytes: 64, Modes: recording.Write}}}
+	p.Accesses[number] = &recording.AccessInfo{Runs: []recording.Run{{Address: address, Bytes: 64, Modes: recording.Write}}}
 	p.call(recording.Launch, stream, 0, 7, number, 1, 1, 1, 32, 1, 1, 0, 0, 0)
 }
 
 // drawn returns the SVG and its elements by name and class.
 func (p *program) drawn(t *testing.T, most int) (string, map[string]int) {
 	t.Helper()
-	report, err := order.Check(p.Process, order.Options{})
+	report, err := order.Check(p.Process, order.Options{Strict: true})
 	require.NoError(t, err)
 	x, err := New(p.Process, report, most)
 	require.NoError(t, err)
@@ -86,9 +89,31 @@ func TestWaitIsAnArrow(t *testing.T) {
 	p.call(recording.StreamWait, second, 0, 0x300, 0)
 	p.launch(second)
 	p.call(recording.ContextSync)
+	p.launch(first)
 	text, found := p.drawn(t, 0)
-	require.Equal(t, map[string]int{"rect paper": 1, "rect box": 2, "rect event": 2, "rect sync": 1, "path wait": 1, "path soft": 1}, shapes(found))
+	require.Equal(t, map[string]int{"rect paper": 1, "rect box": 3, "rect event": 2, "rect sync": 1, "path wait": 1, "path tip wait": 1, "path tip idle": 1}, shapes(found))
 	require.Contains(t, text, "stream 2 waits for stream 1")
+}
+
+// A wait that no conflict needs is grey, with its arrow, and so is a synchronization.
+func TestNeedlessWaitsAreGrey(t *testing.T) {
+	p := begin("fill")
+	p.launch(first)
+	p.call(recording.EventRecord, first, 0, 0x300, 0)
+	p.call(recording.StreamWait, second, 0, 0x300, 0)
+	p.launch(second)
+	p.call(recording.EventRecord, first, 0, 0x301, 0)
+	p.call(recording.StreamWait, second, 0, 0x301, 0)
+	p.call(recording.StreamSync, second)
+	for k := range p.Calls {
+		p.Calls[k].Place = uint64(k + 1)
+	}
+	text, found := p.drawn(t, 0)
+	require.Equal(t, map[string]int{"rect paper": 1, "rect box": 2, "rect event": 3, "rect grey": 2, "path wait": 1, "path idle": 1, "path tip wait": 1, "path tip idle": 1}, shapes(found))
+	require.Contains(t, text, "stream 2 waits for stream 1, and no conflict needs it")
+	_, found = p.drawn(t, 3) // drawn as one, a needed wait and another are not grey
+	require.Equal(t, 1, found["path wait"])
+	require.Zero(t, found["path idle"])
 }
 
 // shapes leaves out lines and texts.
@@ -120,7 +145,54 @@ func TestLongProgramsStayLegible(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, boxes, 101)
-	require.Equal(t, 2, found["rect event"])
-	require.Equal(t, 1, found["path wait"])
+	require.Equal(t, 1, found["rect event"])
+	require.Equal(t, 1, found["rect grey"])
+	require.Equal(t, 1, found["path idle"])
 	require.Less(t, len(text), 100_000)
+}
+
+// A program of ten thousand launches on eight streams, with a wait after each tenth, every other of them needed, and one race: what is red and grey is still
+// there, every label fits into its box, and the picture is a few screens wide.
+func TestTenThousandLaunchesOnEightStreams(t *testing.T) {
+	p := begin("fill")
+	streams := []uint64{first, second, 3, 4, 5, 6, 7, 8}
+	p.call(recording.Alloc, 0, 1<<20, 1, 0, 0, 0, 0)
+	at := func(stream uint64, address uint64) {
+		p.launchAt(stream, address)
+		p.Calls[len(p.Calls)-1].Place = stream
+	}
+	for k := range 10_000 {
+		stream := streams[k%len(streams)]
+		at(stream, uint64(1+k%len(streams))<<20)
+		if k%10 == 0 {
+			other := streams[(k+1)%len(streams)]
+			p.call(recording.EventRecord, stream, 0, 0x300, 0)
+			p.call(recording.StreamWait, other, 0, 0x300, 0)
+			p.Calls[len(p.Calls)-1].Place = 100 + uint64(k/10%2)
+			if k/10%2 == 0 {
+				at(other, uint64(1+k%len(streams))<<20)
+				p.call(recording.EventRecord, other, 0, 0x301, 0)
+				p.call(recording.StreamWait, stream, 0, 0x301, 0)
+				p.Calls[len(p.Calls)-1].Place = 102
+			}
+		}
+	}
+	at(second, 1<<20)
+	text, found := p.drawn(t, 0)
+	boxes := 0
+	for name, n := range shapes(found) {
+		if strings.HasPrefix(name, "rect ") {
+			boxes += n
+		}
+	}
+	require.LessOrEqual(t, boxes, DefaultBoxes+1)
+	require.Equal(t, 1, found["path race"])
+	require.NotZero(t, found["rect racy"])
+	require.NotZero(t, found["path idle"])
+	require.NotZero(t, found["path wait"])
+	require.Less(t, len(text), 500_000)
+	var width float64
+	_, err := fmt.Sscanf(text[strings.Index(text, ` width="`):], ` width="%f"`, &width)
+	require.NoError(t, err)
+	require.Less(t, width, 7000.0)
 }

@@ -25,12 +25,15 @@ func (x *Picture) WriteSVG(w io.Writer) error {
 	height := top + rowPitch*float64(len(x.rows)) + 34
 	fmt.Fprintf(k, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" font-family="ui-sans-serif, system-ui, sans-serif">`, width, height, width, height)
 	k.WriteString(`<style>
-.paper{fill:#fff}.line{stroke:#d0d7de}.text{fill:#1f2328}.soft{fill:#59636e}.box{fill:#ddf4ff;stroke:#0969da}.many{fill:#b6e3ff;stroke:#0969da}.sync{fill:#fff8c5;stroke:#9a6700}.event{fill:#f6f8fa;stroke:#818b98}.racy{fill:#ffebe9;stroke:#cf222e;stroke-width:2}.wait{stroke:#59636e;fill:none}.race{stroke:#cf222e;stroke-width:2;stroke-dasharray:5 3;fill:none}
-@media (prefers-color-scheme: dark){.paper{fill:#0d1117}.line{stroke:#3d444d}.text{fill:#f0f6fc}.soft{fill:#9198a1}.box{fill:#0c2d6b;stroke:#4493f8}.many{fill:#1f4fa0;stroke:#4493f8}.sync{fill:#3b2300;stroke:#d29922}.event{fill:#151b23;stroke:#656c76}.racy{fill:#490202;stroke:#f85149}.race{stroke:#f85149}.wait{stroke:#9198a1}}
-</style><defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" class="soft"/></marker></defs>`)
+.paper{fill:#fff}.line{stroke:#d0d7de}.text{fill:#1f2328}.soft{fill:#59636e}.box{fill:#ddf4ff;stroke:#0969da}.many{fill:#b6e3ff;stroke:#0969da}.sync{fill:#fff8c5;stroke:#9a6700}.event{fill:#f6f8fa;stroke:#818b98}.racy{fill:#ffebe9;stroke:#cf222e;stroke-width:2}.wait{stroke:#1a7f37;fill:none}.idle{stroke:#afb8c1;fill:none}.grey{fill:#f6f8fa;stroke:#d0d7de}.race{stroke:#cf222e;stroke-width:2;stroke-dasharray:5 3;fill:none}
+@media (prefers-color-scheme: dark){.paper{fill:#0d1117}.line{stroke:#3d444d}.text{fill:#f0f6fc}.soft{fill:#9198a1}.box{fill:#0c2d6b;stroke:#4493f8}.many{fill:#1f4fa0;stroke:#4493f8}.sync{fill:#3b2300;stroke:#d29922}.event{fill:#151b23;stroke:#656c76}.racy{fill:#490202;stroke:#f85149}.race{stroke:#f85149}.wait{stroke:#3fb950}.idle{stroke:#484f58}.grey{fill:#151b23;stroke:#3d444d}}
+</style>`)
+	for _, class := range []string{"wait", "idle"} {
+		fmt.Fprintf(k, `<defs><marker id="tip-%[1]s" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path d="M1 1L7 4L1 7" class="tip %[1]s"/></marker></defs>`, class)
+	}
 	fmt.Fprintf(k, `<rect class="paper" width="%.0f" height="%.0f"/>`, width, height)
 	text(k, 16, 24, 15, "text", x.title)
-	text(k, 16, 43, 12, "soft", x.verdict+"; left to right in the order in which the program submitted; numbers count calls that are drawn as one")
+	text(k, 16, 43, 12, "soft", x.verdict+"; left to right as submitted; numbers count calls that are drawn as one; grey waits are needed by no conflict")
 	for row, name := range x.rows {
 		y := top + rowPitch*float64(row)
 		fmt.Fprintf(k, `<line class="line" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, left-8, width-12, y+boxRoom/2, y+boxRoom/2)
@@ -40,10 +43,14 @@ func (x *Picture) WriteSVG(w io.Writer) error {
 		x.drawBox(k, &x.boxes[n], starts[n], ends[n])
 	}
 	for _, a := range x.arrows {
-		x.drawArrow(k, a, ends[a.from], starts[a.to], "wait", ` marker-end="url(#tip)"`, "")
+		class := "wait"
+		if a.needless {
+			class = "idle"
+		}
+		x.drawArrow(k, a, ends[a.from], starts[a.to], class, ` marker-end="url(#tip-`+class+`)"`, "", width)
 	}
 	for _, a := range x.races {
-		x.drawArrow(k, a, (starts[a.from]+ends[a.from])/2, (starts[a.to]+ends[a.to])/2, "race", "", a.text)
+		x.drawArrow(k, a, (starts[a.from]+ends[a.from])/2, (starts[a.to]+ends[a.to])/2, "race", "", a.text, width)
 	}
 	k.WriteString("</svg>\n")
 	return k.Flush()
@@ -87,12 +94,14 @@ func (x *Picture) drawBox(k *bufio.Writer, b *box, start, end float64) {
 	switch {
 	case b.racy:
 		class = "racy"
+	case b.needless:
+		class = "grey"
 	case b.host:
 		class = "sync"
-	case b.name == "record" || b.name == "wait":
-		class = "event"
 	case b.count > 1:
 		class = "many"
+	case b.name == "record" || b.name == "wait":
+		class = "event"
 	}
 	if b.count > 1 {
 		label = fmt.Sprintf("%d × %s …", b.count, b.name)
@@ -107,7 +116,7 @@ func (x *Picture) drawBox(k *bufio.Writer, b *box, start, end float64) {
 	}
 }
 
-func (x *Picture) drawArrow(k *bufio.Writer, a arrow, from, to float64, class, end, what string) {
+func (x *Picture) drawArrow(k *bufio.Writer, a arrow, from, to float64, class, end, what string, width float64) {
 	y1 := top + rowPitch*float64(x.boxes[a.from].row) + boxRoom/2
 	y2 := top + rowPitch*float64(x.boxes[a.to].row) + boxRoom/2
 	if y1 < y2 {
@@ -120,13 +129,17 @@ func (x *Picture) drawArrow(k *bufio.Writer, a arrow, from, to float64, class, e
 	if what != "" {
 		words = "race: " + what
 	}
+	if a.needless {
+		words += ", and no conflict needs it"
+	}
 	if a.count > 1 {
 		words += fmt.Sprintf(" (%d)", a.count)
 	}
 	title(k, words)
 	k.WriteString("</g>")
 	if what != "" && a.to > a.from {
-		text(k, (from+to)/2+4, (y1+y2)/2+4, 11, "soft", what)
+		x := (from+to)/2 + 4
+		text(k, min(x, width-6.5*float64(len(what))), (y1+y2)/2+4, 11, "soft", what)
 	}
 }
 

@@ -106,7 +106,7 @@ func (p *Part) Bytes(room int) []byte {
 	file := make([]byte, blockBytes, reserved+room)
 	copy(file, "KAGRECE1")
 	put := binary.LittleEndian.PutUint32
-	put(file[8:], 1)
+	put(file[8:], 2)
 	put(file[12:], p.Process)
 	put(file[16:], p.Parent)
 	if p.Measured {

@@ -182,6 +182,15 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A source may speak of memory itself, where compilers quote it.
+func TestQuotedSourceIsNoLimit(t *testing.T) {
+	for _, wrong := range []string{"a b.cu:1:6: error: expected expression", "a.cu(7): error: expected an expression", "a.cu:1:6: fatal error: no such file"} {
+		said, err := (&Command{Path: "/bin/sh", Args: []string{"-c", `printf '%s\n    die("Cannot allocate memory");\n' "$0" >&2; exit 1`, wrong}}).Run(t.Context())
+		require.EqualError(t, err, "exit status 1")
+		require.Contains(t, string(said.Log), wrong)
+	}
+}
+
 // What a compiler has started ends with it.
 func TestNothingIsLeftBehind(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")

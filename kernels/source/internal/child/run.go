@@ -17,8 +17,12 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// outOfMemory is what compilers say when they get no more memory.
-var outOfMemory = regexp.MustCompile(`(?i)out of memory|bad_alloc|cannot allocate memory|memory exhausted`)
+var (
+	// outOfMemory is what compilers say when they get no more memory.
+	outOfMemory = regexp.MustCompile(`(?i)out of memory|bad_alloc|cannot allocate memory|memory exhausted`)
+	// placed is an error in the source. Compilers quote the line, which may be what a program says when it gets no memory itself.
+	placed = regexp.MustCompile(`(?m)^\S.*(?:\(\d+\)|:\d+:\d+): (?:catastrophic |fatal )?error: `)
+)
 
 // Run runs the command until it ends or the context does. The error is an *exec.ExitError where the compiler itself has failed.
 func (c *Command) Run(ctx context.Context) (*Output, error) {
@@ -35,7 +39,7 @@ func (c *Command) Run(ctx context.Context) (*Output, error) {
 		return nil, context.Cause(ctx)
 	case limited.Err() != nil || errors.As(err, &ended) && usedUp(ended.ProcessState):
 		return nil, fmt.Errorf("it was ended after %s, the limit of a compiler; compile the source to PTX beforehand", mostTime)
-	case errors.As(err, &ended) && outOfMemory.Match(log.Bytes()):
+	case errors.As(err, &ended) && outOfMemory.Match(log.Bytes()) && !placed.Match(log.Bytes()):
 		return nil, fmt.Errorf("it needs more than %s, the limit of a compiler; compile the source to PTX beforehand", words.Bytes(mostMemory))
 	}
 	return &Output{out.Bytes(), log.Bytes()}, err

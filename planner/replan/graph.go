@@ -1,0 +1,201 @@
+// Package replan plans a captured graph again: streams and memory together. A recording tells what the nodes of the graph touch and which words of their
+// parameters can be moved (Known); the program that captured the graph again tells where its memory lies and how long its nodes take (Graph). It makes no CUDA calls.
+package replan
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Types of nodes, as the driver numbers them.
+const (
+	kernelNode = 0
+	copyNode   = 1
+	setNode    = 2
+	emptyNode  = 5
+)
+
+// Graph is a captured graph as the Python package describes it.
+type Graph struct {
+	Version int      `json:"version"`
+	Handle  uint64   `json:"graph"`
+	Device  string   `json:"device"`
+	Torch   string   `json:"torch"`
+	Pool    []Extent `json:"pool"`   // segments from which its own memory comes
+	Shared  []Extent `json:"shared"` // blocks of other memory that several nodes point to
+	Active  []Extent `json:"active"` // blocks that the framework has given out and not got back
+	Nodes   []Node   `json:"nodes"`
+	Edges   [][3]int `json:"edges"` // from, to, type
+
+	// In a process that was recorded:
+	Stream uint64 `json:"stream,omitempty"`
+	Tried  []Try  `json:"tried,omitempty"`
+
+	// In a process that wants a plan:
+	US    []float64 `json:"us,omitempty"`    // microseconds of each node, one after the other
+	Chain float64   `json:"chain,omitempty"` // of all of them in one chain
+}
+
+// Extent is memory: an address and a number of bytes.
+type Extent [2]uint64
+
+func (e Extent) end() uint64 { return e[0] + e[1] }
+
+func (e Extent) holds(address uint64) bool { return e[0] <= address && address < e.end() }
+
+func (e Extent) overlaps(other Extent) bool { return e[0] < other.end() && other[0] < e.end() }
+
+// Node is a node of a graph.
+type Node struct {
+	Type        int            `json:"type"`
+	Handle      uint64         `json:"node"`
+	Function    string         `json:"function,omitempty"`
+	Attributes  map[string]int `json:"attributes,omitempty"`
+	Parameters  [][2]int       `json:"parameters,omitempty"` // offset and size
+	Grid        [3]int         `json:"grid"`
+	Block       [3]int         `json:"block"`
+	Shared      int            `json:"shared"`
+	Cluster     [3]int         `json:"cluster"`
+	Cooperative bool           `json:"cooperative"`
+	Bytes       Row            `json:"bytes,omitempty"`
+	Copy        *Copy          `json:"copy,omitempty"`
+	Set         *Set           `json:"set,omitempty"`
+}
+
+// Copy is what a copy node copies.
+type Copy struct {
+	Width       uint64 `json:"width"`
+	Height      uint64 `json:"height"`
+	Depth       uint64 `json:"depth"`
+	Source      Side   `json:"source"`
+	Destination Side   `json:"destination"`
+}
+
+// Side is one side of a copy.
+type Side struct {
+	Kind    int    `json:"kind"` // CUmemorytype
+	Address uint64 `json:"address"`
+	Pitch   uint64 `json:"pitch"`
+	Slice   uint64 `json:"slice"`
+}
+
+func (c *Copy) extent(s *Side) Extent {
+	bytes := c.Width
+	if c.Height > 1 {
+		bytes += (c.Height - 1) * s.Pitch
+	}
+	if c.Depth > 1 {
+		bytes += (c.Depth - 1) * s.Slice
+	}
+	return Extent{s.Address, bytes}
+}
+
+// Set is what a memset node sets.
+type Set struct {
+	Address uint64 `json:"address"`
+	Pitch   uint64 `json:"pitch"`
+	Value   uint32 `json:"value"`
+	Element uint64 `json:"element"`
+	Width   uint64 `json:"width"`
+	Height  uint64 `json:"height"`
+}
+
+func (s *Set) extent() Extent {
+	bytes := s.Width
+	if s.Height > 1 {
+		bytes += (s.Height - 1) * s.Pitch
+	}
+	return Extent{s.Address, bytes}
+}
+
+// Row is the bytes of a launch's parameters.
+type Row []byte
+
+func (r *Row) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	b, err := hex.DecodeString(s)
+	*r = b
+	return err
+}
+
+// Try is one launch of a node by itself: as it is, or with the words at some offsets of its parameters moved.
+type Try struct {
+	Node     int
+	Offsets  []int
+	Distance int64
+}
+
+func (t *Try) UnmarshalJSON(text []byte) error {
+	row := [3]any{&t.Node, &t.Offsets, &t.Distance}
+	into := row[:]
+	return json.Unmarshal(text, &into)
+}
+
+// DecodeGraph reads what the Python package wrote.
+func DecodeGraph(text []byte) (*Graph, error) {
+	g := &Graph{}
+	if err := json.Unmarshal(text, g); err != nil {
+		return nil, fmt.Errorf("a graph's description: %w", err)
+	}
+	if g.Version != 1 {
+		return nil, fmt.Errorf("a graph's description of version %d, where this program knows 1: the Python package and the command must be of one version", g.Version)
+	}
+	for _, e := range g.Edges {
+		if min(e[0], e[1]) < 0 || max(e[0], e[1]) >= len(g.Nodes) {
+			return nil, fmt.Errorf("a graph's description: an edge from node %d to node %d of %d", e[0], e[1], len(g.Nodes))
+		}
+	}
+	for _, t := range g.Tried {
+		if t.Node < 0 || t.Node >= len(g.Nodes) {
+			return nil, fmt.Errorf("a graph's description: a trial of node %d of %d", t.Node, len(g.Nodes))
+		}
+	}
+	if g.US != nil && len(g.US) != len(g.Nodes) {
+		return nil, fmt.Errorf("a graph's description: %d durations for %d nodes", len(g.US), len(g.Nodes))
+	}
+	return g, nil
+}
+
+// order returns the nodes in an order that the edges allow: that of the list, where they do.
+func (g *Graph) order() ([]int, error) {
+	edges := make([][2]int, len(g.Edges))
+	for k, e := range g.Edges {
+		edges[k] = [2]int{e[0], e[1]}
+	}
+	return sorted(len(g.Nodes), edges)
+}
+
+func sorted(nodes int, edges [][2]int) ([]int, error) {
+	before, after := make([]int, nodes), make([][]int, nodes)
+	for _, e := range edges {
+		before[e[1]]++
+		after[e[0]] = append(after[e[0]], e[1])
+	}
+	var ready []int // sorted
+	for k, n := range before {
+		if n == 0 {
+			ready = append(ready, k)
+		}
+	}
+	order := make([]int, 0, nodes)
+	for len(ready) > 0 {
+		k := ready[0]
+		ready = ready[1:]
+		order = append(order, k)
+		for _, next := range after[k] {
+			if before[next]--; before[next] == 0 {
+				at, _ := slices.BinarySearch(ready, next)
+				ready = slices.Insert(ready, at, next)
+			}
+		}
+	}
+	if len(order) < nodes {
+		return nil, fmt.Errorf("a graph's description: its edges go in a circle")
+	}
+	return order, nil
+}

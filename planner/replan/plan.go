@@ -1,0 +1,449 @@
+// Planning a known graph: which values move, which edges the new graph needs, and where in new memory the values that move lie.
+
+package replan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
+)
+
+// Options says how to plan.
+type Options struct {
+	Machine *planner.Machine
+	Stay    bool  // no value moves
+	Keep    []int // nodes to which it matters what lies in bytes that the graph never writes
+}
+
+// Plans is what the program needs to make the new graph.
+type Plans struct {
+	Version int      `json:"version"`
+	Memory  int64    `json:"memory"` // bytes that the plan of the most memory needs
+	Moved   int      `json:"moved"`
+	Values  int      `json:"values"` // of the graph's own memory
+	Opaque  int      `json:"opaque"`
+	Try     []Trial  `json:"try"`
+	Outputs []Extent `json:"outputs"` // what the graph writes and others may read
+	State   []Extent `json:"state"`   // what it writes outside its own memory
+	Plans   []Plan   `json:"plans"`
+
+	Chain    float64        `json:"chain"`    // microseconds of the nodes one after the other
+	Critical float64        `json:"critical"` // and of the longest path, once values are moved
+	Pinned   map[string]int `json:"pinned"`   // values that stay, by reason
+}
+
+// Trial is a node to be tried in the process before the plan is believed: everything that it was not seen to touch may hold anything.
+type Trial struct {
+	Node   int      `json:"node"`
+	Reads  []Extent `json:"reads"`
+	Writes []Extent `json:"writes"`
+	Old    []Extent `json:"old"` // of what it reads, bytes that nothing in the graph writes
+}
+
+// Plan is one way to run the graph. Where something lies is an address, or, if the number behind it is 1, a distance into new memory.
+type Plan struct {
+	Name   string     `json:"name"`
+	US     float64    `json:"us"` // predicted
+	Edges  [][2]int   `json:"edges"`
+	Memory int64      `json:"memory"` // bytes of new memory
+	Words  [][4]int64 `json:"words"`  // node, offset in its parameters, where they are to point
+	Sets   [][3]int64 `json:"sets"`   // memset node, where it sets
+	Copies [][4]int64 `json:"copies"` // copy node, 0 for what it reads or 1 for what it writes, where that lies
+}
+
+// network is a known graph as the planner takes it.
+type network struct {
+	*located
+	graph   *dag.Graph
+	nodes   []dag.NodeID
+	node    []int // by dag.NodeID
+	buffers []dag.BufferID
+	moves   []bool
+	pinned  []string
+	passing []bool // values of the graph's own memory that stay, and hold nothing before the graph writes them, nor after it
+	arena   arena
+}
+
+// Make plans a graph.
+func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error) {
+	l, err := match(known, g)
+	if err != nil {
+		return nil, err
+	}
+	if len(g.US) == 0 {
+		return nil, fmt.Errorf("a graph's description: no durations")
+	}
+	if o.Machine == nil {
+		o.Machine = planner.H200()
+	}
+	n := &network{located: l}
+	n.decide(o)
+	n.room()
+	if err := n.build(o); err != nil {
+		return nil, err
+	}
+	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}, Try: []Trial{}, Outputs: []Extent{}, State: []Extent{}}
+	for v, is := range known.Values {
+		switch {
+		case n.moves[v]:
+			plans.Moved++
+		case is.Pool:
+			plans.Pinned[n.pinned[v]]++
+		}
+		if is.Pool {
+			plans.Values++
+		}
+	}
+	n.results(plans)
+	for k, node := range known.Nodes {
+		if node.Opaque != "" {
+			plans.Opaque++
+		}
+		if t := n.trial(k); slices.Contains(l.other, k) || len(t.Old) > 0 {
+			plans.Try = append(plans.Try, t)
+		}
+	}
+	return plans, n.plan(ctx, o, plans)
+}
+
+const held = "the program holds it"
+
+// decide chooses the values that move.
+func (n *network) decide(o Options) {
+	values := n.known.Values
+	n.moves, n.pinned = make([]bool, len(values)), make([]string, len(values))
+	met := make([]bool, len(values))
+	for v := range values {
+		n.pinned[v] = values[v].Pinned
+		if n.at[v] == 0 {
+			n.pinned[v] = cmp.Or(n.pinned[v], "nothing tells where it lies")
+		}
+	}
+	for _, k := range n.order {
+		for _, u := range n.known.Nodes[k].Uses {
+			met[u.Value] = met[u.Value] || !u.Guess
+			if len(u.Old) > 0 && slices.Contains(o.Keep, k) {
+				n.pinned[u.Value] = cmp.Or(n.pinned[u.Value], "what lies there before the graph matters")
+			}
+		}
+	}
+	for _, block := range n.located.graph.Active {
+		last := -1
+		for v := range values {
+			if values[v].Pool && n.at[v] != 0 && block.overlaps(Extent{n.at[v], values[v].Bytes}) && (last < 0 || values[v].Born >= values[last].Born) {
+				last = v
+			}
+		}
+		for v := range values { // all its contents: the program sees what is left of each
+			if last >= 0 && values[v].Pool && values[v].Born == values[last].Born {
+				n.pinned[v] = cmp.Or(n.pinned[v], held)
+			}
+		}
+	}
+	n.passing = make([]bool, len(values))
+	for v := range values {
+		_, inside := n.arena.of(n.located.graph.Pool, n.at[v])
+		n.passing[v] = values[v].Pool && inside && met[v] && n.pinned[v] == values[v].Pinned && n.pinned[v] != readFirst
+		if !met[v] {
+			n.pinned[v] = cmp.Or(n.pinned[v], "no node was seen to touch it")
+		}
+		if o.Stay {
+			n.pinned[v] = cmp.Or(n.pinned[v], "nothing is to be moved")
+		}
+		n.moves[v] = n.pinned[v] == "" && met[v]
+	}
+}
+
+// access returns how a node uses a value, or ok = false if it does not.
+func (n *network) access(u Use, k int) (dag.Mode, bool) {
+	if u.Guess {
+		if !slices.ContainsFunc(n.known.Nodes[k].Words, func(w Word) bool { return w.Value == u.Value && !n.stale[[2]int{k, w.Offset}] }) {
+			return dag.Read, false
+		}
+		return dag.Write, true
+	}
+	switch {
+	case u.Atomic, u.Read && u.Write:
+		return dag.ReadWrite, true
+	case u.Write:
+		return dag.Write, true
+	}
+	return dag.Read, true
+}
+
+// build declares the graph to the planner: a buffer for each value that moves, and one for each stretch of memory that stays.
+func (n *network) build(o Options) error {
+	b := dag.New("graph")
+	values := n.known.Values
+	n.buffers = make([]dag.BufferID, len(values))
+	var stay []int
+	for v := range values {
+		if n.moves[v] {
+			n.buffers[v] = b.Device(fmt.Sprint("v", v), dag.U8, int64(values[v].Bytes))
+		} else if n.at[v] != 0 {
+			stay = append(stay, v)
+		}
+	}
+	slices.SortFunc(stay, func(x, y int) int { return cmp.Compare(n.at[x], n.at[y]) })
+	base := make([]uint64, len(values))
+	for from := 0; from < len(stay); {
+		low, high, to := n.at[stay[from]], uint64(0), from
+		for to < len(stay) && (to == from || n.at[stay[to]] < high) {
+			high = max(high, n.at[stay[to]]+values[stay[to]].Bytes)
+			to++
+		}
+		id := b.Host(fmt.Sprintf("memory at 0x%x", low), dag.U8, int64(high-low))
+		for _, v := range stay[from:to] {
+			n.buffers[v], base[v] = id, low
+		}
+		from = to
+	}
+	n.nodes = make([]dag.NodeID, len(n.known.Nodes))
+	for _, k := range n.order {
+		is := &n.known.Nodes[k]
+		var accesses []dag.Access
+		for _, u := range is.Uses {
+			if n.at[u.Value] == 0 {
+				continue
+			}
+			mode, ok := n.access(u, k)
+			if !ok {
+				continue
+			}
+			v := &values[u.Value]
+			lo := int64(0)
+			if !n.moves[u.Value] {
+				lo = int64(n.at[u.Value] - base[u.Value])
+			}
+			if is.Opaque != "" {
+				mode = dag.ReadWrite
+			}
+			accesses = append(accesses, dag.Access{Range: b.Slice(n.buffers[u.Value], lo, lo+int64(v.Bytes)), Mode: mode})
+		}
+		work := dag.Work{Blocks: int64(is.Grid[0]) * int64(is.Grid[1]) * int64(is.Grid[2]), Threads: int32(is.Block[0] * is.Block[1] * is.Block[2]), Shared: int32(is.Shared + is.Attributes["shared"])}
+		id := b.Node(dag.Node{Name: fmt.Sprint(k), Kind: dag.Task, Work: work, HasCost: true, CostUS: max(0.1, n.located.graph.US[k]-o.Machine.GraphNodeUS)}, accesses...)
+		n.nodes[k] = id
+		for int(id) >= len(n.node) {
+			n.node = append(n.node, -1)
+		}
+		n.node[id] = k
+	}
+	var err error
+	n.graph, err = b.Graph()
+	return err
+}
+
+// results tells what the graph leaves behind: what it writes outside its own memory, and what of that the program holds.
+func (n *network) results(plans *Plans) {
+	written := make([]bool, len(n.known.Values))
+	for k, node := range n.known.Nodes {
+		for _, u := range node.Uses {
+			if mode, ok := n.access(u, k); ok && !u.Guess && mode != dag.Read {
+				written[u.Value] = true
+			}
+		}
+	}
+	for v, is := range n.known.Values {
+		e := Extent{n.at[v], is.Bytes}
+		switch {
+		case !written[v] || n.at[v] == 0:
+		case !is.Pool:
+			plans.State = append(plans.State, e)
+			plans.Outputs = append(plans.Outputs, e)
+		case n.pinned[v] == held:
+			plans.Outputs = append(plans.Outputs, e)
+		}
+	}
+}
+
+func (n *network) trial(k int) Trial {
+	t := Trial{Node: k, Reads: []Extent{}, Writes: []Extent{}, Old: []Extent{}}
+	for _, u := range n.known.Nodes[k].Uses {
+		e := Extent{n.at[u.Value], n.known.Values[u.Value].Bytes}
+		if u.Read || u.Atomic {
+			t.Reads = append(t.Reads, e)
+		}
+		for _, old := range u.Old {
+			if n.moves[u.Value] {
+				t.Old = append(t.Old, Extent{e[0] + old[0], old[1]})
+			}
+		}
+		if u.Write || u.Atomic {
+			t.Writes = append(t.Writes, e)
+		}
+	}
+	return t
+}
+
+// ways are the schedules that are tried: as many streams as may help, by two strategies.
+var ways = []struct {
+	strategy string
+	streams  int
+}{{"list", 1}, {"list", 2}, {"list", 3}, {"list", 4}, {"list", 6}, {"list", 8}, {"heft", 2}, {"heft", 3}, {"heft", 4}, {"heft", 8}}
+
+// plan makes the plans that the program is to compare.
+func (n *network) plan(ctx context.Context, o Options, plans *Plans) error {
+	var seen [][][2]int
+	for _, way := range ways {
+		p, err := planner.New(ctx, n.graph, planner.Options{Strategy: way.strategy, Streams: way.streams, Machine: o.Machine, KeepAll: true})
+		if err != nil {
+			return err
+		}
+		reduced, err := planner.GraphEdges(n.graph, p)
+		if err != nil {
+			return err
+		}
+		edges := n.edges(reduced)
+		if slices.ContainsFunc(seen, func(other [][2]int) bool { return slices.Equal(other, edges) }) {
+			continue
+		}
+		seen = append(seen, edges)
+		us, err := planner.Repeated(n.graph, p, o.Machine, nil, true)
+		if err != nil {
+			return err
+		}
+		plans.Critical = p.Stats.CriticalPathUS
+		out := Plan{Name: fmt.Sprintf("%s on %d streams", way.strategy, way.streams), US: us, Edges: edges, Words: [][4]int64{}, Sets: [][3]int64{}, Copies: [][4]int64{}}
+		if err := n.place(p, &out); err != nil {
+			return err
+		}
+		if err := planner.Verify(n.graph, p); err != nil {
+			return fmt.Errorf("%s: %w", out.Name, err)
+		}
+		plans.Plans = append(plans.Plans, out)
+	}
+	return nil
+}
+
+func (n *network) edges(reduced []planner.GraphEdge) [][2]int {
+	var edges [][2]int
+	for _, e := range reduced {
+		if e.From >= 0 && int(e.From) < len(n.node) {
+			edges = append(edges, [2]int{n.node[e.From], n.node[e.To]})
+		}
+	}
+	return edges
+}
+
+// place lays out the values that move, tells the planner's plan where, so that it can be proved, and notes what changes in the graph.
+func (n *network) place(p *planner.Plan, out *Plan) error {
+	order, err := sorted(len(n.nodes), out.Edges)
+	if err != nil {
+		return err
+	}
+	position := make([]int, len(order))
+	for at, k := range order {
+		position[k] = at
+	}
+	users := make([][]int, len(n.known.Values))
+	for _, k := range n.order {
+		for _, u := range n.known.Nodes[k].Uses {
+			if _, ok := n.access(u, k); ok {
+				users[u.Value] = append(users[u.Value], k)
+			}
+		}
+	}
+	r := newReach(len(order), out.Edges, order)
+	var values, stays []*lying
+	for v := range n.known.Values {
+		if !n.moves[v] && !n.passing[v] {
+			continue
+		}
+		l := &lying{value: v, size: int64(n.known.Values[v].Bytes+255) &^ 255, begins: len(order)}
+		l.first, l.last = r.ends(users[v])
+		for _, k := range users[v] {
+			l.begins, l.ends = min(l.begins, position[k]), max(l.ends, position[k])
+		}
+		if n.moves[v] {
+			values = append(values, l)
+		} else {
+			l.at, _ = n.arena.of(n.located.graph.Pool, n.at[v])
+			stays = append(stays, l)
+		}
+	}
+	end := max(n.arena.own, n.arena.place(values, stays, r))
+	out.Memory = end - n.arena.own
+	p.Stats.PeakDeviceBytes = max(p.Stats.PeakDeviceBytes, end)
+	at := make([]int64, len(n.known.Values))
+	offsets := map[dag.BufferID]int64{}
+	for _, v := range values {
+		at[v.value] = v.at
+		offsets[n.buffers[v.value]] = v.at
+	}
+	for k := range p.Memory {
+		p.Memory[k].Offset = offsets[p.Memory[k].Buffer]
+	}
+	p.Kept = nil
+	n.change(out, at)
+	return disjoint(len(n.nodes), out.Edges, users, append(values, stays...))
+}
+
+// address returns what a place in the arena is in the program: an address, or a distance into new memory.
+func (n *network) address(at int64) (int64, int64) {
+	if at >= n.arena.own {
+		return at - n.arena.own, 1
+	}
+	for _, e := range n.located.graph.Pool {
+		if at < int64(e[1]) {
+			return int64(e[0]) + at, 0
+		}
+		at -= int64(e[1])
+	}
+	panic("a place outside the arena")
+}
+
+// change notes what is different in the new graph.
+func (n *network) change(out *Plan, at []int64) {
+	for k, node := range n.known.Nodes {
+		for _, w := range node.Words {
+			if n.moves[w.Value] && !n.stale[[2]int{k, w.Offset}] {
+				to, fresh := n.address(at[w.Value])
+				out.Words = append(out.Words, [4]int64{int64(k), int64(w.Offset), to + w.Delta, fresh})
+			}
+		}
+		for _, u := range node.Uses {
+			if !n.moves[u.Value] {
+				continue
+			}
+			v := &n.known.Values[u.Value]
+			lies := Extent{v.At, v.Bytes}
+			to, fresh := n.address(at[u.Value])
+			if node.Set != nil && lies.holds(node.Set.Address) {
+				out.Sets = append(out.Sets, [3]int64{int64(k), to + int64(node.Set.Address-v.At), fresh})
+			}
+			if node.Copy != nil && u.Read && lies.holds(node.Copy.Source.Address) {
+				out.Copies = append(out.Copies, [4]int64{int64(k), 0, to + int64(node.Copy.Source.Address-v.At), fresh})
+			}
+			if node.Copy != nil && u.Write && lies.holds(node.Copy.Destination.Address) {
+				out.Copies = append(out.Copies, [4]int64{int64(k), 1, to + int64(node.Copy.Destination.Address-v.At), fresh})
+			}
+		}
+	}
+}
+
+// room finds out which parts of the graph's memory values may be placed in: those where nothing lies that stays, or that the program holds.
+func (n *network) room() {
+	base := int64(0)
+	for _, e := range n.located.graph.Pool {
+		take := func(other Extent) {
+			if low, high := max(e[0], other[0]), min(e.end(), other.end()); low < high {
+				n.arena.taken = append(n.arena.taken, [2]int64{base + int64(low-e[0]), base + int64(high-e[0])})
+			}
+		}
+		for _, other := range n.located.graph.Active {
+			take(other)
+		}
+		for v, is := range n.known.Values {
+			if !n.moves[v] && n.at[v] != 0 && !n.passing[v] {
+				take(Extent{n.at[v], is.Bytes})
+			}
+		}
+		base += int64(e[1])
+		n.arena.taken = append(n.arena.taken, [2]int64{base, base}) // nothing lies across the end of a segment
+	}
+	n.arena.own = base
+}

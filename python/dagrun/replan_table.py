@@ -1,0 +1,251 @@
+"""The table of docs/replan.md: networks as they are, captured by torch, beside the same graphs planned again.
+
+    python -m dagrun.replan_table [--only NAME,NAME] [--jobs N] [--keep FOLDER] [--inputs N]
+
+Each network is recorded once (needs NVIDIA's Sanitizer API, of the CUDA toolkit) and measured in a process of its own: both graphs in turn, nine rounds,
+medians with the smallest and the largest. Bits are compared for inputs drawn at random. The exit status is the number of networks whose bits differed."""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from . import command
+
+
+def _vision(name, size=224, **more):
+    def make(torch):
+        import torchvision
+
+        return getattr(torchvision.models, name)(weights=None, **more), torch.randn(1, 3, size, size)
+
+    return make
+
+
+def _googlenet(name, size, aux):
+    return _vision(name, size, aux_logits=aux, init_weights=False)
+
+
+def _stage(name, pick, shape):
+    def make(torch):
+        import torchvision
+
+        return pick(getattr(torchvision.models, name)(weights=None)), torch.randn(*shape)
+
+    return make
+
+
+def _decoder(torch):
+    """One token through two layers of a transformer decoder with keys and values of 512 tokens before it."""
+    from torch import nn
+
+    class Layer(nn.Module):
+        def __init__(self, width=2048, heads=16, inner=5632, past=512):
+            super().__init__()
+            self.heads = heads
+            self.q, self.k, self.v, self.o = (nn.Linear(width, width, bias=False) for _ in range(4))
+            self.gate, self.up, self.down = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=False), nn.Linear(inner, width, bias=False)
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.register_buffer("keys", torch.randn(1, heads, past, width // heads))
+            self.register_buffer("values", torch.randn(1, heads, past, width // heads))
+
+        def forward(self, x):
+            h = self.first(x)
+            q, k, v = (p(h).view(1, 1, self.heads, -1).transpose(1, 2) for p in (self.q, self.k, self.v))
+            k, v = torch.cat([self.keys, k], 2), torch.cat([self.values, v], 2)
+            a = torch.softmax(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5, -1) @ v
+            x = x + self.o(a.transpose(1, 2).reshape(1, 1, -1))
+            h = self.second(x)
+            return x + self.down(nn.functional.silu(self.gate(h)) * self.up(h))
+
+    return nn.Sequential(Layer(), Layer()).half(), torch.randn(1, 1, 2048).half()
+
+
+def _nasnet(torch):
+    """Two normal cells of NASNet-A: five pairs of separable convolutions, poolings and identities, joined."""
+    from torch import nn
+
+    def separable(channels, kernel):
+        def half():
+            return [
+                nn.ReLU(),
+                nn.Conv2d(channels, channels, kernel, padding=kernel // 2, groups=channels, bias=False),
+                nn.Conv2d(channels, channels, 1, bias=False),
+                nn.BatchNorm2d(channels),
+            ]
+
+        return nn.Sequential(*half(), *half())
+
+    class Cell(nn.Module):
+        def __init__(self, left, right, channels):
+            super().__init__()
+            self.fit = nn.ModuleList(nn.Sequential(nn.ReLU(), nn.Conv2d(n, channels, 1, bias=False), nn.BatchNorm2d(channels)) for n in (left, right))
+            self.wide = nn.ModuleList(separable(channels, k) for k in (5, 3, 5, 3, 3))
+            self.pool = nn.AvgPool2d(3, 1, 1, count_include_pad=False)
+
+        def forward(self, both):
+            p, h = self.fit[0](both[0]), self.fit[1](both[1])
+            five, three, again, narrow, last = self.wide
+            parts = [five(h) + three(p), again(p) + narrow(p), self.pool(h) + p, self.pool(p) + self.pool(p), last(h) + h]
+            return both[1], torch.cat([p, *parts], 1)
+
+    class Cells(nn.Module):
+        def __init__(self, channels=44):
+            super().__init__()
+            self.first, self.second = Cell(channels, channels, channels), Cell(channels, 6 * channels, channels)
+
+        def forward(self, x):
+            return self.second(self.first((x, x)))[1]
+
+    return Cells(), torch.randn(1, 44, 28, 28)
+
+
+networks = {
+    "googlenet": _googlenet("googlenet", 224, False),
+    "inception": _googlenet("inception_v3", 299, True),
+    "shufflenet": _vision("shufflenet_v2_x1_0"),
+    "squeezenet": _vision("squeezenet1_1"),
+    "densenet": _vision("densenet121"),
+    "mobilenet": _vision("mobilenet_v3_large"),
+    "efficientnet": _vision("efficientnet_b0"),
+    "resnext": _vision("resnext50_32x4d"),
+    "swin": _stage("swin_t", lambda net: net.features[1], (1, 56, 56, 96)),
+    "vit": _stage("vit_b_16", lambda net: net.encoder.layers[0], (1, 197, 768)),
+    "decoder": _decoder,
+    "nasnet": _nasnet,
+}
+
+
+def one(name, recording, inputs):
+    """Captures one network, plans it again, and returns what was measured. Run in a process of its own."""
+    import torch
+
+    import dagrun
+
+    torch.manual_seed(1)
+    torch.backends.cudnn.benchmark = False
+    net, x = networks[name](torch)
+    net, x = net.cuda().eval(), x.cuda()
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.no_grad(), torch.cuda.stream(side):
+        for _ in range(3):
+            net(x)
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        with torch.cuda.graph(graph, stream=side):
+            y = net(x)
+    torch.cuda.synchronize()
+    graph.replay()
+    fast = dagrun.replan(graph, recording)
+    result = {"name": name, "report": fast.report, "changed": fast.changed, "facts": fast.about}
+    if fast.changed:
+        result["equal"] = sum(_equal(torch, graph, fast, x, y) for _ in range(inputs))
+        result["inputs"] = inputs
+        result["us"] = _in_turn(torch, graph, fast)
+    return result
+
+
+def _equal(torch, graph, fast, x, y):
+    x.normal_()
+    graph.replay()
+    torch.cuda.synchronize()
+    wanted = y.clone()
+    y.fill_(float("nan"))
+    torch.cuda.synchronize()
+    fast.replay()
+    torch.cuda.synchronize()
+    return torch.equal(wanted, y)
+
+
+def _in_turn(torch, *graphs, rounds=9, replays=50):
+    times = [[] for _ in graphs]
+    for _ in range(rounds):
+        for k, g in enumerate(graphs):
+            for _ in range(3):
+                g.replay()
+            torch.cuda.synchronize()
+            a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            a.record()
+            for _ in range(replays):
+                g.replay()
+            b.record()
+            b.synchronize()
+            times[k].append(1000 * a.elapsed_time(b) / replays)
+    return [[statistics.median(t), min(t), max(t)] for t in times]
+
+
+def _itself(*words):
+    return [sys.executable, "-m", "dagrun.replan_table", *words]
+
+
+def _record(name, folder):
+    file = os.path.join(folder, name + ".rec")
+    if os.path.exists(file):
+        return name, file, subprocess.CompletedProcess([], 0, "", "")
+    done = subprocess.run([command.path(), "record", "--force", "-o", file, "--", *_itself("--network", name, "--recording", file)], capture_output=True, text=True)
+    return name, file, done
+
+
+def _line(result):
+    facts = result["facts"]
+    if "us" in result:
+        old, new = result["us"]
+        ratio, spread = old[0] / new[0], f"{old[1]:.0f}-{old[2]:.0f} {new[1]:.0f}-{new[2]:.0f}"
+        bits = f"{result['equal']} of {result['inputs']}"
+        return ratio, f"{result['name']:14}{old[0]:8.1f}{new[0]:8.1f}  {ratio:6.3f}  {spread:20}  {bits:12}{result['report']}"
+    us = facts.get("us")
+    best = f"{us[0]:8.1f}{min(us[1:]):8.1f}  " if us else " " * 18
+    return 1.0, f"{result['name']:14}{best} 1.000  {'':20}  {'':12}{result['report']}"
+
+
+def main():
+    p = argparse.ArgumentParser(prog="python -m dagrun.replan_table", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--only", default=",".join(networks))
+    p.add_argument("--jobs", type=int, default=4, help="networks that are recorded side by side")
+    p.add_argument("--inputs", type=int, default=100)
+    p.add_argument("--keep", help="folder for the recordings and what was measured; recordings that are there are used")
+    p.add_argument("--network", choices=networks, help=argparse.SUPPRESS)
+    p.add_argument("--recording", help=argparse.SUPPRESS)
+    o = p.parse_args()
+    if o.network:
+        print(json.dumps(one(o.network, o.recording, o.inputs)))
+        return 0
+    wanted = o.only.split(",")
+    for name in wanted:
+        if name not in networks:
+            p.error(f"--only {name}: no such network; there are {', '.join(networks)}")
+    folder = o.keep or tempfile.mkdtemp()
+    os.makedirs(folder, exist_ok=True)
+    wrong, ratios = 0, []
+    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        recorded = list(pool.map(lambda name: _record(name, folder), wanted))
+    print(f"{'network':14}{'torch':>8}{'dagrun':>8}  {'ratio':>6}  {'spread, us':20}  {'bits equal':12}")
+    for name, file, done in recorded:
+        if done.returncode or not os.path.exists(file):
+            print(f"{name:14}not recorded: {' '.join((done.stdout + done.stderr).split())[-300:]}")
+            wrong += 1
+            continue
+        measured = subprocess.run(_itself("--network", name, "--recording", file, "--inputs", str(o.inputs)), capture_output=True, text=True)
+        try:
+            result = json.loads(measured.stdout.splitlines()[-1])
+        except (IndexError, ValueError):
+            print(f"{name:14}failed: {' '.join(measured.stderr.split())[-300:]}")
+            wrong += 1
+            continue
+        with open(os.path.join(folder, name + ".json"), "w") as f:
+            json.dump(result, f)
+        ratio, line = _line(result)
+        ratios.append(ratio)
+        wrong += "equal" in result and result["equal"] < result["inputs"]
+        print(line, flush=True)
+    if ratios:
+        print(f"geometric mean of {len(ratios)}: {statistics.geometric_mean(ratios):.3f}; {sum(r > 1.02 for r in ratios)} gain more than 2%")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
