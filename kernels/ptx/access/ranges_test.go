@@ -151,6 +151,16 @@ func TestScalarsAreOfTheirType(t *testing.T) {
 	}
 }
 
+// Of a scalar that the launch does not tell, nothing is known, whatever its type.
+func TestScalarsThatAreNotGivenMayBeAnything(t *testing.T) {
+	launch := Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	for _, load := range []string{"ld.param.s32 %r5, [n]; cvt.s64.s32 %a2, %r5;", "ld.param.u32 %r5, [n]; cvt.u64.u32 %a2, %r5;", "ld.param.s64 %a2, [m];"} {
+		x := ranged(t, load+" add.s64 %a3, %q, %a2; st.global.u8 [%a3], %r1;", launch)
+		require.GreaterOrEqual(t, len(x), 2, load)
+		require.NotEqual(t, "0..1", x[1].Writes.text(), load)
+	}
+}
+
 // Everything that can be parsed can be analysed.
 func FuzzAnalyse(f *testing.F) {
 	f.Add(kernel("", "mov.b64 %a1, %p; L: st.global.f32 [%a1], %f1; add.s64 %a1, %a1, 4; setp.lt.u64 c, %a1, %q; @c bra L;"))
