@@ -222,6 +222,8 @@ type Value struct {
 	// Such values come after all others.
 	Within int32
 	Offset int32
+	// Unused says that no thread of a launch may read or write the memory of a pointer.
+	Unused bool
 	// Texture says that the kernel reads the memory of a pointer through a texture object. The kernel is passed the object's handle.
 	Texture *Texture
 }

@@ -116,7 +116,7 @@ type (
 	// Compiled is a source's code.
 	Compiled = launch.Compiled
 	// CompileError is the error for a source that does not compile.
-	CompileError = source.CompileError
+	CompileError = launch.CompileError
 )
 
 // ErrNoCompiler is the error where nothing that compiles CUDA C is installed.

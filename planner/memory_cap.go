@@ -29,7 +29,7 @@ type MemoryCapError struct {
 	Needed   int64      // bytes that the device needs in the plan that came closest; with AnyPlan, in every plan at least
 	Node     dag.NodeID // the node at which the most bytes are alive; -1 if all of them are kept
 	NodeName string
-	Live     []layout.LiveBuffer // the buffers that are alive there, the largest first
+	Live     []plan.LiveBuffer // the buffers that are alive there, the largest first
 }
 
 // CapProof tells what a MemoryCapError proves.
@@ -105,7 +105,7 @@ func (r *request) checkLeast(kept []bool) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(least, func(p layout.Peak) bool { return p.Arena > r.o.MemoryCap }) {
+	if slices.ContainsFunc(least, func(p plan.Peak) bool { return p.Arena > r.o.MemoryCap }) {
 		return r.refuse(least, AnyPlan)
 	}
 	return nil
@@ -262,8 +262,8 @@ func (c *capped) searchAll() {
 }
 
 // refuse returns the error for the device that needs the most memory.
-func (r *request) refuse(peaks []layout.Peak, proof CapProof) error {
-	full := slices.MaxFunc(peaks, func(a, b layout.Peak) int {
+func (r *request) refuse(peaks []plan.Peak, proof CapProof) error {
+	full := slices.MaxFunc(peaks, func(a, b plan.Peak) int {
 		return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(b.Device, a.Device))
 	})
 	e := &MemoryCapError{Device: full.Device, Cap: r.o.MemoryCap, Proof: proof, Needed: full.Arena, Node: full.Node, Live: full.Buffers}

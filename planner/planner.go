@@ -6,12 +6,10 @@ package planner
 
 import (
 	"io"
-	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/jsontext"
-	"github.com/dagrun/dagrun/planner/internal/effort"
-	"github.com/dagrun/dagrun/planner/internal/layout"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -20,7 +18,7 @@ import (
 
 // The plan and what describes it.
 type (
-	Plan      = plan.Plan
+	Plan      = plan.Plan // its fields: go doc github.com/dagrun/dagrun/planner/plan.Plan
 	Stream    = plan.Stream
 	Band      = plan.Band
 	Op        = plan.Op
@@ -118,8 +116,8 @@ const (
 
 // Memory at a plan's peak.
 type (
-	Peak       = layout.Peak
-	LiveBuffer = layout.LiveBuffer
+	Peak       = plan.Peak
+	LiveBuffer = plan.LiveBuffer
 )
 
 // Errors that callers branch on with errors.Is; each is described where it is declared.
@@ -147,7 +145,7 @@ var (
 )
 
 // Efforts lists the names of efforts, from the least effort to the most.
-func Efforts() []string { return slices.Clone(effort.Names()) }
+func Efforts() []string { return effort.Names() }
 
 // ParseEffort returns the effort with this name; "" is quick.
 func ParseEffort(name string) (Effort, error) { return effort.Parse(name) }

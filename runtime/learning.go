@@ -95,11 +95,11 @@ func (p *Program) CanLearn() error { return p.inner().CanLearn() }
 
 // Running returns the nodes that are running, such as one that hangs, while learning measures nodes, and on the CPU device also while it compares
 // plans. After learning was stopped, it returns those that were running at that moment; nil at any other time.
-func (p *Program) Running() []string { return p.inner().Running() }
+func (p *Program) Running() []string { return p.inner().Trials().Running() }
 
 // Trial returns the round of replays that learning is timing. After learning was stopped, it returns the one that had not ended; nil at any
 // other time.
-func (p *Program) Trial() *Trial { return p.inner().Trial() }
+func (p *Program) Trial() *Trial { return p.inner().Trials().Trial() }
 
 // Trial is a round of replays that learning times, or measures nodes in.
 type Trial = engine.Trial

@@ -3,12 +3,48 @@
 package runtime
 
 import (
+	"context"
+	"log/slog"
+
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // Options says how a program runs. The zero value replays as streams, one replay at a time.
-type Options = engine.Options
+type Options struct {
+	Mode     Mode
+	Memory   MemoryMode
+	Inflight int // replays that may overlap, each with its own buffers; 0: 1
+	Threads  int // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
+	// Bind makes host buffers, by name, use the caller's memory without a copy. The memory is pinned while the program lives and keeps its
+	// contents, even if the buffer has an init. Not possible with Inflight above 1.
+	Bind map[string][]byte
+	// Functions are the host functions of the program, by the names that nodes have for them.
+	Functions map[string]HostFunction
+	Origin    cudart.Stream // a stream of the caller that replays are put into; nil: the program's own
+	Unsafe    bool          // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
+	Recorder  Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
+	Logger    *slog.Logger  // decisions; nil: none
+	Progress  func(stage string, done, total int)
+	// Overlap lets launches begin before the launch before them has ended, where their own code then waits for that. With OverlapAuto they do not
+	// until Learn has measured that it is faster.
+	Overlap Overlap
+	// Confined refuses files of buffers that are not below the graph's Dir, or that links lead out of it.
+	Confined bool
+	// HostReserve is host memory, in bytes, that the caller needs in addition. New returns an error if the host does not have enough for both.
+	HostReserve int64
+	// DebugProgress makes every node write a word when it has finished, so that Unfinished works after a hang. It costs a memset per node.
+	DebugProgress bool
+	// FollowCommunication makes the device write a word before and after each communication with other ranks, so that Communicating works
+	// while the device hangs. It costs two memsets for each communication.
+	FollowCommunication bool
+	// Agree returns what rank 0 passed to it, on all ranks, so that all do the same number of replays where times decide. nil: there is one
+	// rank.
+	Agree func(ctx context.Context, own string) (string, error)
+	// Exchange returns what all ranks passed to it, by rank. Learn needs it where there are several ranks, all of which must learn with the same
+	// options.
+	Exchange func(ctx context.Context, own string) ([]string, error)
+}
 
 // Mode says how a replay reaches the device.
 type Mode = engine.Mode

@@ -25,7 +25,7 @@ func (p *Program) inner() *engine.Program {
 
 // New verifies the plan and prepares everything to run it: memory, kernels, streams, events, encoded commands, initial contents.
 func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) (*Program, error) {
-	p, err := engine.New(ctx, g, plan, platform, planner.GraphEdges, options)
+	p, err := engine.New(ctx, g, plan, platform, planner.GraphEdges, engine.Options(options))
 	if err != nil {
 		return nil, err
 	}

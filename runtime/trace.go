@@ -76,10 +76,10 @@ func (p *Program) Trace(ctx context.Context, replays int) (trace *Trace, err err
 // Profile returns the median duration of every node and its spread, for the planner. It is empty unless the trace was made by this program.
 func (t *Trace) Profile(p *Program) *planner.Profile {
 	profile := &planner.Profile{Nodes: map[string]float64{}, Spreads: map[string]float64{}}
-	if t == nil || p.inner() == nil || len(t.Replays) == 0 || slices.ContainsFunc(t.Replays, func(r TracedReplay) bool { return len(r.Spans) != p.engine.Graph().Len() }) {
+	g := p.inner().Graph()
+	if t == nil || g == nil || len(t.Replays) == 0 || slices.ContainsFunc(t.Replays, func(r TracedReplay) bool { return len(r.Spans) != g.Len() }) {
 		return profile
 	}
-	g := p.engine.Graph()
 	profile.Machine = p.engine.Platform().Devices()[0].Name
 	samples := make([]float64, len(t.Replays))
 	for i := range g.Nodes {

@@ -31,6 +31,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/maps"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/picture"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -93,7 +94,7 @@ func (h *hostile) functions() []namedFunction {
 		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations, "planner.Pairs": planner.Pairs,
 
 		"spread.Policies": spread.Policies, "spread.New": spread.New, "spread.At": spread.At, "spread.Nodes": spread.Nodes, "spread.Spill": spread.Spill, "spread.SpillAt": spread.SpillAt,
-		"spread.Decode": spread.Decode, "spread.Compare": spread.Compare, "planner.Resolve": planner.Resolve, "planner.CheckMemory": planner.CheckMemory,
+		"spread.Decode": spread.Decode, "spread.Compare": spread.Compare, "planner.Resolve": planner.Resolve, "effort.Names": effort.Names, "effort.Parse": effort.Parse, "planner.CheckMemory": planner.CheckMemory,
 		"plan.DecodeSpread": plan.DecodeSpread, "spread.Verify": spreadproof.Verify,
 		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
 		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
@@ -241,7 +242,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	catalog := library.Catalog{}
 	docs := library.Docs()
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), plan.PassSource(99), plan.Passes{}, &plan.Passes{Count: -1, Source: 2}, runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
-	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil), kernels.LibraryModule(), &launch.Module{}, (*launch.Module)(nil), &launch.Compiled{}, (*launch.Compiled)(nil))
+	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil), kernels.LibraryModule(), &launch.Module{}, (*launch.Module)(nil), &launch.Compiled{}, (*launch.Compiled)(nil), &launch.CompileError{}, (*launch.CompileError)(nil), planner.Normal, planner.Effort(99))
 	add(calls.Catalog{}, calls.Doc{}, &calls.Doc{}, &runtime.TracedReplay{}, (*runtime.TracedReplay)(nil), &runtime.CallError{})
 	add(&runtime.HostCall{}, (*runtime.HostCall)(nil), &runtime.HostError{}, (*runtime.HostError)(nil), &runtime.UnknownFunctionError{}, (*runtime.UnknownFunctionError)(nil))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), runtime.Overlap(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),

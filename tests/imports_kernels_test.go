@@ -16,7 +16,6 @@ var floorsOfKernels = map[string]int{
 	"kernels/ptx":                        1, // PTX as a language
 	"kernels/library/cuda":               1, // the library's CUDA C
 	"kernels/source/internal/cache":      1, // compiled code on disk
-	"kernels/source/internal/failure":    1, // the error of all compilers
 	"kernels/source/internal/child":      1, // running a compiler in a process that dies with dagrun
 	"kernels/source/nvrtc":               2, // NVIDIA's run-time compiler
 	"kernels/source/clang":               2, // clang, without a toolkit

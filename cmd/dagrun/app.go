@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +57,7 @@ type app struct {
 	family         func(n int, local []int) (*dag.Family, error) // those of all ranks
 	noCache        bool                                          // the cache cannot be used, which has been said
 	answered       bool                                          // a JSON document has been written
+	signals        atomic.Pointer[func(os.Signal)]               // what a signal is given to while another program runs
 	patience       atomic.Int64                                  // how many nanoseconds the command has to end once it is interrupted
 }
 

@@ -69,6 +69,10 @@ func (c *command) interpret(w *worker) *crash {
 		a := simt.Arg{Bits: v.Bits, Struct: v.Struct, Within: int(v.Within), Offset: int64(v.Offset)}
 		if v.Pointer {
 			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture, Within: int(v.Within), Offset: int64(v.Offset)}
+			if v.Unused {
+				launch.Args = append(launch.Args, simt.Arg{Pointer: true, Unused: true, Within: a.Within, Offset: a.Offset})
+				continue
+			}
 			for _, u := range c.uses {
 				if u.arg == i {
 					a.Bits = uint64(uintptr(u.memory.at(u.ptr)))
@@ -128,7 +132,7 @@ func (c *command) onlyReads(memory cudart.Strip) bool {
 // declared is what a message adds about an argument: the slice of a buffer that the file declares for it.
 func (c *command) declared(argument int) string {
 	for _, u := range c.uses {
-		if u.arg != argument || argument < 0 {
+		if u.arg != argument || argument < 0 || c.args[argument].Unused {
 			continue
 		}
 		inside := func(a cudart.Access) bool {

@@ -101,6 +101,7 @@ func withoutHostCode(path string, text []byte, p *preprocessor) *userFile {
 	maps.Copy(macros, p.macros)
 	s := &splitter{in: tokens(string(text), 0), file: f, search: &p.search, macros: macros, marks: markers(macros)}
 	s.scope(0)
+	f.withoutGiven(s.in, p.macros)
 	for i := range f.spans {
 		if f.spans[i].hidden {
 			f.spans[i].hidden = false
@@ -108,6 +109,29 @@ func withoutHostCode(path string, text []byte, p *preprocessor) *userFile {
 		}
 	}
 	return f
+}
+
+// withoutGiven blanks the definitions of macros that who builds the source gives.
+func (f *userFile) withoutGiven(in []token, macros map[string]*macro) {
+	for i := 0; i+3 < len(in); i++ {
+		if in[i].text != "#" || in[i+1].text != "define" && in[i+1].text != "undef" {
+			continue
+		}
+		m := macros[in[i+2].text]
+		if m == nil || !m.given || in[i+3].text == "(" && !in[i+3].space {
+			continue
+		}
+		end := i + 3
+		for end < len(in)-1 && in[end].text != "\n" {
+			end++
+		}
+		for at := in[i].at; at < in[end].at; at++ {
+			if c := f.text[at]; c != '\n' && c != '\r' {
+				f.text[at] = ' '
+			}
+		}
+		f.changed = true
+	}
 }
 
 // markers are the macros that stand for device marks.

@@ -12,12 +12,11 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/source/internal/failure"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
 // CompileError is the error for a source that does not compile.
-type CompileError = failure.CompileError
+type CompileError = launch.CompileError
 
 // job is one source on its way through the compilers.
 type job struct {

@@ -18,6 +18,7 @@ type macro struct {
 	function bool
 	params   []string
 	variadic bool
+	given    bool // by who builds the source, whatever the source defines
 	body     []token
 }
 
@@ -85,7 +86,7 @@ func preprocess(path, source string, define []launch.Definition, search search) 
 	}
 	for _, d := range define {
 		body := tokens(d.Value, 0)
-		p.macros[d.Name] = &macro{body: body[:len(body)-1]}
+		p.macros[d.Name] = &macro{body: body[:len(body)-1], given: true}
 	}
 	p.open = []int16{0}
 	in := p.split(strings.TrimPrefix(source, byteOrderMark), 0)
@@ -241,10 +242,7 @@ func (p *preprocessor) file(in []token) {
 		case "undef":
 			if taken && len(rest) > 0 {
 				flush()
-				if m := p.macros[rest[0].text]; m != nil {
-					p.undefined[rest[0].text] = m
-				}
-				delete(p.macros, rest[0].text)
+				p.undefine(rest[0].text)
 			}
 		case "pragma":
 			if taken && len(rest) > 0 && rest[0].text == "once" {
@@ -301,7 +299,17 @@ func (p *preprocessor) define(d []token) {
 		body = body[min(i+1, len(body)):]
 	}
 	m.body = append([]token(nil), body...)
+	if known := p.macros[d[0].text]; known != nil && known.given && !m.function {
+		return
+	}
 	p.macros[d[0].text] = m
+}
+
+func (p *preprocessor) undefine(name string) {
+	if m := p.macros[name]; m != nil && !m.given {
+		p.undefined[name] = m
+		delete(p.macros, name)
+	}
 }
 
 // expand replaces macros in a list of tokens, except for the hidden ones, which are being expanded already.

@@ -233,6 +233,19 @@ void sum(int *d, int n) { cub::DeviceReduce::Sum(d, n); }
 	assert.Equal(t, "k(int *p)\n", text)
 }
 
+// What the build defines holds, whatever the file and its headers define.
+func TestGivenMacrosHold(t *testing.T) {
+	text, err := listed(t, launch.Build{Define: []launch.Definition{{Name: "N", Value: "64"}, {Name: "M", Value: "7"}}}, "a.cu", `#include "size.h"
+#undef M
+#define M 5
+static_assert(N == 64 && M == 7 && O == 65, "");
+struct pair { int v[N]; };
+__global__ void k(pair p, int *x) { x[0] = p.v[M]; }
+`, "size.h", "#define N \\\n  1024\n#  define O (N + 1)\n#define M(x) x\n")
+	require.NoError(t, err)
+	require.Equal(t, "k(pair p, int *x)\n", text)
+}
+
 func TestLaunchesOfTheFileAreTold(t *testing.T) {
 	m, err := Open("m", "a.cu", []byte(`#define THREADS 128
 const int warps = 4;

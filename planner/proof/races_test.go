@@ -41,7 +41,7 @@ func TestListsOfViolationsSayWhereTheyEnd(t *testing.T) {
 	require.Equal(t, 3*n, all.Total)
 	require.Equal(t, 12, all.Roots, "for the first reader of each stream; the others come after it")
 	require.Len(t, all.Violations, all.Roots)
-	require.Equal(t, `"r40" (stream 0) is not ordered after "w37" (stream 1), which it depends on (RAW x[37:38]): stream 0 must wait before "r40" for an event recorded on stream 1 after "w37"`, all.Violations[0].Error())
+	require.Equal(t, `"r40" (stream 0) is not ordered after "w37" (stream 1), which it depends on (RAW x(37..38)): stream 0 must wait before "r40" for an event recorded on stream 1 after "w37"`, all.Violations[0].Error())
 	for _, most := range []int{1, 11, 12, 13} {
 		some, err := Violations(g, p, most)
 		require.NoError(t, err)

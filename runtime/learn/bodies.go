@@ -44,7 +44,7 @@ func (l *learner) measureBodies(ctx context.Context) error {
 	}
 	l.report("learn how long nodes take")
 	n := min(l.left/2, tracedReplays+1)
-	replays, took, err := l.p.TraceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
+	replays, took, err := l.trials.TraceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
 	l.left -= n
 	if err != nil {
 		return err

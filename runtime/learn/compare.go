@@ -6,8 +6,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"slices"
+
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 // compare makes plans with the durations known by now and times the most promising ones: graphs before streams, because on some drivers a
@@ -80,7 +81,7 @@ func (l *learner) compare(ctx context.Context) (err error) {
 	}
 	l.step("timed the best ways again")
 	l.sort()
-	if l.p.HasBodies() {
+	if l.graph.HasControl() {
 		return nil // durations were corrected before, pass by pass
 	}
 	return l.fitPlain()

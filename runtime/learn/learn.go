@@ -60,14 +60,14 @@ func From(ctx context.Context, p *engine.Program, o Options) (learned *Learned, 
 		return nil, err
 	}
 	l := newLearner(p, o)
-	end := p.BeginLearning()
+	end := l.trials.Begin()
 	defer func() { err = errors.Join(err, end()) }()
 	before := p.Replays()
 	err = l.run(ctx)
 	l.learned.Replays, l.learned.Settled = int(p.Replays()-before), o.Thorough && err == nil
 	if err != nil {
-		p.KeepRunning()
-		if ctx.Err() == nil || l.learned.Profile == nil || p.HasBodies() || l.graph.Ranks > 1 {
+		l.trials.KeepRunning()
+		if ctx.Err() == nil || l.learned.Profile == nil || l.graph.HasControl() || l.graph.Ranks > 1 {
 			return nil, err
 		}
 	}
@@ -78,7 +78,7 @@ func (l *learner) run(ctx context.Context) error {
 	if l.graph.Ranks > 1 {
 		return l.together(ctx)
 	}
-	if l.p.HasBodies() {
+	if l.graph.HasControl() {
 		if err := l.measureBodies(ctx); err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (l *learner) watchFirst(ctx context.Context) error {
 			return err
 		}
 	}
-	_, took, err := l.p.TraceCounted(ctx, 1, l.used(), l.o.Replays, l.o.Progress)
+	_, took, err := l.trials.TraceCounted(ctx, 1, l.used(), l.o.Replays, l.o.Progress)
 	l.left, l.once = l.left-1, took
 	if err != nil {
 		return err
@@ -292,7 +292,7 @@ func (l *learner) wake(ctx context.Context) error {
 	began := time.Now()
 	defer func() { l.once += time.Since(began) }()
 	for n, left := 1, l.o.Wake; left > 0 && l.left >= n+tracedReplays+FewestToCompare; left = l.o.Wake - time.Since(began) {
-		us, err := l.p.TimeReplays(ctx, n)
+		us, err := l.trials.TimeReplays(ctx, n)
 		if l.left -= n; err != nil {
 			return err
 		}

@@ -138,6 +138,7 @@ type Way struct {
 // learner learns from one program.
 type learner struct {
 	p        *engine.Program
+	trials   *engine.Trials
 	graph    *dag.Graph
 	platform cudart.Platform
 	log      *slog.Logger
@@ -156,7 +157,8 @@ type learner struct {
 
 // newLearner begins to learn from a program.
 func newLearner(p *engine.Program, o Options) *learner {
-	l := &learner{p: p, graph: p.Graph(), platform: p.Platform(), log: p.Logger(), o: o, was: p.Way(), left: o.Replays + o.Extra, began: time.Now()}
+	l := &learner{p: p, trials: p.Trials(), graph: p.Graph(), platform: p.Platform(), log: p.Logger(), o: o, was: p.Way(), began: time.Now()}
+	l.left = o.Replays + o.Extra
 	l.was.Threads = max(1, l.was.Threads)
 	l.known = MergeProfiles(o.Known, o.Plan.Profile)
 	l.learned.Machine = o.Plan.Machine

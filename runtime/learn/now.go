@@ -81,5 +81,5 @@ func (w *Way) now(ctx context.Context, g *dag.Graph, platform cudart.Platform) (
 		return 0, err
 	}
 	long := float64(nowRound.Nanoseconds()) / 1e3
-	return p.TimeReplays(ctx, max(1, int(long/max(w.Each.Median, 1))))
+	return p.Trials().TimeReplays(ctx, max(1, int(long/max(w.Each.Median, 1))))
 }

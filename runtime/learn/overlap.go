@@ -12,7 +12,7 @@ import (
 
 // triesOverlap reports whether learning compares launches that overlap with others.
 func (l *learner) triesOverlap() bool {
-	return l.o.Overlap == engine.OverlapAuto && !l.p.HasBodies() && engine.CanOverlap(l.platform) == nil // launches in bodies do not overlap
+	return l.o.Overlap == engine.OverlapAuto && !l.graph.HasControl() && engine.CanOverlap(l.platform) == nil // launches in bodies do not overlap
 }
 
 // overlap times the best way of each mode again, without overlapping launches and with them, and keeps the latter where they are faster. They may

@@ -18,22 +18,22 @@ const recordedLaunchUS = 0.54
 // always measured with events, which also tell which node hangs. It returns how long the first replay took too. nodes are those
 // whose durations are wanted.
 func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag.NodeID) (replays []*spans.TracedReplay, took time.Duration, err error) {
-	p, o := l.p, &l.o
+	o := &l.o
 	done := l.used()
 	events := n
-	if p.CanRecord() && l.worthRecording(nodes, p.Plan().Costs) {
+	if l.trials.CanRecord() && l.worthRecording(nodes, l.p.Plan().Costs) {
 		events = 0
 		if first {
 			events = 1
 		}
 	}
 	if events > 0 {
-		if replays, took, err = p.TraceCounted(ctx, events, done, o.Replays, o.Progress); err != nil {
+		if replays, took, err = l.trials.TraceCounted(ctx, events, done, o.Replays, o.Progress); err != nil {
 			return nil, 0, err
 		}
 	}
 	if events < n {
-		recorded, ran, reason, err := p.RecordCounted(ctx, n-events, done+events, o.Replays, o.Progress)
+		recorded, ran, reason, err := l.trials.RecordCounted(ctx, n-events, done+events, o.Replays, o.Progress)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -43,7 +43,7 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag
 		}
 	}
 	if events < n {
-		more, _, err := p.TraceCounted(ctx, n-events, done+events, o.Replays, o.Progress)
+		more, _, err := l.trials.TraceCounted(ctx, n-events, done+events, o.Replays, o.Progress)
 		if err != nil {
 			return nil, 0, err
 		}

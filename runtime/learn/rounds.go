@@ -91,7 +91,7 @@ func (l *learner) timeRound(ctx context.Context, n int) (us float64, err error) 
 
 // time uses n replays, and returns how many microseconds one takes on the slowest rank.
 func (l *learner) time(ctx context.Context, n int) (us float64, err error) {
-	us, err = l.p.TimeReplays(ctx, n)
+	us, err = l.trials.TimeReplays(ctx, n)
 	if l.left -= n; err != nil || l.graph.Ranks <= 1 {
 		return us, err
 	}
@@ -153,7 +153,7 @@ func asked[T any](ctx context.Context, l *learner, own T) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := l.p.Exchange(ctx, string(text))
+	texts, err := l.trials.Exchange(ctx, string(text))
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (l *learner) least() time.Duration {
 	if l.platform.Name() == "cpu" {
 		return onCPU
 	}
-	return max(anyway, onGPU-l.p.LoadingTook())
+	return max(anyway, onGPU-l.trials.LoadingTook())
 }
 
 func (l *learner) sort() {

@@ -5,8 +5,9 @@ package learn
 
 import (
 	"context"
-	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"slices"
+
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
 const (

@@ -66,7 +66,7 @@ func (l *learner) measureTogether(ctx context.Context) error {
 		return err
 	}
 	n := min(l.left, tracedReplays+1)
-	replays, took, err := l.p.TraceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
+	replays, took, err := l.trials.TraceCounted(ctx, n, l.used(), l.o.Replays, l.o.Progress)
 	l.left -= n
 	if err != nil {
 		return err

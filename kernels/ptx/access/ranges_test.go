@@ -91,6 +91,7 @@ func TestRanges(t *testing.T) {
 		{"shifted by some number", thread + "and.b32 %r5, %i, 3; shl.b32 %r6, 1, %r5; cvt.u64.u32 %a1, %r6; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..4294967296"},
 		{"shifted back by some number", thread + "and.b32 %r5, %i, 3; shr.u32 %r6, 64, %r5; cvt.u64.u32 %a1, %r6; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..4294967296"},
 		{"a byte of a number", thread + "cvt.u8.u32 %r5, %i; cvt.u32.u8 %r6, %r5; cvt.u64.u32 %a1, %r6; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..256"},
+		{"a byte of a byte", thread + "cvt.u8.u8 %r5, %i; cvt.u64.u32 %a1, %r5; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..256"},
 		{"the larger of two", thread + "sub.s32 %r5, %i, 1; max.s32 %r5, %r5, 0; min.s32 %r6, %r5, 99; mul.wide.s32 %a1, %r6, 4; add.s64 %a2, %q, %a1; st.global.f32 [%a2], %f;", "nothing", "0..400"},
 		{"backwards", thread + "sub.s64 %a2, %q, %o; st.global.f32 [%a2], %f;", "nothing", "-4092..4"},
 		{"a loop over all", thread + "mov.u32 %r5, %nctaid.x; mul.lo.s32 %r6, %r5, %r2; L: setp.ge.s32 c, %i, 1000000; @c bra E; mul.wide.s32 %a1, %i, 4; add.s64 %a2, %q, %a1; st.global.f32 [%a2], %f; add.s32 %i, %i, %r6; bra L;", "nothing", "0..4000000"},

@@ -158,6 +158,16 @@ func TestDefaultDevice(t *testing.T) {
 	assert.Contains(t, string(r.PTX), ".entry _Z1kPi(")
 }
 
+func TestLoopsThatAreNotUnrolledAreNoMistakes(t *testing.T) {
+	r, err := installed(t, "off").Compile(context.Background(), Source{Path: "a.cu", Code: []byte(`__global__ void k(float *x, int n) {
+#pragma unroll
+  for (int i = threadIdx.x; i < n; i += blockDim.x) if (x[i] > 2) __syncthreads();
+}
+`)})
+	require.NoError(t, err)
+	require.Empty(t, r.Log)
+}
+
 func TestHeadersCompileTogether(t *testing.T) {
 	c := installed(t, "off")
 	const barrier = "#include <cuda/barrier>\n" // for sm_80 and later

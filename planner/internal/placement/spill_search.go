@@ -12,7 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/internal/scratch"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // asNumbers returns a buffer as the numbers that its elements consist of: those of vectors and complex numbers are along a last dimension.
@@ -35,10 +36,16 @@ func components(t dag.DType, value expr.Value, given []expr.Value) []expr.Value 
 	return all
 }
 
-// formatComponents writes the value of an element: one number, or all of them.
+// mostShown is how many numbers of a list a message shows.
+const mostShown = 8
+
+// formatComponents writes the value of an element, or the numbers of all if there are few.
 func formatComponents(value expr.Value, given []expr.Value) string {
 	if given == nil {
 		return formatValue(value)
+	}
+	if len(given) > mostShown {
+		return words.Count(len(given), "listed number", "listed numbers")
 	}
 	texts := make([]string, len(given))
 	for k := range given {

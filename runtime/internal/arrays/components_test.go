@@ -48,7 +48,42 @@ func TestContentsOfComponents(t *testing.T) {
 		require.Equal(t, c.want, memory, name)
 	}
 	b := &dag.Buffer{Name: "b", DType: vector, Shape: []int64{1}, Init: &dag.Init{Kind: dag.InitValue, Values: []expr.Value{expr.Int(1)}}}
-	require.ErrorContains(t, Files{}.Generate(t.Context(), b, make([]byte, 12)), "init: 1 component for elements of f32x3, which have 3")
+	require.ErrorContains(t, Files{}.Generate(t.Context(), b, make([]byte, 12)), "init has 1 number, but an element of type f32x3 has 3, and all elements together have 3")
+}
+
+// A list may have the numbers of all elements.
+func TestListedContents(t *testing.T) {
+	listed := func(n int) (values []expr.Value) {
+		for i := range n {
+			values = append(values, expr.Int(int64(i)))
+		}
+		return values
+	}
+	for _, c := range []struct {
+		dtype   dag.DType
+		n       int
+		want    []byte
+		against string
+	}{
+		{dag.F32, 2, floats(0, 1), "value [0, 1]"},
+		{dag.Vector(dag.F32, 2), 4, floats(0, 1, 2, 3), "value [0, 1, 2, 3]"},
+		{dag.U8, 10, []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "value 10 listed numbers"},
+	} {
+		values := listed(c.n)
+		b := &dag.Buffer{Name: "b", DType: c.dtype, Shape: []int64{int64(c.n / c.dtype.Components())}, Bytes: int64(len(c.want)),
+			Init: &dag.Init{Kind: dag.InitValue, Values: values}, Expect: &dag.Expect{Kind: dag.ExpectValue, Values: values}}
+		memory := make([]byte, len(c.want))
+		require.NoError(t, Files{}.Generate(t.Context(), b, memory))
+		require.Equal(t, c.want, memory)
+		check, err := Files{}.CheckExpect(t.Context(), b, memory, nil)
+		require.NoError(t, err)
+		require.Zero(t, check.Wrong)
+		require.Equal(t, c.against, check.Against)
+		clear(memory)
+		check, err = Files{}.CheckExpect(t.Context(), b, memory, nil)
+		require.NoError(t, err)
+		require.EqualValues(t, c.n-1, check.Wrong)
+	}
 }
 
 // A part of a complex number may be off by as much as its number may, even where it should be 0.
@@ -79,10 +114,10 @@ func TestFilesOfComponents(t *testing.T) {
 		header  string
 		another string // the error of reading it as something else
 	}{
-		{dag.C64, "'descr': '<c8', 'fortran_order': False, 'shape': (2,)", `has elements of type "<c8", but the buffer has f32 ("<f4")`},
-		{dag.C128, "'descr': '<c16', 'fortran_order': False, 'shape': (2,)", `has elements of type "<c16", but the buffer has f32 ("<f4")`},
+		{dag.C64, "'descr': '<c8', 'fortran_order': False, 'shape': (2,)", `has elements of type "<c8", but the buffer has f32 ("<f4"); in NumPy, a.astype("<f4") converts an array a`},
+		{dag.C128, "'descr': '<c16', 'fortran_order': False, 'shape': (2,)", `has elements of type "<c16", but the buffer has f32 ("<f4"); in NumPy, a.astype("<f4") converts an array a`},
 		{dag.Vector(dag.F32, 4), "'descr': '<f4', 'fortran_order': False, 'shape': (2, 4)", "has shape (2, 4), but the buffer has (2,)"},
-		{dag.Vector(dag.U8, 3), "'descr': '|u1', 'fortran_order': False, 'shape': (2, 3)", `has elements of type "|u1", but the buffer has f32 ("<f4")`},
+		{dag.Vector(dag.U8, 3), "'descr': '|u1', 'fortran_order': False, 'shape': (2, 3)", `has elements of type "|u1", but the buffer has f32 ("<f4"); in NumPy, a.astype("<f4") converts an array a`},
 	} {
 		path := filepath.Join(t.TempDir(), "x.npy")
 		memory := make([]byte, 2*c.dtype.Size())

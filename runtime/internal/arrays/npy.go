@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,9 @@ func (a Files) read(ctx context.Context, name string, t dag.DType, shape []int64
 	return nil
 }
 
+// numbers are the types of arrays that NumPy can convert to others.
+var numbers = regexp.MustCompile(`^[<>|=][biufc][0-9]+$`)
+
 // checkHeader reads the header of a .npy file; a raw file has none.
 func checkHeader(r io.Reader, path string, t dag.DType, shape []int64) error {
 	if !strings.EqualFold(filepath.Ext(path), ".npy") {
@@ -89,7 +93,11 @@ func checkHeader(r io.Reader, path string, t dag.DType, shape []int64) error {
 		return err
 	}
 	if descr != want && !(len(descr) == 3 && len(want) == 3 && descr[1:] == want[1:] && t.Component().Size() == 1) {
-		return fmt.Errorf("%s has elements of type %q, but the buffer has %s (%q)", path, descr, t, want)
+		hint := ""
+		if numbers.MatchString(descr) {
+			hint = fmt.Sprintf("; in NumPy, a.astype(%q) converts an array a", want)
+		}
+		return fmt.Errorf("%s has elements of type %q, but the buffer has %s (%q)%s", path, descr, t, want, hint)
 	}
 	if !sameShape(got, dims) {
 		return fmt.Errorf("%s has shape %s, but the buffer has %s", path, shapeText(got), shapeText(dims))

@@ -23,9 +23,25 @@ type expected struct {
 	bytes  int64
 }
 
+// recording is a program's replay while CUPTI records it.
+type recording struct {
+	program *Program
+	want    []expected
+	submit  func() error
+	close   func() error
+}
+
+func newRecording(p *Program, in *instance) (*recording, error) {
+	submit, done, err := recordedReplay(p, in)
+	if err != nil {
+		return nil, err
+	}
+	return &recording{program: p, want: expectedRecords(p, in), submit: submit, close: done}, nil
+}
+
 // expectedRecords returns the records of one replay in the order of its commands. Commands are submitted in this order, and the nodes of a
 // graph are captured or built in it. Commands that do nothing (empty launches, copies of no bytes) produce no records.
-func (p *Program) expectedRecords(in *instance) []expected {
+func expectedRecords(p *Program, in *instance) []expected {
 	var list []expected
 	for _, c := range in.lowered.commands {
 		e := expected{node: c.Node}
@@ -108,36 +124,36 @@ func (p *Program) TraceRecorded(ctx context.Context, replays int) (traced []span
 			reason = offErr.Error()
 		}
 	}()
-	submit, done, err := p.recordedReplay(in)
+	r, err := newRecording(p, in)
 	if err != nil {
 		return nil, "", err
 	}
 	defer func() {
-		if closeErr := done(); err == nil {
+		if closeErr := r.close(); err == nil {
 			err = closeErr
 		}
 	}()
-	want := p.expectedRecords(in)
 	p.dirty = true
 	for i := range replays + 1 { // the first one is dropped: it includes work that is done only once
-		records, us, reason, err := p.recordReplay(ctx, submit, len(want))
+		records, us, reason, err := r.replay(ctx)
 		if err != nil || reason != "" {
 			return nil, reason, err
 		}
 		if i == 0 {
 			continue
 		}
-		if err := matchRecords(want, records, p.mode != Streams, p.recordedName); err != nil {
+		if err := r.match(records); err != nil {
 			return nil, err.Error(), nil
 		}
-		traced = append(traced, spans.TracedReplay{Spans: p.spansOf(want, records), SubmitUS: us})
+		traced = append(traced, spans.TracedReplay{Spans: r.spans(records), SubmitUS: us})
 	}
 	return traced, "", nil
 }
 
-// recordReplay replays once while CUPTI records, and returns the records and how long the host took to submit. If there are no records, reason
+// replay replays once while CUPTI records, and returns the records and how long the host took to submit. If there are no records, reason
 // says why; the replay ran all the same.
-func (p *Program) recordReplay(ctx context.Context, submit func() error, want int) (records []cudart.Activity, submitUS float64, reason string, err error) {
+func (r *recording) replay(ctx context.Context) (records []cudart.Activity, submitUS float64, reason string, err error) {
+	p := r.program
 	if err := p.Synchronize(ctx); err != nil {
 		return nil, 0, "", err
 	}
@@ -145,7 +161,7 @@ func (p *Program) recordReplay(ctx context.Context, submit func() error, want in
 		reason = err.Error()
 	}
 	start := time.Now()
-	if err := submit(); err != nil {
+	if err := r.submit(); err != nil {
 		return nil, 0, "", err
 	}
 	submitUS = float64(time.Since(start).Nanoseconds()) / 1e3
@@ -153,24 +169,26 @@ func (p *Program) recordReplay(ctx context.Context, submit func() error, want in
 		return nil, 0, "", err
 	}
 	if reason == "" {
-		if records, err = p.options.Recorder.Flush(want); err != nil {
+		if records, err = p.options.Recorder.Flush(len(r.want)); err != nil {
 			return nil, 0, err.Error(), nil
 		}
 	}
 	return records, submitUS, reason, nil
 }
 
-// recordedName is what messages about records call a node, or the words that track progress.
-func (p *Program) recordedName(node dag.NodeID) string {
-	if node < 0 {
-		return "progress"
-	}
-	return p.graph.Nodes[node].Name
+// match returns an error if it is not certain to which nodes records belong.
+func (r *recording) match(records []cudart.Activity) error {
+	return matchRecords(r.want, records, r.program.mode != Streams, func(node dag.NodeID) string {
+		if node < 0 {
+			return "progress" // the words that track it
+		}
+		return r.program.graph.Nodes[node].Name
+	})
 }
 
 // recordedReplay makes the program's replay anew while CUPTI records. One thread submits it, so that calls are numbered in the order of the
 // list. A graph is made again, because CUPTI may not see a graph that was made earlier.
-func (p *Program) recordedReplay(in *instance) (submit, done func() error, err error) {
+func recordedReplay(p *Program, in *instance) (submit, done func() error, err error) {
 	list, err := p.encode(in, in.lowered.commands, cudart.ListOptions{Origin: in.streams[0]})
 	if err != nil {
 		return nil, nil, err
@@ -207,9 +225,10 @@ func (p *Program) recordedReplay(in *instance) (submit, done func() error, err e
 	return func() error { return graph.Launch(in.streams[0]) }, graph.Close, nil
 }
 
-// spansOf turns matched records into spans that count from the start of the first record. A node without a record did nothing. It is shown
+// spans turns matched records into spans that count from the start of the first record. A node without a record did nothing. It is shown
 // where the previous node on its stream ended.
-func (p *Program) spansOf(want []expected, records []cudart.Activity) []spans.Span {
+func (r *recording) spans(records []cudart.Activity) []spans.Span {
+	p := r.program
 	nodes := make([]spans.Span, p.graph.Len())
 	measured := make([]bool, len(nodes))
 	first := uint64(0)
@@ -218,7 +237,7 @@ func (p *Program) spansOf(want []expected, records []cudart.Activity) []spans.Sp
 			first = records[i].Start
 		}
 	}
-	for i, e := range want {
+	for i, e := range r.want {
 		if e.node < 0 {
 			continue
 		}

@@ -18,9 +18,7 @@ type Difference struct {
 	Check  arrays.Check `json:"check"`
 }
 
-// CompareNodes replays two programs of the same graph node by node, both from their present state, and compares what each node wrote
-// before the next one runs. Both must have the same order of nodes, as two serial plans have, and no buffers that share bytes. It returns
-// the first difference, or nil. The tolerance is that of CompareResults.
+// CompareNodes replays two programs of the same graph node by node and returns the first difference between what nodes wrote, or nil.
 func CompareNodes(ctx context.Context, got, want *Program, replays int) (found *Difference, err error) {
 	if got == nil || want == nil {
 		return nil, errors.New("two programs are needed to compare their nodes")

@@ -5,32 +5,33 @@ package engine
 import (
 	"context"
 	"errors"
-	"github.com/dagrun/dagrun/runtime/internal/spans"
 	"time"
+
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // TraceCounted replays n times with a timed event before and after every node, and returns how long the first took too. The replays count:
 // nothing is restored.
-func (p *Program) TraceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, first time.Duration, err error) {
-	began := time.Now()
-	t := &tracer{program: p, in: p.instances[0]}
+func (t *Trials) TraceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, first time.Duration, err error) {
+	began, p := time.Now(), t.program
+	traces := &tracer{program: p, in: p.instances[0]}
 	defer func() {
-		p.tracing.Store(nil)
-		err = errors.Join(err, t.close())
+		t.tracing.Store(nil)
+		err = errors.Join(err, traces.close())
 	}()
-	if err := t.prepare(); err != nil {
+	if err := traces.prepare(); err != nil {
 		return nil, 0, err
 	}
-	p.tracing.Store(t)
+	t.tracing.Store(traces)
 	for i := range n {
 		if progress != nil {
 			progress(StageLearn, done+i, total)
 		}
 		p.replays.Add(1)
-		p.latest.Store(t.in)
-		replay, err := t.replay(ctx)
+		p.latest.Store(traces.in)
+		replay, err := traces.replay(ctx)
 		if err != nil {
-			p.KeepRunning()
+			t.KeepRunning()
 			return nil, 0, err
 		}
 		if all = append(all, replay); i == 0 {
@@ -45,33 +46,33 @@ const StageLearn = "learn from replay"
 
 // Running returns the nodes that are running, such as one that hangs, while learning measures nodes, and on the CPU device also while it compares
 // plans.
-func (p *Program) Running() []string {
-	if p == nil {
+func (t *Trials) Running() []string {
+	if t == nil {
 		return nil
 	}
-	if stuck := p.stuck.Load(); stuck != nil {
+	if stuck := t.stuck.Load(); stuck != nil {
 		return *stuck
 	}
-	t := p.tracing.Load()
-	if t == nil {
-		if p.learning.Load() {
-			if tells, ok := p.platform.(TellsRunning); ok {
+	traces := t.tracing.Load()
+	if traces == nil {
+		if t.learning.Load() {
+			if tells, ok := t.program.platform.(TellsRunning); ok {
 				return tells.Running()
 			}
 		}
 		return nil
 	}
 	var names []string
-	for i := range t.before {
-		if t.before[i] == nil {
+	for i := range traces.before {
+		if traces.before[i] == nil {
 			continue
 		}
-		begun, err := t.before[i].Query()
+		begun, err := traces.before[i].Query()
 		if err != nil || !begun {
 			continue
 		}
-		if ended, err := t.after[i].Query(); err == nil && !ended {
-			names = append(names, p.graph.Nodes[i].Name)
+		if ended, err := traces.after[i].Query(); err == nil && !ended {
+			names = append(names, t.program.graph.Nodes[i].Name)
 		}
 	}
 	return names
@@ -81,34 +82,36 @@ func (p *Program) Running() []string {
 type TellsRunning interface{ Running() []string }
 
 // KeepRunning notes which nodes are running, for Running.
-func (p *Program) KeepRunning() {
-	if p.stuck.Load() == nil {
-		names := p.Running()
-		p.stuck.Store(&names)
+func (t *Trials) KeepRunning() {
+	if t.stuck.Load() == nil {
+		names := t.Running()
+		t.stuck.Store(&names)
 	}
 }
 
 // Trial returns the round of replays that learning is timing.
-func (p *Program) Trial() *Trial {
-	if p == nil {
+func (t *Trials) Trial() *Trial {
+	if t == nil {
 		return nil
 	}
-	return p.trial.Load()
+	return t.trial.Load()
 }
 
 // begin notes that a round of replays begins. The returned function notes that it has ended, unless there is an error.
-func (p *Program) begin(replays int) (end func(err *error)) {
-	p.trial.Store(&Trial{Plan: p.plan, Graph: p.mode != Streams, Threads: p.options.Threads, Overlap: p.overlap, Before: p.replays.Load(), Count: replays, Began: time.Now()})
+func (t *Trials) begin(replays int) (end func(err *error)) {
+	p := t.program
+	t.trial.Store(&Trial{Plan: p.plan, Graph: p.mode != Streams, Threads: p.options.Threads, Overlap: p.overlap, Before: p.replays.Load(), Count: replays, Began: time.Now()})
 	return func(err *error) {
 		if *err == nil {
-			p.trial.Store(nil)
+			t.trial.Store(nil)
 		}
 	}
 }
 
 // RecordCounted replays up to n times while CUPTI records. ran is how many replays there were: fewer if the records of one cannot be mapped to
 // nodes, for the reason that is returned. Recording is off afterwards, because it slows down launches.
-func (p *Program) RecordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int, reason string, err error) {
+func (t *Trials) RecordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int, reason string, err error) {
+	p := t.program
 	recorder, in := p.options.Recorder, p.instances[0]
 	if err := recorder.Enable(); err != nil {
 		return nil, 0, err.Error(), nil
@@ -118,12 +121,11 @@ func (p *Program) RecordCounted(ctx context.Context, n, done, total int, progres
 			reason = offErr.Error()
 		}
 	}()
-	submit, end, err := p.recordedReplay(in)
+	r, err := newRecording(p, in)
 	if err != nil {
 		return nil, 0, "", err
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	want := p.expectedRecords(in)
+	defer func() { err = errors.Join(err, r.close()) }()
 	p.dirty = true
 	for range n {
 		if ctx.Err() != nil {
@@ -132,32 +134,32 @@ func (p *Program) RecordCounted(ctx context.Context, n, done, total int, progres
 		if progress != nil {
 			progress(StageLearn, done+ran, total)
 		}
-		end := p.begin(1)
+		end := t.begin(1)
 		p.replays.Add(1)
 		p.latest.Store(in)
-		records, us, reason, err := p.recordReplay(ctx, submit, len(want))
+		records, us, reason, err := r.replay(ctx)
 		end(&err)
 		if err != nil {
 			return nil, ran, "", err
 		}
 		ran++
 		if reason == "" {
-			if err := matchRecords(want, records, p.mode != Streams, p.recordedName); err != nil {
+			if err := r.match(records); err != nil {
 				reason = err.Error()
 			}
 		}
 		if reason != "" {
 			return all, ran, reason, nil
 		}
-		all = append(all, spans.ByRecords(p.spansOf(want, records), us))
+		all = append(all, spans.ByRecords(r.spans(records), us))
 	}
 	return all, ran, "", nil
 }
 
 // TimeReplays replays n times as fast as it goes and returns the microseconds of one.
-func (p *Program) TimeReplays(ctx context.Context, n int) (us float64, err error) {
-	defer p.begin(n)(&err)
-	start := time.Now()
+func (t *Trials) TimeReplays(ctx context.Context, n int) (us float64, err error) {
+	defer t.begin(n)(&err)
+	p, start := t.program, time.Now()
 	if err := p.replayTimes(ctx, n, func(int) {}); err != nil {
 		return 0, err
 	}
@@ -168,28 +170,26 @@ func (p *Program) TimeReplays(ctx context.Context, n int) (us float64, err error
 }
 
 // CanRecord reports whether a Recorder can tell when nodes run.
-func (p *Program) CanRecord() bool { return p.options.Recorder != nil && p.hosts == nil }
+func (t *Trials) CanRecord() bool { return t.program.options.Recorder != nil && t.program.hosts == nil }
 
-// BeginLearning keeps ways to replay that go out of use, until the returned function is called.
-func (p *Program) BeginLearning() (end func() error) {
-	p.learning.Store(true)
+// Begin begins to learn: ways to replay that go out of use are kept until the returned function is called.
+func (t *Trials) Begin() (end func() error) {
+	p := t.program
+	t.learning.Store(true)
 	p.parking = true
 	return func() error {
-		p.learning.Store(false)
+		t.learning.Store(false)
 		p.parking = false
 		return p.FreeParked()
 	}
 }
 
-// HasBodies reports whether there are loops or branches.
-func (p *Program) HasBodies() bool { return p.bodies != nil }
-
 // LoadingTook is how long New took to load kernels.
-func (p *Program) LoadingTook() time.Duration { return p.loading }
+func (t *Trials) LoadingTook() time.Duration { return t.program.loading }
 
 // Exchange returns what all ranks passed to it, by rank.
-func (p *Program) Exchange(ctx context.Context, own string) ([]string, error) {
-	return p.options.Exchange(ctx, own)
+func (t *Trials) Exchange(ctx context.Context, own string) ([]string, error) {
+	return t.program.options.Exchange(ctx, own)
 }
 
 // CanLearn returns why the program cannot learn, or nil.
@@ -211,7 +211,7 @@ func (p *Program) CanLearn() error {
 		return errors.New("progress is tracked for debugging")
 	case p.mode == Built:
 		return errors.New("the graph is built node by node")
-	case p.turns != nil:
+	case p.turns.queue != nil:
 		return errors.New("ReplayThen is in use")
 	case p.graph.Ranks > 1 && p.options.Exchange == nil:
 		return errors.New("several ranks learn together, and Options.Exchange is not set")

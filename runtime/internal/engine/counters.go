@@ -21,7 +21,7 @@ func (p *Program) Counters() Counters {
 		return Counters{}
 	}
 	return Counters{
-		Replays: p.replays.Load(), TurnsFinished: p.finished.Load(), TurnsFailed: p.failed.Load(),
+		Replays: p.replays.Load(), TurnsFinished: p.turns.finished.Load(), TurnsFailed: p.turns.failed.Load(),
 		Inflight: len(p.instances), Nodes: p.graph.Len(), Streams: len(p.plan.Streams), Waits: p.waits,
 		DeviceBytes: p.deviceBytes, HostBytes: p.hostBytes,
 	}

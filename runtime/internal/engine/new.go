@@ -36,6 +36,7 @@ func New(ctx context.Context, g *dag.Graph, plan *plan.Plan, platform cudart.Pla
 	p := &Program{graph: g, plan: plan, platform: platform, edges: edges, options: options, mode: options.Mode, log: options.Logger,
 		setKernel: map[int32]cudart.Kernel{}}
 	p.arrays.Dir = g.Dir
+	p.trials.program, p.initial.program, p.turns.program = p, p, p
 	p.takeLaunches()
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -108,7 +109,7 @@ func (p *Program) prepare(ctx context.Context) error {
 		}
 	}
 	p.size()
-	if err := p.initialise(ctx); err != nil {
+	if err := p.initial.fill(ctx); err != nil {
 		return err
 	}
 	return p.chooseMode(ctx)
@@ -267,7 +268,7 @@ func (p *Program) Close() error {
 	}
 	p.closed = true
 	var errs []error
-	p.endTurns()
+	p.turns.end()
 	p.callbacks.Wait()
 	errs = append(errs, p.FreeParked())
 	for _, in := range p.instances {

@@ -40,40 +40,26 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// Options says how a program runs. The zero value replays as streams, one replay at a time.
+// Options is runtime.Options, which says what each field does.
 type Options struct {
-	Mode     Mode
-	Memory   MemoryMode
-	Inflight int // replays that may overlap, each with its own buffers; 0: 1
-	Threads  int // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
-	// Bind makes host buffers, by name, use the caller's memory without a copy. The memory is pinned while the program lives and keeps its
-	// contents, even if the buffer has an init. Not possible with Inflight above 1.
-	Bind map[string][]byte
-	// Functions are the host functions of the program, by the names that nodes have for them.
-	Functions map[string]HostFunction
-	Origin    cudart.Stream // a stream of the caller that replays are put into; nil: the program's own
-	Unsafe    bool          // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
-	Recorder  Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
-	Logger    *slog.Logger  // decisions; nil: none
-	Progress  func(stage string, done, total int)
-	// Overlap lets launches begin before the launch before them has ended, where their own code then waits for that. With OverlapAuto they do not
-	// until Learn has measured that it is faster.
-	Overlap Overlap
-	// Confined refuses files of buffers that are not below the graph's Dir, or that links lead out of it.
-	Confined bool
-	// HostReserve is host memory, in bytes, that the caller needs in addition. New returns an error if the host does not have enough for both.
-	HostReserve int64
-	// DebugProgress makes every node write a word when it has finished, so that Unfinished works after a hang. It costs a memset per node.
-	DebugProgress bool
-	// FollowCommunication makes the device write a word before and after each communication with other ranks, so that Communicating works
-	// while the device hangs. It costs two memsets for each communication.
+	Mode                Mode
+	Memory              MemoryMode
+	Inflight            int
+	Threads             int
+	Bind                map[string][]byte
+	Functions           map[string]HostFunction
+	Origin              cudart.Stream
+	Unsafe              bool
+	Recorder            Recorder
+	Logger              *slog.Logger
+	Progress            func(stage string, done, total int)
+	Overlap             Overlap
+	Confined            bool
+	HostReserve         int64
+	DebugProgress       bool
 	FollowCommunication bool
-	// Agree returns what rank 0 passed to it, on all ranks, so that all do the same number of replays where times decide. nil: there is one
-	// rank.
-	Agree func(ctx context.Context, own string) (string, error)
-	// Exchange returns what all ranks passed to it, by rank. Learn needs it where there are several ranks, all of which must learn with the same
-	// options.
-	Exchange func(ctx context.Context, own string) ([]string, error)
+	Agree               func(ctx context.Context, own string) (string, error)
+	Exchange            func(ctx context.Context, own string) ([]string, error)
 }
 
 // Program replays a plan. Its methods, except Counters, must not be called concurrently; different programs may run at the same time on
@@ -120,27 +106,27 @@ type Program struct {
 
 	replays   atomic.Uint64
 	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
-	tracing   atomic.Pointer[tracer]   // while learning measures nodes; Running reads it likewise
-	learning  atomic.Bool
-	trial     atomic.Pointer[Trial]    // what learning is timing, or was when it was given up
-	stuck     atomic.Pointer[[]string] // the nodes that were running when that was given up
+	trials    Trials
 	callbacks sync.WaitGroup
 
-	turns            chan *Turn // of ReplayThen, in flight; nil before the first
-	turnNumber       uint64
-	finished, failed atomic.Uint64 // turns
-
+	turns                  turns
 	waits                  int // as Counters reports them
 	deviceBytes, hostBytes int64
 
-	boundContents map[dag.BufferID][]byte // initial contents of carried buffers in the caller's memory
-	initialKept   map[dag.BufferID][]byte // initial contents whose file a save has overwritten, or is about to
-	closed        bool
-	closeErr      error
+	initial  initialContents
+	closed   bool
+	closeErr error
 }
 
 // EdgesOf returns the edges that a CUDA graph of a plan needs. They are proved before they are used.
 type EdgesOf func(*dag.Graph, *plan.Plan) ([]plan.GraphEdge, error)
+
+// initialContents is what buffers hold before the first replay.
+type initialContents struct {
+	program *Program
+	bound   map[dag.BufferID][]byte // of carried buffers in the caller's memory
+	kept    map[dag.BufferID][]byte // whose file a save has overwritten, or is about to, and of variables of modules
+}
 
 // Way is how a program replays: by which plan, as streams or as a graph, submitted by how many threads.
 type Way struct {
@@ -240,6 +226,14 @@ func (p *Program) report(stage string, done, total int) {
 	if p.options.Progress != nil {
 		p.options.Progress(stage, done, total)
 	}
+}
+
+// Trials are what learning does with the program; nil if there is no program.
+func (p *Program) Trials() *Trials {
+	if p == nil {
+		return nil
+	}
+	return &p.trials
 }
 
 // Graph is what the program runs; nil if there is no program.
@@ -359,6 +353,15 @@ type Recorder interface {
 	Flush(want int) ([]cudart.Activity, error)
 }
 
+// Trials are replays of a program that learning measures or times, by whatever way the program replays. They count: nothing is restored.
+type Trials struct {
+	program  *Program
+	tracing  atomic.Pointer[tracer] // while nodes are measured; Running reads it while another goroutine replays
+	learning atomic.Bool
+	trial    atomic.Pointer[Trial]    // what is timed, or was when learning was given up
+	stuck    atomic.Pointer[[]string] // the nodes that were running when that was given up
+}
+
 // tracer holds what a traced replay needs in addition: a timed event before and after every node.
 type tracer struct {
 	program *Program
@@ -388,6 +391,14 @@ type Turn struct {
 	in      *instance
 	then    func(*Turn, error)
 	idle    chan struct{} // holds one token while no turn uses the instance
+}
+
+// turns are those of ReplayThen.
+type turns struct {
+	program          *Program
+	queue            chan *Turn // in flight; nil before the first
+	number           uint64
+	finished, failed atomic.Uint64
 }
 
 // lowered holds the commands of one replay and the index of each node's command.
@@ -446,12 +457,7 @@ type loader struct {
 	plain     map[loadedAt]bool // modules that have no such form
 }
 
-// HostFunction is a function of the program that a node runs in every replay, those of warm-up and measurements included. It runs on a
-// goroutine of its own while what comes after the node waits. It must not use the [Program] or wait for another host function, because
-// host functions may run one after the other.
-//
-// The context is that of the call that started the replay, and ends with the program too. If the function returns an error or panics, the
-// nodes left in that replay still run, no later replay starts, and the error of the program is a [*HostError].
+// HostFunction is a function of the program that embeds dagrun, which a node runs in every replay.
 type HostFunction func(ctx context.Context, call *HostCall) error
 
 // HostCall is one run of a host function. Its memory is valid until the function returns.

@@ -31,8 +31,8 @@ func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(
 	case then == nil:
 		return errors.New("ReplayThen needs a function to call with the result")
 	}
-	if p.turns == nil {
-		p.startTurns()
+	if p.turns.queue == nil {
+		p.turns.start()
 	}
 	in := p.instances[p.next]
 	t := &in.turn
@@ -53,7 +53,7 @@ func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(
 		}
 		in.loose = false
 	}
-	t.Number, t.then = p.turnNumber, then
+	t.Number, t.then = p.turns.number, then
 	if before != nil {
 		before(t)
 	}
@@ -61,37 +61,38 @@ func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(
 		return err
 	}
 	submitted = true
-	p.turnNumber++
-	p.turns <- t
+	p.turns.number++
+	p.turns.queue <- t
 	return nil
 }
 
-// startTurns makes the goroutine that waits for turns. It ends with Close.
-func (p *Program) startTurns() {
-	p.turns = make(chan *Turn, len(p.instances))
+// start makes the goroutine that waits for turns. It ends with Close.
+func (q *turns) start() {
+	p := q.program
+	q.queue = make(chan *Turn, len(p.instances))
 	for _, in := range p.instances {
 		in.turn = Turn{program: p, in: in, idle: make(chan struct{}, 1)}
 		in.turn.idle <- struct{}{}
 	}
-	p.callbacks.Go(p.finishTurns)
+	p.callbacks.Go(q.finishAll)
 }
 
-// finishTurns waits for turns in order until Close. If a then ends the goroutine (runtime.Goexit, as a failing test does), another
+// finishAll waits for turns in order until Close. If a then ends the goroutine (runtime.Goexit, as a failing test does), another
 // goroutine continues with the next turn.
-func (p *Program) finishTurns() {
+func (q *turns) finishAll() {
 	ended := false
 	defer func() {
 		if !ended {
-			p.callbacks.Go(p.finishTurns)
+			q.program.callbacks.Go(q.finishAll)
 		}
 	}()
-	for t := range p.turns {
-		p.finish(t)
+	for t := range q.queue {
+		q.finish(t)
 	}
 	ended = true
 }
 
-func (p *Program) finish(t *Turn) {
+func (q *turns) finish(t *Turn) {
 	defer func() { t.idle <- struct{}{} }()
 	err := t.in.streams[0].Synchronize(context.Background())
 	if err == nil {
@@ -99,15 +100,15 @@ func (p *Program) finish(t *Turn) {
 	}
 	if err != nil {
 		err = fmt.Errorf("replay %d: %w", t.Number, err)
-		p.failed.Add(1)
+		q.failed.Add(1)
 	}
-	p.finished.Add(1)
+	q.finished.Add(1)
 	t.then(t, err)
 }
 
-// endTurns lets the goroutine finish the turns in flight and end.
-func (p *Program) endTurns() {
-	if p.turns != nil {
-		close(p.turns)
+// end lets the goroutine finish the turns in flight and end.
+func (q *turns) end() {
+	if q.queue != nil {
+		close(q.queue)
 	}
 }

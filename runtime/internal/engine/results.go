@@ -93,7 +93,7 @@ func (p *Program) Finish(ctx context.Context) (*Results, error) {
 		r.Checksums = append(r.Checksums, Checksum{b.Name, hex.EncodeToString(sum[:])})
 		if b.Save != "" {
 			file := arrays.InDir(p.graph.Dir, b.Save)
-			if err := p.keepInitial(ctx, file); err != nil {
+			if err := p.initial.keep(ctx, file); err != nil {
 				return err
 			}
 			if err := p.arrays.Write(ctx, file, b.DType, b.Shape, memory); err != nil {
@@ -134,8 +134,7 @@ func (p *Program) checkExpect(ctx context.Context, b *dag.Buffer, memory []byte)
 	return check, err
 }
 
-// CompareResults compares every saved or expected buffer of two programs of the same graph, element by element. The tolerance follows from
-// the element type: none for integers, a few units in the last place for floats, unless the buffer declares one.
+// CompareResults compares every saved or expected buffer of two programs of the same graph, element by element.
 func CompareResults(ctx context.Context, got, want *Program) ([]arrays.Check, error) {
 	switch {
 	case got == nil || want == nil:

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+
 	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 

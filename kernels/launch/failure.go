@@ -1,7 +1,6 @@
 // The error for a source that does not compile. All compilers return it.
 
-// Package failure is what compilers of CUDA C have in common when a source does not compile.
-package failure
+package launch
 
 import "fmt"
 
@@ -14,6 +13,9 @@ type CompileError struct {
 }
 
 func (e *CompileError) Error() string {
+	if e == nil {
+		return "a source does not compile"
+	}
 	by := ""
 	if e.Compiler != "" {
 		by = " (" + e.Compiler + ")"

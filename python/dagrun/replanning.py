@@ -39,10 +39,32 @@ def _recorder():
     return library
 
 
+def _raw(g):
+    try:
+        return g.raw_cuda_graph()
+    except (AttributeError, RuntimeError) as wrong:
+        raise TypeError(f"dagrun.replan takes a captured torch.cuda.CUDAGraph(keep_graph=True): {wrong}") from None
+
+
+def _refused(torch, g, graph):
+    """Why a graph is not planned again, or None."""
+    names = {driver.HOST: "a host function", driver.CHILD: "a child graph", 13: "a conditional node"}
+    for k, node in enumerate(graph.nodes):
+        if node.type not in (driver.KERNEL, driver.COPY, driver.SET, driver.EMPTY):
+            return f"node {k} is {names.get(node.type, f'of type {node.type}')}"
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    before = generator.get_offset()
+    g.replay()
+    torch.cuda.synchronize()
+    drawn = generator.get_offset() - before
+    generator.set_offset(before)
+    return "it draws random numbers, whose state torch sets for its own replay" if drawn else None
+
+
 def describe(g):
-    """A captured graph as plain data: its nodes and edges, the memory it may use, and how long its nodes take."""
+    """A captured graph as plain data: its nodes and edges, and the memory it may use."""
     torch = _torch()
-    graph = graphs.Graph(g.raw_cuda_graph())
+    graph = graphs.Graph(_raw(g))
     pool, active = _segments(torch, g.pool())
     return graph, {
         "version": 1,
@@ -57,9 +79,12 @@ def describe(g):
 
 
 def record(g, library):
-    """Tries the nodes of a graph in a process that is being recorded, and writes down what was tried."""
+    """Tries the nodes of a graph in a process that is being recorded, and writes down what was tried. Returns what to say of it."""
     torch = _torch()
     graph, about = describe(g)
+    why = _refused(torch, g, graph)
+    if why:
+        return f"replays as it was: {why}"
     torch.cuda.synchronize()
     stream = driver.made("cuStreamCreate", 1).value
     try:
@@ -70,6 +95,7 @@ def record(g, library):
         driver.call("cuStreamDestroy_v2", driver.handle(stream))
     text = json.dumps(about, separators=(",", ":")).encode()
     library.dagrun_note(text, len(text))
+    return "recorded; run the program without dagrun record now"
 
 
 class Replanned:
@@ -82,6 +108,21 @@ class Replanned:
     @property
     def changed(self):
         return self._copy is not None
+
+    def delayed(self, seed):
+        """The new graph with delays drawn at random between its nodes, for tests: a missing edge shows in the bits."""
+        import random
+
+        torch, draw = _torch(), random.Random(seed)
+        sleeps = torch.cuda.CUDAGraph(keep_graph=True)
+        with torch.cuda.graph(sleeps):
+            for cycles in (2_000, 20_000, 100_000):
+                torch.cuda._sleep(cycles)
+        kernels = [graphs.kernel_of(n) for n in graphs.nodes_of(driver.handle(sleeps.raw_cuda_graph()))]
+        plan = self.about["plans"]["plans"][self.about["best"] - 1]
+        copy = _built(self._copy.original, plan, self._memory.data_ptr(), (kernels, lambda all: draw.choice(all) if draw.random() < 0.2 else None))
+        copy.kept.append(sleeps)
+        return Replanned(self.graph, self.report, copy, self._memory, self.about)
 
     def replay(self):
         if self._copy is None:
@@ -101,8 +142,7 @@ def replan(g, recording, *, stay=False):
     torch = _torch()
     library = _recorder()
     if library:
-        record(g, library)
-        return Replanned(g, "recorded; run the program without dagrun record now")
+        return Replanned(g, record(g, library))
     if not os.path.exists(recording):
         return Replanned(g, f"{recording} is not there: dagrun record -o {recording} -- the command that runs this program")
     torch.cuda.synchronize()
@@ -118,6 +158,9 @@ def replan(g, recording, *, stay=False):
 def _replanned(torch, g, recording, stream, stay):
     began = time.perf_counter()
     graph, about = describe(g)
+    why = _refused(torch, g, graph)
+    if why:
+        return Replanned(g, f"replays as it was: {why}")
     about["us"], about["chain"] = observe.durations(graph, stream)
     words = ["plan", recording, "--graph", "-"] + ["--stay"] * stay
     text, keep, kept = json.dumps(about), set(), None
@@ -159,13 +202,21 @@ def _replanned(torch, g, recording, stream, stay):
     if not equal:
         return Replanned(g, "replays as it was: the new graph gave other bits", about=facts)
     if times[best] > 0.99 * times[0]:
-        return Replanned(g, f"replays as it was: {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans", about=facts)
+        return Replanned(g, f"replays as it was: {_why(plans)}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans", about=facts)
     report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved"
     return Replanned(g, report, copies[best - 1], memory, facts)
 
 
-def _built(graph, plan, base):
-    """The graph of a plan. Where something is to lie is an address, or a distance into new memory."""
+def _why(plans):
+    """What keeps a graph from being faster, in a few words."""
+    path, filled = plans["critical"] / plans["chain"], plans["filled"] / plans["chain"]
+    if path >= filled:
+        return f"a chain: its longest path takes {100 * path:.0f}% of the time of all its nodes" if path > 0.9 else f"its longest path takes {100 * path:.0f}% of the time of all its nodes"
+    return f"its kernels fill the GPU for {100 * filled:.0f}% of the time"
+
+
+def _built(graph, plan, base, delays=None):
+    """The graph of a plan. Where something is to lie is an address, or a distance into new memory. delays puts kernels that take time between its nodes."""
     copy = graph.copy()
     try:
         changes = {}
@@ -177,7 +228,11 @@ def _built(graph, plan, base):
             copy.move_set(node, to + base * fresh)
         for node, side, to, fresh in plan["copies"]:
             copy.move_copy(node, side, to + base * fresh)
-        copy.connect([(copy.nodes[a], copy.nodes[b]) for a, b in plan["edges"]])
+        edges = [(copy.nodes[a], copy.nodes[b]) for a, b in plan["edges"]]
+        if delays:
+            copy.delay(edges, *delays)
+        else:
+            copy.connect(edges)
         return copy.instantiate()
     except driver.DriverError:
         copy.free()

@@ -1,12 +1,11 @@
-// Numbers for searches that change things at random: the same ones every time and everywhere.
-
-package effort
+// Package chance has numbers for searches that change things at random: the same ones every time and everywhere.
+package chance
 
 // Random is the state of a generator.
 type Random uint64
 
-// NewRandom returns a generator that always gives the same numbers.
-func NewRandom() Random { return 0x9e3779b97f4a7c15 }
+// New returns a generator that always gives the same numbers.
+func New() Random { return 0x9e3779b97f4a7c15 }
 
 // Below returns a number below n.
 func (r *Random) Below(n int) int {

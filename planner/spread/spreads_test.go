@@ -1,11 +1,10 @@
 // Spreads and spills of a few graphs as they were reviewed: a change of a search that places, orders or moves anything otherwise shows here.
 // -rewrite writes them anew.
 
-package placement_test
+package spread
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -19,11 +18,8 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/plan"
-	"github.com/dagrun/dagrun/planner/spread"
 	"github.com/dagrun/dagrun/tests/nests"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write golden files anew instead of comparing with them")
 
 // described says how much is moved, and a sum over where nodes run and what they access.
 func described(s *plan.Spread, err error) string {
@@ -52,15 +48,15 @@ func TestSpreadsAreThoseThatWereReviewed(t *testing.T) {
 	machines := []*planner.Machine{planner.Unit(), planner.H200()}
 	spreads := func(name string, g *dag.Graph, devices int, m *planner.Machine, policies ...string) {
 		for _, policy := range policies {
-			s, err := spread.New(context.Background(), g, spread.Options{Options: planner.Options{Machine: m, Effort: planner.Quick}, Devices: devices, Policy: policy})
+			s, err := New(context.Background(), g, Options{Options: planner.Options{Machine: m, Effort: planner.Quick}, Devices: devices, Policy: policy})
 			fmt.Fprintf(&text, "%s over %d by %s: %s\n", name, devices, policy, described(s, err))
 		}
 	}
 	spills := func(name string, g *dag.Graph, limit int64, devices int) {
-		s, err := spread.Spill(context.Background(), g, spread.Options{Options: planner.Options{MemoryCap: limit, Effort: planner.Quick}})
+		s, err := Spill(context.Background(), g, Options{Options: planner.Options{MemoryCap: limit, Effort: planner.Quick}})
 		fmt.Fprintf(&text, "%s in %d bytes: %s\n", name, limit, described(s, err))
 		if devices > 1 {
-			s, err := spread.New(context.Background(), g, spread.Options{Options: planner.Options{MemoryCap: limit, Effort: planner.Quick}, Devices: devices, Spill: true})
+			s, err := New(context.Background(), g, Options{Options: planner.Options{MemoryCap: limit, Effort: planner.Quick}, Devices: devices})
 			fmt.Fprintf(&text, "%s over %d in %d bytes: %s\n", name, devices, limit, described(s, err))
 		}
 	}
@@ -70,7 +66,7 @@ func TestSpreadsAreThoseThatWereReviewed(t *testing.T) {
 			in.Size = 30
 		}
 		g := in.Graph(t)
-		spreads(family, g, 2+k%2, machines[1], spread.Policies()...)
+		spreads(family, g, 2+k%2, machines[1], Policies()...)
 		for tiles := range int64(4) {
 			spills(family, g, (3+tiles)*plantest.BlockBytes, 1+int(tiles)%2)
 		}
@@ -78,15 +74,15 @@ func TestSpreadsAreThoseThatWereReviewed(t *testing.T) {
 	for seed := range uint64(10) {
 		g, err := nests.New(rand.New(rand.NewPCG(seed, 17))).Graph()
 		require.NoError(t, err)
-		spreads(fmt.Sprintf("nest %d", seed), g, 2, machines[seed%2], spread.Policies()[1:]...)
+		spreads(fmt.Sprintf("nest %d", seed), g, 2, machines[seed%2], Policies()[1:]...)
 		spills(fmt.Sprintf("nest %d", seed), g, 512, 1)
 	}
 	for family := range plantest.Families {
 		s := plantest.RandomShape(family, 24, 4)
-		spreads(s.Name, s.Graph(t), 3, machines[family%2], spread.Policies()...)
+		spreads(s.Name, s.Graph(t), 3, machines[family%2], Policies()...)
 	}
 	for seed := range uint64(3) {
-		spreads(fmt.Sprintf("mixed %d", seed), plantest.MixedGraph(t, seed, 30, false), 2, machines[1], spread.Policies()...)
+		spreads(fmt.Sprintf("mixed %d", seed), plantest.MixedGraph(t, seed, 30, false), 2, machines[1], Policies()...)
 	}
 	const file = "testdata/spreads.txt"
 	if *rewrite {
@@ -95,5 +91,5 @@ func TestSpreadsAreThoseThatWereReviewed(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want), text.String(), "%s is out of date; if the change is meant: go test ./planner/internal/placement -run %s -rewrite, and review the diff", file, t.Name())
+	require.Equal(t, string(want), text.String(), "%s is out of date; if the change is meant: go test ./planner/spread -run %s -rewrite, and review the diff", file, t.Name())
 }

@@ -7,6 +7,7 @@ package effort
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,8 +25,8 @@ var names = [...]string{"quick", "normal", "thorough"}
 // ErrEffort is matched by the error for an unknown effort.
 var ErrEffort = errors.New("unknown effort")
 
-// Names returns the names that Parse accepts, from the least effort to the most.
-func Names() []string { return names[:] }
+// Names lists the names that Parse accepts, from the least effort to the most.
+func Names() []string { return slices.Clone(names[:]) }
 
 // Parse returns the effort with this name; "" is quick.
 func Parse(name string) (Effort, error) {
