@@ -138,17 +138,6 @@ func wordsOf(b []byte) []uint64 {
 func word(b []byte, k int) uint64 { return binary.LittleEndian.Uint64(b[8*k:]) }
 func half(b []byte, k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
 
-// Conditional returns what a conditional node is (0 if, 1 while, 2 switch) and the handles of its bodies, each a graph of Process.Graphs; false if that is not known.
-func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
-	words := wordsOf(n.Body)
-	if n.Type != conditionalNode || len(words) < 2 || words[1] > uint64(len(words)-2) {
-		return 0, nil, false
-	}
-	return words[0], words[2 : 2+words[1]], true
-}
-
-func half(b []byte, k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
-
 // Error is what is wrong with a file, and where.
 type Error struct {
 	File   string

@@ -17,7 +17,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/internal/plantest/planned"
