@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -385,4 +386,27 @@ func TestLaunchesThatWereMeasuredTogether(t *testing.T) {
 		6: {Runs: []recording.Run{{Address: 0x4000, Bytes: 8, Modes: 1}}}, 7: {Together: true},
 		8: {Lost: true, Runs: []recording.Run{{Address: 0x5000, Bytes: 8, Modes: 1}}}, 9: {Lost: true},
 	}, parse(t, p.Bytes(0)).Accesses)
+}
+
+// A kernel node of an executable graph that gets other parameters makes a new state of the graph, from that call on.
+func TestKernelNodesThatAreChanged(t *testing.T) {
+	part := recordingtest.Part{Ended: true}
+	body := make([]byte, 88)
+	body[80] = 1
+	node := make([]byte, 24)
+	binary.LittleEndian.PutUint64(node, 7)
+	binary.LittleEndian.PutUint32(node[12:], 88)
+	other := slices.Clone(body)
+	other[80] = 2
+	end := part.Call(0, recording.Instantiate, 0, 50, 40)
+	part.Record(0, recording.Graph, []uint64{end, 40, 50, 1, 0}, append(node, body...))
+	part.CallWith(0, recording.Update, recording.Call{Record: recording.Record{Tail: other}, Args: []uint64{50, 0, 7}})
+	part.CallWith(0, recording.Update, recording.Call{Record: recording.Record{Tail: other}, Args: []uint64{51, 0, 7}}) // of a graph that is not known
+	part.CallWith(0, recording.Update, recording.Call{Record: recording.Record{Tail: other[:40]}, Args: []uint64{50, 0, 7}})
+	p := parse(t, part.Bytes(0))
+	require.Len(t, p.Graphs, 2)
+	require.Equal(t, body, p.Graphs[0].Nodes[0].Body)
+	require.Equal(t, other, p.Graphs[1].Nodes[0].Body)
+	require.Equal(t, p.Calls[1].End, p.Graphs[1].Sequence)
+	require.EqualValues(t, 50, p.Graphs[1].Execution)
 }

@@ -236,6 +236,33 @@ func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
 // bodyWords are the words of which the body of a node consists, by type, where a body was written.
 var bodyWords = map[uint32]int{0: 10, 1: 13, 2: 6, 3: 2, 4: 1, 6: 1, 7: 1, 10: 2, 11: 1, 13: 2}
 
+// changed adds the states of executable graphs in which a kernel node was given other parameters.
+func (d *decoder) changed() {
+	p := d.p
+	for k := range p.Calls {
+		c := &p.Calls[k]
+		if c.Kind != Update || len(c.Args) < 3 || c.Args[2] == 0 || len(c.Tail) < 8*bodyWords[0] {
+			continue
+		}
+		latest := -1
+		for i := range p.Graphs {
+			if g := &p.Graphs[i]; g.Execution == c.Args[0] && g.Sequence <= c.End && (latest < 0 || g.Sequence >= p.Graphs[latest].Sequence) {
+				latest = i
+			}
+		}
+		if latest < 0 {
+			continue
+		}
+		nodes := slices.Clone(p.Graphs[latest].Nodes)
+		if at := slices.IndexFunc(nodes, func(n GraphNode) bool { return n.Node == c.Args[2] && n.Type == 0 }); at >= 0 {
+			nodes[at].Body = c.Tail
+			next := p.Graphs[latest]
+			next.Sequence, next.Nodes = c.End, nodes
+			p.Graphs = append(p.Graphs, next)
+		}
+	}
+}
+
 func (d *decoder) graph(r Record) string {
 	n, m, room := r.Words[3], r.Words[4], uint64(len(r.Tail))
 	if n > room/nodeBytes || m > (room-n*nodeBytes)/edgeBytes {
@@ -415,6 +442,7 @@ func (d *decoder) order() {
 		a.Again, a.Runs = true, p.Accesses[first].Runs
 	}
 	slices.SortStableFunc(p.Threads, func(a, b ThreadInfo) int { return cmp.Compare(a.Index, b.Index) })
+	d.changed()
 	slices.SortStableFunc(p.Graphs, func(a, b GraphInfo) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	slices.SortStableFunc(p.Tensors, func(a, b TensorEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	p.joinTensors()

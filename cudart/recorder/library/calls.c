@@ -2,6 +2,7 @@
 #include "calls.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "contents.h"
@@ -233,6 +234,15 @@ static void updated(struct call *c, handle execution, handle graph, handle node)
     write_call(c, CALL_UPDATE, NULL, 0);
 }
 
+static void updated_kernel(struct call *c, const struct p_node_kernel *p) {
+    unsigned char *body = NULL;
+    int second = c->api == API_cuGraphExecKernelNodeSetParams_v2;
+    size_t bytes = c->result == 0 && p->parameters ? graph_changed(p->node, p->parameters, second, &body) : 0;
+    put(c, p->execution), put(c, 0), put(c, p->node);
+    write_call(c, CALL_UPDATE, body, bytes);
+    free(body);
+}
+
 static void tensor_map(struct call *c, const struct p_tensor_map *p) {
     static const uint8_t widths[16] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 1, 1, 1};
     if (c->result) return;
@@ -303,7 +313,7 @@ static int waits(uint16_t api) {
 static int decode(struct call *c, const void *parameters, const char *symbol) {
     const union {
         struct p_launch launch; struct p_launch_ex launch_ex; struct p_copy copy; struct p_copy_peer peer; struct p_copy_n n; struct p_copy_batch batch; struct p_copy_array array;
-        struct p_set8 set8; struct p_set16 set16; struct p_set32 set32; struct p_set2d set2d; struct p_event_record record; struct p_wait wait; struct p_one one; struct p_two two;
+        struct p_set8 set8; struct p_set16 set16; struct p_set32 set32; struct p_set2d set2d; struct p_event_record record; struct p_wait wait; struct p_one one; struct p_two two; struct p_node_kernel node_kernel;
         struct p_context_event context_event; struct p_stream_create stream; struct p_green_stream_create green; struct p_event_create event; struct p_alloc alloc; struct p_alloc_pitch pitch;
         struct p_register pin; struct p_alloc_async async; struct p_alloc_pool pool; struct p_free_async free; struct p_map map; struct p_unmap unmap; struct p_pool_attribute attribute;
         struct p_array made; struct p_host_function host; struct p_capture_end end; struct p_instantiate instantiate; struct p_graph_launch graph; struct p_memory_value value;
@@ -440,7 +450,8 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
     case API_cuGraphExecDestroy: one(c, CALL_EXEC_DESTROY, p->one.it); return 1;
     case API_cuGraphDestroy: one(c, CALL_GRAPH_DESTROY, p->one.it); return 1;
     case API_cuGraphExecUpdate: case API_cuGraphExecUpdate_v2: updated(c, p->two.first, p->two.second, 0); return 1;
-    case API_cuGraphExecKernelNodeSetParams: case API_cuGraphExecKernelNodeSetParams_v2: case API_cuGraphExecMemcpyNodeSetParams: case API_cuGraphExecMemsetNodeSetParams:
+    case API_cuGraphExecKernelNodeSetParams: case API_cuGraphExecKernelNodeSetParams_v2: updated_kernel(c, &p->node_kernel); return 1;
+    case API_cuGraphExecMemcpyNodeSetParams: case API_cuGraphExecMemsetNodeSetParams:
     case API_cuGraphExecHostNodeSetParams: case API_cuGraphExecChildGraphNodeSetParams: case API_cuGraphExecEventRecordNodeSetEvent: case API_cuGraphExecEventWaitNodeSetEvent:
     case API_cuGraphNodeSetEnabled: case API_cuGraphExecNodeSetParams: updated(c, p->two.first, 0, p->two.second); return 1;
 

@@ -333,6 +333,10 @@ struct p_graph_launch {
 struct p_two {
     handle first, second;
 };
+struct p_node_kernel {
+    handle execution, node;
+    const struct kernel_node *parameters;
+};
 struct p_memory_value { // the value is 4 bytes in the 32-bit functions
     handle stream;
     address address;

@@ -92,7 +92,7 @@ enum {
     CALL_CAPTURE_BEGIN,  // stream, mode
     CALL_CAPTURE_END,    // stream, graph
     CALL_INSTANTIATE,    // execution, graph (RECORD_GRAPH with the same sequence describes it)
-    CALL_UPDATE,         // execution, graph or 0, node or 0 (one node was changed; a RECORD_GRAPH follows if its new state could be read)
+    CALL_UPDATE,         // execution, graph or 0, node or 0 (one node was changed); tail: how a kernel node is now, as RECORD_GRAPH describes it
     CALL_GRAPH_LAUNCH,   // stream, node, execution, launch number of the first measured node (0: not measured)
     CALL_GRAPH_DESTROY,  // graph
     CALL_EXEC_DESTROY,   // execution

@@ -46,12 +46,8 @@ static void append(struct bytes *b, const void *from, size_t count) {
     b->used += count;
 }
 
-static void kernel_node(handle node, struct bytes *b) {
-    struct kernel_node k;
-    memset(&k, 0, sizeof k);
-    if (!driver.node_kernel || driver.node_kernel(node, &k)) return;
-    handle function = k.function ? k.function : k.kernel;
-    uint64_t words[10] = {function, k.grid[0], k.grid[1], k.grid[2], k.block[0], k.block[1], k.block[2], k.shared};
+static void kernel_body(handle node, handle function, const struct kernel_node *k, struct bytes *b) {
+    uint64_t words[10] = {function, k->grid[0], k->grid[1], k->grid[2], k->block[0], k->block[1], k->block[2], k->shared};
     unsigned char value[64] = {0};
     if (driver.node_attribute && !driver.node_attribute(node, ATTRIBUTE_COOPERATIVE, value) && *(int *)value) words[8] |= LAUNCH_COOPERATIVE;
     memset(value, 0, sizeof value);
@@ -62,7 +58,24 @@ static void kernel_node(handle node, struct bytes *b) {
     append(b, words, sizeof words);
     function_known(function, NULL);
     static __thread unsigned char parameters[1 << 16];
-    append(b, parameters, function_bytes(function, k.parameters, k.extra, parameters, sizeof parameters));
+    append(b, parameters, function_bytes(function, k->parameters, k->extra, parameters, sizeof parameters));
+}
+
+static void kernel_node(handle node, struct bytes *b) {
+    struct kernel_node k;
+    memset(&k, 0, sizeof k);
+    if (!driver.node_kernel || driver.node_kernel(node, &k)) return;
+    kernel_body(node, k.function ? k.function : k.kernel, &k, b);
+}
+
+size_t graph_changed(handle node, const struct kernel_node *k, int second, unsigned char **body) {
+    struct bytes b = {0};
+    handle function = k->function || !second ? k->function : k->kernel;
+    calling++;
+    if (function) kernel_body(node, function, k, &b);
+    calling--;
+    *body = b.at;
+    return b.full ? 0 : b.used;
 }
 
 // Conditional nodes, as they were made.

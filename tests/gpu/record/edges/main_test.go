@@ -35,7 +35,7 @@ func diamond() *recording.Process {
 		body[0] = 7
 		info.Nodes = append(info.Nodes, recording.GraphNode{Node: uint64(50 + i), Body: body})
 		p.Accesses[uint64(1+i)] = &recording.AccessInfo{Runs: runs}
-		call(recording.NodeAccess, 0, p.Calls[0].Begin, uint64(50+i), uint64(1+i))
+		call(recording.NodeAccess, 0, p.Calls[0].Begin, uint64(50+i), uint64(1+i), 7, 0, 0, 0, 0, 0, 0)
 	}
 	for _, e := range [][2]uint32{{0, 1}, {0, 2}, {1, 3}, {2, 3}, {0, 3}} {
 		info.Edges = append(info.Edges, recording.GraphEdge{From: e[0], To: e[1]})
