@@ -24,7 +24,7 @@ var internalInSignatures = map[string]string{
 	"planner":          "FileError",
 	"planner/replan":   "Learn",
 	"runtime": "Arena Auto BodySpan BufferMemory BufferSize Built CallError Captured CarriedError Check Checksum Counters Difference HostCall " +
-		"HostError HostFunction Loop MemoryMode MemoryStats Mode NodeError Options OutOfMemoryError Overlap OverlapAuto OverlapOff " +
+		"HostError HostFunction Loop MemoryMode MemoryStats Mode NodeError OutOfMemoryError Overlap OverlapAuto OverlapOff " +
 		"OverlapOn Recorder Results Saved Separate Series Span Streams Timing TracedLoop TracedPass TracedReplay Trial Turn " +
 		"UnknownFunctionError",
 	"runtime/learn": "From KeepPasses Learned Options Recall Recalled Way",
