@@ -11,8 +11,8 @@ import (
 	"context"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // Platform is all devices of one kind that this process can use.
@@ -46,7 +46,7 @@ type Platform interface {
 	NewEvent(device int32, timed bool) (Event, error)
 
 	// Load loads a module's kernels on a device immediately, not at their first launch.
-	Load(ctx context.Context, device int32, module *kernels.Module) (Module, error)
+	Load(ctx context.Context, device int32, module *launch.Module) (Module, error)
 
 	// Encode prepares commands once, as a list that can be submitted many times. The memory that the commands use, and their streams,
 	// events and modules, must stay open as long as the list is submitted.
@@ -222,6 +222,8 @@ type Value struct {
 	// Such values come after all others.
 	Within int32
 	Offset int32
+	// Unused says that no thread of a launch may read or write the memory of a pointer.
+	Unused bool
 	// Texture says that the kernel reads the memory of a pointer through a texture object. The kernel is passed the object's handle.
 	Texture *Texture
 }

@@ -215,6 +215,7 @@ func (s *settling) control(n *Node) error {
 	for k, body := range c.declared {
 		body.Name, body.Sync, body.Dir, body.Rank, body.Ranks = n.Name, s.root.Sync, s.root.Dir, s.root.Rank, s.root.Ranks
 		body.Params, body.Modules, body.Buffers, body.MaxEdges = s.root.Params, s.root.Modules, s.root.Buffers, s.root.MaxEdges
+		body.ended = s.root.ended
 		if err := s.pipeline(body); err != nil {
 			return err
 		}

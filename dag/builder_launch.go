@@ -15,7 +15,7 @@ import (
 )
 
 // Args are the arguments of a kernel, in the kernel's own order and without scratch. A Range (b.Whole(x), b.Part(x, i, k)) is used
-// as the signature says; an Access (b.In(x)) says it where the signature cannot; Go's integers, floats and bools and Scalar are
+// as the signature says; an Access (b.In(x), b.Whole(x).Unused()) says it where the signature cannot; Go's integers, floats and bools and Scalar are
 // numbers; nil is a null pointer, for kernels of modules.
 type Args []any
 
@@ -230,8 +230,8 @@ func (b *Builder) argument(arg any) (argSpec, error) {
 	case Range:
 		return argSpec{IsBuffer: true, Range: a}, b.pipeline.rangeProblem(a)
 	case Access:
-		if a.Mode < Read || a.Mode > ReadWrite {
-			return argSpec{}, fmt.Errorf("an access must be in, out or inout")
+		if a.Mode < Read || a.Mode > Untouched {
+			return argSpec{}, fmt.Errorf("an access must be in, out, inout or unused")
 		}
 		return argSpec{IsBuffer: true, Range: a.Range, Mode: a.Mode}, b.pipeline.rangeProblem(a.Range)
 	case TextureArgument:

@@ -9,10 +9,26 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// componentsProblem says what is wrong with the components of a value, or nil.
-func componentsProblem(what string, t DType, given []expr.Value) error {
-	if given != nil && (len(given) != t.Components() || len(given) == 1) {
-		return fmt.Errorf("%s: %s for elements of %s, which have %d", what, words.Count(int64(len(given)), "component", "components"), t, t.Components())
+// listProblem says why a list of so many numbers is not the contents of a buffer, as the rest of a sentence that begins with "init has"; or nil.
+func listProblem(b *Buffer, given int) error {
+	components, all := b.DType.Components(), b.Bytes/b.DType.Component().Size()
+	switch has := words.Count(int64(given), "number", "numbers"); {
+	case int64(given) == all || given == components && components > 1:
+		return nil
+	case components > 1:
+		return fmt.Errorf("%s, but an element of type %s has %d, and all elements together have %d", has, b.DType, components, all)
+	default:
+		return fmt.Errorf("%s, but the buffer has %s", has, words.Count(all, "element", "elements"))
+	}
+}
+
+// valuesProblem says what is wrong with the numbers of an init or expect, or nil.
+func valuesProblem(what string, b *Buffer, given []expr.Value) error {
+	if given == nil || !b.DType.known() {
+		return nil
+	}
+	if err := listProblem(b, len(given)); err != nil {
+		return fmt.Errorf("%s has %w", what, err)
 	}
 	return nil
 }

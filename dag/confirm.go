@@ -57,8 +57,12 @@ func (p *parser) compare(l *launched) {
 	}
 	if checker, ok := l.launch.Kernel.(SliceChecker); ok {
 		if k, problem := checker.Leaves(l.launch); k >= 0 && l.spec.origin[k] >= 0 {
-			p.disagree(l, k, fmt.Sprintf("%s, and %s has %s", problem, p.pipeline.rangeText(l.launch.Args[k].Range),
-				words.Count(l.launch.Args[k].Range.Hi-l.launch.Args[k].Range.Lo, "byte", "bytes")))
+			a := &l.launch.Args[k]
+			if a.Mode == Untouched {
+				p.disagree(l, k, fmt.Sprintf("%s, but the file declares {unused: %s}", problem, p.pipeline.Buffers[a.Range.Buffer].Name))
+				return
+			}
+			p.disagree(l, k, fmt.Sprintf("%s, and %s has %s", problem, p.pipeline.rangeText(a.Range), words.Count(a.Range.Hi-a.Range.Lo, "byte", "bytes")))
 			return
 		}
 	}

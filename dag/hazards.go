@@ -2,7 +2,11 @@
 
 package dag
 
-import "github.com/dagrun/dagrun/internal/crowd"
+import (
+	"errors"
+
+	"github.com/dagrun/dagrun/internal/crowd"
+)
 
 // The rule, for every byte on its own and in declaration order: a node that reads it depends on the last node that wrote it
 // (RAW); a node that writes it depends on all that read it since that write (WAR), and where nobody did, on the last node
@@ -10,6 +14,21 @@ import "github.com/dagrun/dagrun/internal/crowd"
 // losing the order of some pair that conflicts, unless other edges happen to imply it.
 //
 // A node reads before it writes; it never depends on itself.
+
+// errEnded is the error of a graph that nobody waits for any more.
+var errEnded = errors.New("the context has ended")
+
+// endedEvery is after how many nodes it is looked whether somebody still waits.
+const endedEvery = 64
+
+func (p *Pipeline) stopped() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
 
 // survey decides for each buffer how it is kept track of: buffers that are always accessed as a whole, and those whose slices
 // never overlap in part, need no tree.
@@ -137,6 +156,9 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 	most := p.mostEdges()
 	h.usual = crowd.Current().Usual
 	for i := range p.Nodes {
+		if i%endedEvery == 0 && p.stopped() {
+			return -1, errEnded
+		}
 		h.node, h.first = int32(i), h.log.len
 		accesses, base := p.Accesses(NodeID(i)), int(p.accessStart[i])
 		for k := range accesses {

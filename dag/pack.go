@@ -14,7 +14,7 @@ func (v *structValue) memory() *argSpec {
 	if v.Memory != nil || len(v.Names) != 1 || v.List[0].Memory == nil || !v.List[0].Memory.IsBuffer {
 		return v.Memory
 	}
-	for mode := Read; mode <= ReadWrite; mode++ {
+	for mode := Read; mode <= Untouched; mode++ {
 		if v.Names[0] == mode.String() {
 			a := *v.List[0].Memory
 			a.Mode = mode

@@ -56,7 +56,7 @@ func (p *parser) parse(ctx context.Context, source []byte) *Graph {
 // declare reads the parts of a file into the pipeline, and reports whether there is no mistake.
 func (p *parser) declare(ctx context.Context, root *yaml.Node) bool {
 	p.uses.outermost = outermostPath(&p.options)
-	p.pipeline = &Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges, accessStart: []int32{0}}
+	p.pipeline = &Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges, ended: p.ended, accessStart: []int32{0}}
 	if p.memory != nil {
 		p.memory.lend(p.pipeline)
 	}
@@ -95,6 +95,9 @@ func (p *parser) declare(ctx context.Context, root *yaml.Node) bool {
 // derive derives the dependencies of a pipeline without mistakes.
 func (p *parser) derive() *Graph {
 	graph, err := newGraph(p.pipeline)
+	if errors.Is(err, errEnded) {
+		return nil
+	}
 	if err != nil {
 		var cycle *CycleError
 		pos := Pos{}

@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -33,12 +32,12 @@ func (p *parser) init(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
 		return p.initValue(n, b, sound)
 	}
-	if n.Kind == yaml.SequenceNode && b.DType.Components() > 1 {
-		values, ok := p.components(n, b, "init")
+	if n.Kind == yaml.SequenceNode {
+		values, ok := p.listed(n, b, "init")
 		return &Init{Kind: InitValue, Values: values}, sound && ok
 	}
 	if n.Kind != yaml.MappingNode {
-		p.wrongKind(n, "init", "zeros, a number, or one of {ramp: }, {uniform: }, {normal: }, {expr: }, {file: }")
+		p.wrongKind(n, "init", "zeros, a number, a list of all elements, or one of {ramp: }, {uniform: }, {normal: }, {expr: }, {file: }")
 		return nil, false
 	}
 	var f [initKeyCount]field
@@ -231,18 +230,18 @@ func (p *parser) dataFile(n *yaml.Node, what string) (string, bool) {
 	return p.fromRoot(path), true
 }
 
-// components reads the value of an element, one number for each of its components: [0, 0, 0, 1].
-func (p *parser) components(n *yaml.Node, b *Buffer, what string) ([]expr.Value, bool) {
-	if want := b.DType.Components(); len(n.Content) != want {
-		p.mistake(position(n), "", "%s has %s, but an element of type %s has %d", what, words.Count(int64(len(n.Content)), "number", "numbers"), b.DType, want)
+// listed reads a list of numbers: those of all elements of a buffer, or the components of one for every element, [0, 0, 0, 1].
+func (p *parser) listed(n *yaml.Node, b *Buffer, what string) ([]expr.Value, bool) {
+	if err := listProblem(b, len(n.Content)); err != nil {
+		p.mistake(position(n), "", "%s has %s", what, err)
 		return nil, false
 	}
 	values, ok := make([]expr.Value, len(n.Content)), true
 	for k, item := range n.Content {
-		v, fine := p.number(item, "a component")
+		v, fine := p.number(item, "a number")
 		if fine {
 			if _, err := scalarBits(b.DType.Component(), v); err != nil && what == "init" {
-				p.mistake(position(item), "", "a component %s", err)
+				p.mistake(position(item), "", "a number %s", err)
 				fine = false
 			}
 		}

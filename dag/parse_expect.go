@@ -25,7 +25,7 @@ var expectKeys = keySet{"expect", []string{"file", "value", "sum", "expr", "rtol
 
 func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
 	var f [expectKeyCount]field
-	if n.Kind == yaml.ScalarNode && !isNull(n) {
+	if n.Kind == yaml.ScalarNode && !isNull(n) || n.Kind == yaml.SequenceNode {
 		f[expectValue] = field{n, n} // a number is short for {value: NUMBER}
 	} else if !p.fields(n, &expectKeys, f[:]) {
 		return nil, false
@@ -42,8 +42,8 @@ func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
 		e.File, ok = p.dataFile(value, "file")
 	case expectValue:
 		e.Kind = ExpectValue
-		if value.Kind == yaml.SequenceNode && b.DType.Components() > 1 {
-			e.Values, ok = p.components(value, b, "value")
+		if value.Kind == yaml.SequenceNode {
+			e.Values, ok = p.listed(value, b, "value")
 		} else {
 			e.Value, ok = p.number(value, "value")
 		}

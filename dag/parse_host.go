@@ -33,7 +33,7 @@ func (p *parser) hostFunction(node *Node, f *[nodeKeyCount]field) ([]Access, boo
 		case !a.IsBuffer:
 			p.mistake(position(n), hostArgsHint, "a host function takes buffers only%s", p.repetition())
 			fine = false
-		case a.Mode == 0:
+		case a.Mode == 0, a.Mode == Untouched:
 			p.mistake(position(n), hostArgsHint, "how the host function accesses %q is not said%s", shorten(p.pipeline.Buffers[a.Range.Buffer].Name), p.repetition())
 			fine = false
 		default:

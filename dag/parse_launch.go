@@ -160,6 +160,11 @@ func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *launchSpec, no
 
 func (p *parser) unknownModule(n *yaml.Node, module string) {
 	hint := "declare it under modules:"
+	if _, kernel, _ := strings.Cut(n.Value, "."); p.options.Library != nil && len(p.pipeline.Modules) == 0 {
+		if near := words.Suggest(kernel, p.options.Library.Names()); near != "" {
+			hint = fmt.Sprintf("declare it under modules:, or write %s for the kernel of the library", near)
+		}
+	}
 	if full := n.Value; p.isCall(full) {
 		hint = fmt.Sprintf("%s is a call; write call: %s", full, full)
 	}
@@ -293,7 +298,7 @@ func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 		return p.texture(n)
 	}
 	if len(n.Content) != 2 || !p.isKey(n.Content[0]) {
-		p.mistake(position(n), "", "an argument in braces has one key: in, out, inout, struct, texture (which can have others), or the type of a number")
+		p.mistake(position(n), "", "an argument in braces has one key: in, out, inout, unused, struct, texture (which can have others), or the type of a number")
 		return argSpec{}, false
 	}
 	key, value := n.Content[0], n.Content[1]
@@ -301,7 +306,7 @@ func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 		v, ok := p.structure(value, 0, p.arg)
 		return argSpec{Struct: &v}, ok
 	}
-	for mode := Read; mode <= ReadWrite; mode++ {
+	for mode := Read; mode <= Untouched; mode++ {
 		if key.Value != mode.String() {
 			continue
 		}
@@ -310,8 +315,8 @@ func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 	}
 	t, ok := ParseDType(key.Value)
 	if !ok {
-		hint := "it may be in, out, inout, struct, texture, or the type of a number such as i32"
-		if near := words.Suggest(key.Value, append([]string{"in", "out", "inout", structKey, textureKey}, DTypes()...)); near != "" {
+		hint := "it may be in, out, inout, unused, struct, texture, or the type of a number such as i32"
+		if near := words.Suggest(key.Value, append([]string{"in", "out", "inout", "unused", structKey, textureKey}, DTypes()...)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		p.mistake(position(key), hint, "unknown key %q in an argument", shorten(key.Value))

@@ -135,6 +135,10 @@ func (p *parser) readModules(f field) {
 }
 
 func (p *parser) module(key, value *yaml.Node) (Module, bool) {
+	if value.Kind == yaml.ScalarNode && !isNull(value) {
+		p.mistake(position(value), fmt.Sprintf("write %s: {source: %s}", shorten(key.Value), shorten(value.Value)), "a module must be a mapping, not %s", kindText(value))
+		return Module{}, false
+	}
 	var f [5]field
 	if !p.fields(value, &moduleKeys, f[:]) {
 		return Module{}, false

@@ -26,8 +26,9 @@ type Pipeline struct {
 	// MaxEdges is how many edges the graph may have before it is refused with an EdgeLimitError; 0 stands for the constant MaxEdges.
 	MaxEdges int
 
-	accesses    []Access // of all nodes, one after the other
-	accessStart []int32  // len(Nodes)+1
+	ended       <-chan struct{} // closed when nobody waits for the graph any more; nil: somebody does
+	accesses    []Access        // of all nodes, one after the other
+	accessStart []int32         // len(Nodes)+1
 }
 
 // Accesses returns what node i reads and writes, and nothing for a node that the pipeline does not have. Callers must not change it.
@@ -137,7 +138,7 @@ const (
 type Init struct {
 	Kind  InitKind
 	Value expr.Value // InitValue
-	// Values are the components of every element of a vector or of complex numbers, in place of Value.
+	// Values are in place of Value: the numbers of all elements, or the components of every element of a vector or of complex numbers.
 	Values []expr.Value
 	A, B   float64
 	Seed   uint64

@@ -38,9 +38,10 @@ const (
 	Read      Mode = 1
 	Write     Mode = 2 // every byte is written before it is read
 	ReadWrite Mode = 3
+	Untouched Mode = 4 // of an argument: no thread of the launch reads or writes it, so it is no access
 )
 
-var modeNames = []string{"none", "in", "out", "inout"}
+var modeNames = []string{"none", "in", "out", "inout", "unused"}
 
 // String returns the word that a pipeline file uses.
 func (m Mode) String() string { return words.Name(m, "Mode", modeNames) }
@@ -59,6 +60,9 @@ func (r Range) Out() Access { return Access{r, Write} }
 
 // InOut is a node's reading and writing of the range.
 func (r Range) InOut() Access { return Access{r, ReadWrite} }
+
+// Unused is the range as an argument that no thread of a launch reads or writes.
+func (r Range) Unused() Access { return Access{r, Untouched} }
 
 // Bytes returns the size of the range: of a tile that of all its rows.
 func (r Range) Bytes() int64 {

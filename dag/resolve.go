@@ -314,6 +314,8 @@ func (r *resolution) buffer(k int, a *argSpec) {
 		last.Hint = fmt.Sprintf("write {in: %[1]s}, {out: %[1]s} or {inout: %[1]s}", b.Name)
 		return
 	case a.Mode == 0, a.Mode == mode:
+	case a.Mode == Untouched && r.spec.Module >= 0:
+		mode = Untouched
 	case mode == Read:
 		r.argProblem(k, "is read only; %q cannot be given as %s", b.Name, a.Mode)
 		return
@@ -357,8 +359,11 @@ func contradiction(param *KernelParam, mode Mode, declared bool, buffer string) 
 // inferredMode is how an argument is taken to be used where only the code tells. Code shows what may be written, not that
 // all of it is, so what is written keeps its old contents too.
 func inferredMode(code Mode) Mode {
-	if code&Write != 0 {
+	switch {
+	case code&Write != 0:
 		return ReadWrite
+	case code == 0:
+		return Untouched
 	}
 	return Read
 }
@@ -526,6 +531,10 @@ func (r *resolution) accesses() []Access {
 			touched = a.Range
 		} else if k < len(r.info.Extents) && r.info.Extents[k] >= 0 {
 			touched.Hi = touched.Lo + r.info.Extents[k]*a.DType.Size()
+		}
+		if a.Mode == Untouched { // the memory must be there, but none of its bytes is accessed
+			accesses = append(accesses, Access{Range{Buffer: touched.Buffer, Lo: touched.Lo, Hi: touched.Lo}, Read})
+			continue
 		}
 		accesses = append(accesses, Access{touched, a.Mode})
 	}

@@ -92,11 +92,11 @@ func (c *checker) buffer(b *Buffer, untouched bool) {
 	}
 	if b.Init != nil {
 		c.problem("buffer", b.Name, b.Init.problem())
-		c.problem("buffer", b.Name, componentsProblem("init", b.DType, b.Init.Values))
+		c.problem("buffer", b.Name, valuesProblem("init", b, b.Init.Values))
 	}
 	if b.Expect != nil {
 		c.problem("buffer", b.Name, b.Expect.problem())
-		c.problem("buffer", b.Name, componentsProblem("expect", b.DType, b.Expect.Values))
+		c.problem("buffer", b.Name, valuesProblem("expect", b, b.Expect.Values))
 	}
 }
 
@@ -288,8 +288,8 @@ func (p *Pipeline) launchProblem(kind Kind, l *Launch) error {
 		case !a.DType.known():
 			return fmt.Errorf("argument %d has the unknown type %s", k+1, a.DType)
 		case !a.IsBuffer:
-		case a.Mode < Read || a.Mode > ReadWrite:
-			return fmt.Errorf("argument %d must be in, out or inout", k+1)
+		case a.Mode < Read || a.Mode > Untouched || a.Mode == Untouched && l.Module < 0:
+			return fmt.Errorf("argument %d must be in, out or inout, or unused by a kernel of a module", k+1)
 		default:
 			if err := p.rangeProblem(a.Range); err != nil {
 				return fmt.Errorf("argument %d: %w", k+1, err)

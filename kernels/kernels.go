@@ -9,8 +9,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/calls"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/maps"
 	"github.com/dagrun/dagrun/kernels/source"
@@ -112,15 +112,15 @@ type (
 	// Compilers are those that may be installed; each is looked for when it is first needed.
 	Compilers = source.Compilers
 	// Target says what code is wanted for.
-	Target = source.Target
+	Target = launch.Target
 	// Compiled is a source's code.
-	Compiled = source.Compiled
+	Compiled = launch.Compiled
 	// CompileError is the error for a source that does not compile.
-	CompileError = source.CompileError
+	CompileError = launch.CompileError
 )
 
 // ErrNoCompiler is the error where nothing that compiles CUDA C is installed.
-var ErrNoCompiler = source.ErrNoCompiler
+var ErrNoCompiler = launch.ErrNoCompiler
 
 // ModuleOpener is the OpenModule of [dag.Options]: it opens modules whose paths are relative to dir.
 // Where compilers are given, what kernels of CUDA C do is compared with what is declared; the context of [dag.ParseContext] ends compilations.
@@ -162,9 +162,6 @@ func MostBytes(path string) int64 { return source.MostBytes(path) }
 func OpenModule(name, path string, code []byte, options OpenOptions) (*UserModule, error) {
 	return source.Open(name, path, code, options)
 }
-
-// CubinParameters tells how many parameters each kernel of a cubin takes, as far as it says so.
-func CubinParameters(code []byte) map[string]int { return source.CubinParameters(code) }
 
 // Uniform returns number i of a seed, in [0, 1), with all 53 bits of a float64.
 func Uniform(seed, i uint64) float64 { return numbers.Uniform(seed, i) }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
@@ -26,7 +27,7 @@ func TestMachineCodeTakesTheParametersOfPTX(t *testing.T) {
 		assert.Equal(t, "sm_90", machine.Architecture)
 		assert.Len(t, machine.Kernels, len(params))
 		for _, k := range machine.Kernels {
-			assert.Equal(t, map[string]int{k.Entry: params[k.Entry]}, kernels.CubinParameters(k.Cubin), k.Entry)
+			assert.Equal(t, map[string]int{k.Entry: params[k.Entry]}, launch.CubinParameters(k.Cubin), k.Entry)
 			assert.True(t, k.Waits || !waiting, k.Entry)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // Comparison holds figures of several plans for one graph.
@@ -26,8 +27,8 @@ type Comparison struct {
 	Nodes   int
 	Edges   int
 	Rows    []Row // by strategy, then by compute streams asked for
-	// Spreads compares the policies that choose devices, for a graph that is spread over several; see CompareSpreads.
-	Spreads []SpreadTry
+	// Spreads compares the policies that choose devices, for a graph that is spread over several; see planner/spread.
+	Spreads []plan.SpreadTry
 	Best    int // index of the row with the least makespan, then waits, then streams; -1 if there is no plan
 }
 

@@ -27,6 +27,12 @@ func planDOT(tb require.TestingT, g *dag.Graph, p *Plan) string {
 	return b.String()
 }
 
+func fullDOT(tb require.TestingT, g *dag.Graph, p *Plan) string {
+	var b bytes.Buffer
+	require.NoError(tb, p.WriteDOTWithDependencies(&b, g))
+	return b.String()
+}
+
 func graphDOT(tb require.TestingT, g *dag.Graph) string {
 	var b bytes.Buffer
 	require.NoError(tb, WriteGraphDOT(&b, g))
@@ -36,7 +42,7 @@ func graphDOT(tb require.TestingT, g *dag.Graph) string {
 // saxpyPlan is the plan of the documentation.
 func saxpyPlan(tb testing.TB, g *dag.Graph) *Plan {
 	p := plantest.ByHand(tb, g, "0 0 1 1 1 1", "launch up_x, record 0", "launch up_y, wait 0, launch saxpy, launch down")
-	p.Graph = g.Hash()
+	p.GraphHash = g.Hash()
 	p.Strategy, p.Requested, p.Machine = "list", "auto", "h200"
 	fork, join := len(p.Fork()), len(p.Join())
 	p.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1, ForkRecords: 1 + join, ForkWaits: fork + join}
@@ -49,6 +55,7 @@ func saxpyPlan(tb testing.TB, g *dag.Graph) *Plan {
 func TestDOTGolden(t *testing.T) {
 	g := saxpyGraph(t)
 	golden(t, "testdata/saxpy.plan.dot", planDOT(t, g, saxpyPlan(t, g)))
+	golden(t, "testdata/saxpy.full.dot", fullDOT(t, g, saxpyPlan(t, g)))
 	golden(t, "testdata/saxpy.graph.dot", graphDOT(t, g))
 }
 
@@ -65,7 +72,7 @@ func TestDOTShowsNamesAsTheyAre(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := planned(t, g, Options{Strategy: "roundrobin", Streams: 2, Machine: Unit()})
-	for _, text := range []string{planDOT(t, g, p), graphDOT(t, g)} {
+	for _, text := range []string{fullDOT(t, g, p), graphDOT(t, g)} {
 		labels, err := checkDOT(text)
 		require.NoError(t, err)
 		for _, name := range names {
@@ -133,11 +140,16 @@ func TestDOTOfRandomPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := plantest.Mixed(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 40).Draw(t, "nodes"))
 		p := planned(t, g, Options{Strategy: "list", Streams: rapid.IntRange(1, 4).Draw(t, "streams"), Machine: H200()})
-		text := planDOT(t, g, p)
-		require.Equal(t, text, planDOT(t, g, p))
+		text := fullDOT(t, g, p)
+		require.Equal(t, text, fullDOT(t, g, p))
 		_, err := checkDOT(text)
 		require.NoError(t, err)
 		require.Equal(t, p.Stats.Waits, strings.Count(text, "style=dashed"))
+		plain := planDOT(t, g, p)
+		_, err = checkDOT(plain)
+		require.NoError(t, err)
+		require.Equal(t, len(g.Edges()), strings.Count(text, "->")-strings.Count(plain, "->"), "without being asked, it draws no dependencies")
+		require.Equal(t, p.Stats.Waits, strings.Count(plain, "style=dashed"))
 		_, err = checkDOT(graphDOT(t, g))
 		require.NoError(t, err)
 	})

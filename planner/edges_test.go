@@ -34,7 +34,7 @@ func TestVerifyEdgesNamesEachFault(t *testing.T) {
 	}{
 		{"none", nil, ErrHazard, `"saxpy" (stream 0) is not ordered after "up_x" (stream 0)`},
 		{"hazard", []GraphEdge{{From: 0, To: 2}, {From: 2, To: 3}}, ErrHazard,
-			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y[0:4096]): add an edge from "up_y" to "saxpy"`},
+			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y): add an edge from "up_y" to "saxpy"`},
 		{"no such node", []GraphEdge{{From: 0, To: 4}}, ErrOtherGraph, `edge 0 links nodes 0 and 4, but the graph has 4 nodes`},
 		{"root as successor", []GraphEdge{{From: 0, To: GraphRoot}}, ErrOtherGraph, `edge 0 links nodes 0 and -1, but the graph has 4 nodes`},
 		{"wild", []GraphEdge{{From: math.MinInt32, To: math.MaxInt32}}, ErrOtherGraph, `edge 0 links nodes -2147483648 and 2147483647, but the graph has 4 nodes`},

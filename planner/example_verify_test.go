@@ -49,7 +49,7 @@ func ExampleVerify() {
 	}
 	fmt.Println("mended:", planner.Verify(g, p))
 	// Output:
-	// "scale" (stream 1) is not ordered after "upload" (stream 0), which it depends on (RAW d_x[0:4096]): stream 1 must wait before "scale" for an event recorded on stream 0 after "upload"
+	// "scale" (stream 1) is not ordered after "upload" (stream 0), which it depends on (RAW d_x): stream 1 must wait before "scale" for an event recorded on stream 0 after "upload"
 	// mended: <nil>
 }
 

@@ -160,7 +160,7 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 	require.Equal(t, 1, u.Roots)
 	require.Equal(t, 1, u.Total)
 	v := u.Violations[0]
-	require.Equal(t, `"use" (stream 1) is not ordered after "more" (stream 0), which it depends on (RAW d[0:256]): add "after: [more]" to "use"`, v.Error())
+	require.Equal(t, `"use" (stream 1) is not ordered after "more" (stream 0), which it depends on (RAW d): add "after: [more]" to "use"`, v.Error())
 	require.Equal(t, "after: [more]", v.Line)
 	require.Equal(t, []dag.Mode{dag.ReadWrite, dag.Read}, []dag.Mode{v.BeforeAccess, v.Access})
 	require.Equal(t, []int32{1, 2, 0, 1, 0}, []int32{int32(v.Before), int32(v.Node), v.BeforeStream, v.Stream, int32(v.Buffer)})
@@ -173,8 +173,8 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 	require.Equal(t, 2, u.Roots)
 	u, err = Violations(g, p, 0)
 	require.NoError(t, err)
-	require.Equal(t, `"use" (stream 1) is not ordered after "more" (stream 0), which it depends on (RAW d[0:256]): add "after: [more]" to "use"`, u.Violations[0].Error())
-	require.Equal(t, `stream 1 launches "again" before "use", which it depends on (WAR d[128:256]): launch "use" first`, u.Violations[1].Error())
+	require.Equal(t, `"use" (stream 1) is not ordered after "more" (stream 0), which it depends on (RAW d): add "after: [more]" to "use"`, u.Violations[0].Error())
+	require.Equal(t, `stream 1 launches "again" before "use", which it depends on (WAR d(32..64)): launch "use" first`, u.Violations[1].Error())
 	require.Equal(t, "after: [setup, use]", u.Violations[1].Line)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/jsontext"
+	"github.com/dagrun/dagrun/planner/internal/placement"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
@@ -44,7 +45,7 @@ func declareSaxpy(b *dag.Builder) (dx, dy dag.BufferID) {
 func planned(tb require.TestingT, g *dag.Graph, o Options) *Plan {
 	p, err := New(context.Background(), g, o)
 	require.NoError(tb, err)
-	p.Graph = g.Hash()
+	p.GraphHash = g.Hash()
 	return p
 }
 
@@ -295,7 +296,10 @@ func TestDecodePlanOfAnotherGraphWithTiles(t *testing.T) {
 
 // In plans of spread graphs, too, the error names what does not fit the graph.
 func TestDecodePlanOfASpreadGraphRefuses(t *testing.T) {
-	s, err := SpreadGraph(context.Background(), saxpyGraph(t), Options{Devices: 2})
+	g := saxpyGraph(t)
+	problem, err := placement.NewProblem(g, 2, nil)
+	require.NoError(t, err)
+	s, err := placement.Transform(problem, make([]int32, g.Len()))
 	require.NoError(t, err)
 	p := planned(t, s.Graph, Options{})
 	p.Spread = s

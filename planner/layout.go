@@ -9,6 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
 )
 
@@ -54,7 +55,7 @@ func keptBy(g *dag.Graph, o Options) ([]bool, error) {
 
 // PeakBuffers returns, for each device with buffers, those that can be alive at the same time and have the most bytes, the largest first.
 // The error is a *Violation if the plan is not a schedule of the graph.
-func PeakBuffers(g *dag.Graph, p *Plan) ([]layout.Peak, error) {
+func PeakBuffers(g *dag.Graph, p *Plan) ([]plan.Peak, error) {
 	if err := proof.CheckOps(g, p); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package planner
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +29,7 @@ type MemoryCapError struct {
 	Needed   int64      // bytes that the device needs in the plan that came closest; with AnyPlan, in every plan at least
 	Node     dag.NodeID // the node at which the most bytes are alive; -1 if all of them are kept
 	NodeName string
-	Live     []layout.LiveBuffer // the buffers that are alive there, the largest first
+	Live     []plan.LiveBuffer // the buffers that are alive there, the largest first
 }
 
 // CapProof tells what a MemoryCapError proves.
@@ -84,6 +85,32 @@ func (e *MemoryCapError) Error() string {
 // Is makes errors.Is(err, ErrMemoryCap) true.
 func (e *MemoryCapError) Is(target error) bool { return target == ErrMemoryCap }
 
+// CheckMemory returns a [MemoryCapError] if no plan of a graph can fit the memory cap of the options. It makes no plan, so where it returns nil,
+// [New] may still find none.
+func CheckMemory(ctx context.Context, g *dag.Graph, o Options) error {
+	r, err := newRequest(ctx, g, o)
+	if err != nil || r.o.MemoryCap == 0 {
+		return err
+	}
+	kept, err := keptBy(r.g, r.o)
+	if err != nil {
+		return err
+	}
+	return r.checkLeast(kept)
+}
+
+// checkLeast refuses a cap that is too low for every plan.
+func (r *request) checkLeast(kept []bool) error {
+	least, err := layout.Least(r.g, kept)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(least, func(p plan.Peak) bool { return p.Arena > r.o.MemoryCap }) {
+		return r.refuse(least, AnyPlan)
+	}
+	return nil
+}
+
 // cappedSearch is the size of the largest graph for which all ways to fit are tried. Larger graphs take the first plan that fits.
 const cappedSearch = 20_000
 
@@ -124,12 +151,8 @@ func (r *request) fitMemory(p *place.Problem, first *Plan) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	least, err := layout.Least(r.g, kept)
-	if err != nil {
+	if err := r.checkLeast(kept); err != nil {
 		return nil, err
-	}
-	if slices.ContainsFunc(least, func(p layout.Peak) bool { return p.Arena > limit }) {
-		return nil, r.refuse(least, AnyPlan)
 	}
 	c := &capped{r: r, kept: kept, steps: capSteps(r.o.Effort)}
 	c.consider(first)
@@ -239,8 +262,8 @@ func (c *capped) searchAll() {
 }
 
 // refuse returns the error for the device that needs the most memory.
-func (r *request) refuse(peaks []layout.Peak, proof CapProof) error {
-	full := slices.MaxFunc(peaks, func(a, b layout.Peak) int {
+func (r *request) refuse(peaks []plan.Peak, proof CapProof) error {
+	full := slices.MaxFunc(peaks, func(a, b plan.Peak) int {
 		return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(b.Device, a.Device))
 	})
 	e := &MemoryCapError{Device: full.Device, Cap: r.o.MemoryCap, Proof: proof, Needed: full.Arena, Node: full.Node, Live: full.Buffers}

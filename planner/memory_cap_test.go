@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // cappedPlan plans with the list strategy.
@@ -87,5 +87,5 @@ func TestMemoryCapBelowWhatIsKept(t *testing.T) {
 	require.NoError(t, err)
 	peaks, err := PeakBuffers(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []layout.Peak{{Device: 0, Arena: 4<<20 + 4<<10, Live: 4<<20 + 4<<10, Node: 0, Buffers: []layout.LiveBuffer{{Buffer: 0, Name: "weights", Bytes: 4 << 20, Kept: true}, {Buffer: 1, Name: "x", Bytes: 4 << 10, Kept: false}}}}, peaks)
+	require.Equal(t, []plan.Peak{{Device: 0, Arena: 4<<20 + 4<<10, Live: 4<<20 + 4<<10, Node: 0, Buffers: []plan.LiveBuffer{{Buffer: 0, Name: "weights", Bytes: 4 << 20, Kept: true}, {Buffer: 1, Name: "x", Bytes: 4 << 10, Kept: false}}}}, peaks)
 }

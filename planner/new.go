@@ -25,7 +25,7 @@ import (
 //
 // Errors match [ErrUnknownStrategy], [ErrBadOption], [ErrTooManyStreams], [ErrGraphTooLarge], [ErrStreamConflict],
 // [ErrMemoryCap] or the context's error. With an error there is no plan.
-func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
+func New(ctx context.Context, g *dag.Graph, o Options) (*plan.Plan, error) {
 	r, err := newRequest(ctx, g, o)
 	if err != nil {
 		return nil, err
@@ -44,8 +44,9 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 	if plan, err = r.fitMemory(p, plan); err != nil {
 		return nil, err
 	}
-	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, computing(g, plan)), false).Note(plan)
-	plan.Graph, plan.Work, plan.Costs = g.Hash(), g.WorkHash(), model.CostsOf(g, r.o.Machine, r.o.Profile, r.durations)
+	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, place.Computing(g, plan)), false).Note(plan)
+	plan.Spread = r.o.Spread
+	plan.Graph, plan.GraphHash, plan.Work, plan.Costs = g, g.Hash(), g.WorkHash(), model.CostsOf(g, r.o.Machine, r.o.Profile, r.durations)
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
 		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
 	}
@@ -53,27 +54,6 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*Plan, error) {
 		return nil, err
 	}
 	return plan, nil
-}
-
-// computing returns the largest number of streams of one device and priority that run kernels.
-func computing(g *dag.Graph, p *Plan) int {
-	type home struct {
-		device   int32
-		priority dag.Priority
-	}
-	count, most := map[home]int{}, 0
-	for k := range p.Streams {
-		s := &p.Streams[k]
-		for _, op := range s.Ops {
-			if op.Kind == Launch && EngineOf(g, op.Node) == Compute {
-				at := home{s.Device, s.Priority}
-				count[at]++
-				most = max(most, count[at])
-				break
-			}
-		}
-	}
-	return most
 }
 
 // bodies plans every body of the graph like a pipeline of its own, first of all, because the layout of the whole depends on them.

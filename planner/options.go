@@ -18,11 +18,16 @@ type Options struct {
 	MemoryCap       int64          // bytes per device; 0: no cap
 	KeepAll         bool           // no two buffers share bytes (--verify, --memory separate)
 	Keep            []dag.BufferID // buffers that share bytes with no other, such as those that an embedder reads
-	Devices         int            // for SpreadGraph: how many devices there are; 0: 1
-	Spread          string         // for SpreadGraph: "auto" (also ""), or one of SpreadPolicies
-	Spill           bool           // for SpreadGraph: where no placement fits, data may leave the devices for a while
-	Offsets         []int64        // by buffer: where it lies on its device, if no two that lie there are in use at once; for graphs of SpillGraph
+	Spread          *Spread        // what planner/spread made the graph of, if it did; a plan of a spilled graph takes its memory cap and offsets from it
 	SingleUseEvents bool           // one event per record, for programs submitted by several threads
+}
+
+// Cap returns the bytes that a plan may need of a device: MemoryCap, or what the graph was spilled for; 0: there is no cap.
+func (o Options) Cap() int64 {
+	if s := o.Spread; o.MemoryCap == 0 && s != nil {
+		return s.MemoryCap
+	}
+	return o.MemoryCap
 }
 
 // strategies holds the names that Options.Strategy accepts.

@@ -6,12 +6,10 @@ package planner
 
 import (
 	"io"
-	"slices"
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/jsontext"
-	"github.com/dagrun/dagrun/planner/internal/effort"
-	"github.com/dagrun/dagrun/planner/internal/layout"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -20,7 +18,7 @@ import (
 
 // The plan and what describes it.
 type (
-	Plan      = plan.Plan
+	Plan      = plan.Plan // its fields: go doc github.com/dagrun/dagrun/planner/plan.Plan
 	Stream    = plan.Stream
 	Band      = plan.Band
 	Op        = plan.Op
@@ -39,6 +37,7 @@ type (
 	Busy      = plan.Busy
 	Gap       = plan.Gap
 	FileError = jsontext.FileError
+	Spread    = plan.Spread
 
 	Cost       = plan.Cost
 	Passes     = plan.Passes
@@ -117,8 +116,8 @@ const (
 
 // Memory at a plan's peak.
 type (
-	Peak       = layout.Peak
-	LiveBuffer = layout.LiveBuffer
+	Peak       = plan.Peak
+	LiveBuffer = plan.LiveBuffer
 )
 
 // Errors that callers branch on with errors.Is; each is described where it is declared.
@@ -146,7 +145,7 @@ var (
 )
 
 // Efforts lists the names of efforts, from the least effort to the most.
-func Efforts() []string { return slices.Clone(effort.Names()) }
+func Efforts() []string { return effort.Names() }
 
 // ParseEffort returns the effort with this name; "" is quick.
 func ParseEffort(name string) (Effort, error) { return effort.Parse(name) }
@@ -161,7 +160,7 @@ func EngineOf(g *dag.Graph, i dag.NodeID) Engine { return plan.EngineOf(g, i) }
 func WriteGraphDOT(w io.Writer, g *dag.Graph) error { return plan.WriteGraphDOT(w, g) }
 
 // DecodePlan reads a plan of g from its JSON form; see [plan.DecodePlan].
-func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) { return plan.DecodePlan(r, g) }
+func DecodePlan(r io.Reader, g *dag.Graph) (*plan.Plan, error) { return plan.DecodePlan(r, g) }
 
 // H200 is an NVIDIA H200; see [model.H200].
 func H200() *Machine { return model.H200() }

@@ -45,7 +45,7 @@ func TestRacesDependOnNothingButTheDeclaration(t *testing.T) {
 		}
 		plan, err := New(context.Background(), g, Options{Strategy: "serial"})
 		require.NoError(t, err)
-		require.EqualError(t, Verify(g, plan), fmt.Sprintf(`"twice" is not ordered after "fill", which it depends on (RAW d[0:%d]), because nodes without stream: may run in any order: add "after: [fill]" to "twice"`, 4*n))
+		require.EqualError(t, Verify(g, plan), `"twice" is not ordered after "fill", which it depends on (RAW d), because nodes without stream: may run in any order: add "after: [fill]" to "twice"`)
 	}
 }
 

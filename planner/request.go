@@ -28,38 +28,50 @@ type request struct {
 }
 
 func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
-	if err := g.Check(); err != nil {
+	resolved, err := Resolve(ctx, g, o)
+	if err != nil {
 		return nil, err
+	}
+	return &request{ctx: ctx, g: g, o: resolved, limited: o.Streams > 0, durations: model.Durations(g, resolved.Machine, resolved.Profile)}, nil
+}
+
+// Resolve checks what [New] is given and fills in defaults: the strategy, the machine with what the profile says of it, the number of streams
+// and the memory cap.
+func Resolve(ctx context.Context, g *dag.Graph, o Options) (Options, error) {
+	if err := g.Check(); err != nil {
+		return o, err
 	}
 	switch {
 	case ctx == nil:
-		return nil, fmt.Errorf("there is no context; context.Background() is one that never ends: %w", place.ErrBadOption)
+		return o, fmt.Errorf("there is no context; context.Background() is one that never ends: %w", place.ErrBadOption)
 	case o.Streams < 0:
-		return nil, fmt.Errorf("%d streams: the number must not be negative: %w", o.Streams, place.ErrBadOption)
+		return o, fmt.Errorf("%d streams: the number must not be negative: %w", o.Streams, place.ErrBadOption)
 	case o.Streams > mostStreams:
-		return nil, fmt.Errorf("%d streams: there can be at most %d: %w", o.Streams, mostStreams, place.ErrBadOption)
+		return o, fmt.Errorf("%d streams: there can be at most %d: %w", o.Streams, mostStreams, place.ErrBadOption)
 	case o.MemoryCap < 0:
-		return nil, fmt.Errorf("a memory cap of %d bytes: it must not be negative: %w", o.MemoryCap, place.ErrBadOption)
+		return o, fmt.Errorf("a memory cap of %d bytes: it must not be negative: %w", o.MemoryCap, place.ErrBadOption)
 	case !o.Effort.Valid():
-		return nil, fmt.Errorf("%v: the efforts are %s: %w", o.Effort, strings.Join(Efforts(), ", "), place.ErrBadOption)
+		return o, fmt.Errorf("%v: the efforts are %s: %w", o.Effort, strings.Join(Efforts(), ", "), place.ErrBadOption)
+	case o.Spread != nil && o.Spread.Graph != g:
+		return o, fmt.Errorf("Options.Spread made another graph than %q: %w", g.Name, place.ErrBadOption)
 	}
-	limited := o.Streams > 0
-	if !limited {
+	o.MemoryCap = o.Cap()
+	if o.Streams == 0 {
 		o.Streams = model.DefaultStreams
 	}
 	if o.Strategy == "" {
 		o.Strategy = "auto"
 	}
 	if !slices.Contains(strategies, o.Strategy) {
-		return nil, fmt.Errorf("%w %q: the strategies are %s", place.ErrUnknownStrategy, o.Strategy, strings.Join(strategies, ", "))
+		return o, fmt.Errorf("%w %q: the strategies are %s", place.ErrUnknownStrategy, o.Strategy, strings.Join(strategies, ", "))
 	}
 	if o.Machine == nil {
 		o.Machine = H200()
 	} else if err := o.Machine.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", place.ErrBadOption, err)
+		return o, fmt.Errorf("%w: %w", place.ErrBadOption, err)
 	}
 	o.Machine = o.Machine.With(o.Profile)
-	return &request{ctx: ctx, g: g, o: o, limited: limited, durations: model.Durations(g, o.Machine, o.Profile)}, nil
+	return o, nil
 }
 
 func (r *request) problem(streams int) (*place.Problem, error) {
@@ -125,9 +137,10 @@ func (r *request) predict(plan *Plan) error {
 	return r.simulate(plan)
 }
 
-// laidOut places buffers as the options say, and reports whether they do and that is right for the plan.
+// laidOut places the buffers of a spilled graph where it says, and reports whether they do and that is right for the plan.
 func (r *request) laidOut(plan *Plan, kept []bool) bool {
-	return len(r.o.Offsets) == len(r.g.Buffers) && !r.o.KeepAll && layout.At(r.g, plan, kept, r.o.Offsets) == nil && Verify(r.g, plan) == nil
+	s := r.o.Spread
+	return s != nil && len(s.Offsets) == len(r.g.Buffers) && !r.o.KeepAll && layout.At(r.g, plan, kept, s.Offsets) == nil && Verify(r.g, plan) == nil
 }
 
 func (r *request) simulate(plan *Plan) error {

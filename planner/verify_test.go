@@ -59,6 +59,7 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`, "op 0, stream 0"},
 		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan needs 2147483647 events, but has only 2 records`, ""},
 		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 uses event -5, but the plan has 2 events`, "op 2, stream 1"},
+		{"event behind the last", func(p *Plan) { p.Streams[1].Ops[1].Event = 2 }, ErrPlanShape, `op 1 of stream 1 uses event 2, but the plan has 2 events`, "op 2, stream 1, event 2"},
 		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`, "op 0, stream 0"},
 		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`, ""},
 		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: remove one of the launches`, "op 4, node 0 up_x, stream 0"},
@@ -78,14 +79,14 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		{"wrong priority", func(p *Plan) { p.Streams[2].Priority = dag.High }, ErrWrongStream,
 			`"down" runs on device 0 with normal priority, but stream 2 is on device 0 with high priority: launch it on another stream`, "node 3 down, stream 2"},
 		{"missing wait", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 1) }, ErrHazard,
-			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y[0:4096]): stream 0 must wait before "saxpy" for an event recorded on stream 1 after "up_y"`, "op 3, node 2 saxpy, stream 0, before 1 up_y, its stream 1, buffer 3 d_y, bytes 0 to 4096, inout after out"},
+			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y): stream 0 must wait before "saxpy" for an event recorded on stream 1 after "up_y"`, "op 3, node 2 saxpy, stream 0, before 1 up_y, its stream 1, buffer 3 d_y, bytes 0 to 4096, inout after out"},
 		{"swapped launches", func(p *Plan) {
 			ops := p.Streams[0].Ops
 			ops[0].Node, ops[2].Node = 2, 0
 			ops[3].Node = 0
 			p.Streams[2].Ops[0].Node = 0
 		}, ErrHazard,
-			`stream 0 launches "saxpy" before "up_x", which it depends on (RAW d_x[0:4096]): launch "up_x" first`, "op 0, node 2 saxpy, stream 0, before 0 up_x, its stream 0, buffer 2 d_x, bytes 0 to 4096, in after out"},
+			`stream 0 launches "saxpy" before "up_x", which it depends on (RAW d_x): launch "up_x" first`, "op 0, node 2 saxpy, stream 0, before 0 up_x, its stream 0, buffer 2 d_x, bytes 0 to 4096, in after out"},
 		{"deadlock", func(p *Plan) {
 			p.Streams[1].Ops = []Op{{Kind: Wait, Node: 2, Event: 1}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}
 			p.Order = []int32{0, 1, 1, 1, 0, 0, 0, 2, 2}
@@ -168,8 +169,13 @@ func TestVerifyBoundStreams(t *testing.T) {
 	err = Verify(g, launches([]int32{0}, []int32{1}, []int32{2}))
 	require.ErrorIs(t, err, ErrWrongStream)
 	require.EqualError(t, err, `"a" and "b" are both bound to stream 4, but run on the plan's streams 0 and 1: launch both on one stream`)
+	var v *Violation
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, "node 1 b, stream 1, before 0 a, its stream 0", where(v))
 	err = Verify(g, launches([]int32{0, 1, 2}))
 	require.EqualError(t, err, `"b" is bound to stream 4 and "c" to stream 7, but both run on the plan's stream 0: launch them on two streams`)
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, "node 2 c, stream 0, before 1 b, its stream 0", where(v))
 }
 
 // An event may be recorded again only after every wait for its old record has been submitted.
@@ -222,7 +228,7 @@ func TestVerifyExplicitSchedule(t *testing.T) {
 	err := Verify(g, p)
 	require.ErrorIs(t, err, ErrRace)
 	require.ErrorIs(t, err, ErrHazard)
-	require.EqualError(t, err, `"second" (stream 1) is not ordered after "first" (stream 0), which it depends on (RAW d[0:64]): add "after: [first]" to "second"`)
+	require.EqualError(t, err, `"second" (stream 1) is not ordered after "first" (stream 0), which it depends on (RAW d): add "after: [first]" to "second"`)
 	p.Memory[0].Offset = 3
 	require.ErrorIs(t, Verify(g, p), ErrMemory)
 

@@ -1,400 +1,63 @@
-// Contents: fills buffers before the first replay, restores them, and reads them. Writes no files.
+// What buffers of a program hold, and its results.
 
 package runtime
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math"
-	"math/bits"
-	goruntime "runtime"
-	"slices"
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/internal/files"
-	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/kernels"
-	"golang.org/x/sync/errgroup"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
-// chunkBytes is how much is staged at once between host and device; large enough to hide the latency of a copy.
-const chunkBytes = 64 << 20
-
-// Generate fills memory, which must have the buffer's size, with a buffer's initial contents. Relative file names are resolved against dir.
-func Generate(ctx context.Context, dir string, b *dag.Buffer, memory []byte) error {
-	return arrays{dir: dir}.generate(ctx, b, memory)
-}
-
-func (a arrays) generate(ctx context.Context, b *dag.Buffer, memory []byte) error {
-	if ctx == nil {
-		return errNoContext
-	}
-	if b == nil {
-		return errors.New("there is no buffer to fill")
-	}
-	if want := count(b.Shape) * b.DType.Size(); int64(len(memory)) != want {
-		return fmt.Errorf("buffer %q has %d bytes, but the memory for its initial contents has %d", b.Name, want, len(memory))
-	}
-	whole := *b
-	whole.Bytes = int64(len(memory)) // which a caller need not fill in
-	if err := whole.Check(); err != nil {
-		return err
-	}
-	if b.Init == nil || b.Init.Kind == dag.InitZeros {
-		clear(memory)
-		return nil
-	}
-	init, t := b.Init, b.DType.Component()
-	if init.Kind == dag.InitFile {
-		if err := a.read(ctx, init.File, b.DType, b.Shape, memory); err != nil {
-			return fmt.Errorf("buffer %q: init: %w", b.Name, err)
-		}
-		return nil
-	}
-	n := count(b.Shape) * int64(b.DType.Components())
-	var at func(i int64) (uint64, error)
-	switch init.Kind {
-	case dag.InitValue:
-		values := components(b.DType, init.Value, init.Values)
-		bits := make([]uint64, len(values))
-		for k := range values {
-			bits[k] = t.FromValue(values[k])
-		}
-		at = func(i int64) (uint64, error) { return bits[i%int64(len(bits))], nil }
-	case dag.InitRamp:
-		at = ramp(t, init.A, init.B)
-	case dag.InitUniform:
-		at = func(i int64) (uint64, error) {
-			return t.FromFloat(init.A + (init.B-init.A)*kernels.Uniform(init.Seed, uint64(i))), nil
-		}
-	case dag.InitNormal:
-		at = func(i int64) (uint64, error) {
-			return t.FromFloat(init.A + init.B*kernels.Normal(init.Seed, uint64(i))), nil
-		}
-	case dag.InitExpr:
-		value, err := init.Expr.Compile("i")
-		if err != nil {
-			return fmt.Errorf("buffer %q: init: %w", b.Name, err)
-		}
-		at = func(i int64) (uint64, error) {
-			v, err := value.Float(i)
-			return t.FromFloat(v), err
-		}
-		if !t.Float() {
-			at = func(i int64) (uint64, error) {
-				v, err := value.Value(i)
-				return t.FromValue(v), err
-			}
-		}
-	default:
-		return fmt.Errorf("buffer %q: init: unknown kind %d", b.Name, init.Kind)
-	}
-	return inParallel(ctx, n, func(lo, hi int64) error {
-		for i := lo; i < hi; i++ {
-			bits, err := at(i)
-			if err != nil {
-				return fmt.Errorf("buffer %q: init: element %d: %w", b.Name, i, err)
-			}
-			t.Store(memory, i, bits)
-		}
-		return nil
-	})
-}
-
-// ramp returns start + step*i, exactly if both are integers and so are the elements.
-func ramp(t dag.DType, start, step float64) func(i int64) (uint64, error) {
-	first, ok1 := expr.FloatValue(start).Int()
-	by, ok2 := expr.FloatValue(step).Int()
-	if t.Float() || !ok1 || !ok2 {
-		return func(i int64) (uint64, error) { return t.FromFloat(start + step*float64(i)), nil }
-	}
-	return func(i int64) (uint64, error) {
-		if high, low := bits.Mul64(uint64(max(by, -by)), uint64(i)); high == 0 && low <= math.MaxInt64 {
-			n := int64(low)
-			if by < 0 {
-				n = -n
-			}
-			if sum := first + n; (sum > first) == (n > 0) {
-				return t.FromValue(expr.Int(sum)), nil
-			}
-		}
-		return t.FromFloat(start + step*float64(i)), nil // saturates
-	}
-}
-
-// elementsAtOnce is how many elements a goroutine processes at a time.
-const elementsAtOnce = 1 << 16
-
-// inParallel splits 0..n over the processors, at multiples of elementsAtOnce.
-func inParallel(ctx context.Context, n int64, do func(lo, hi int64) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(goruntime.GOMAXPROCS(0))
-	for lo := int64(0); lo < n; lo += elementsAtOnce {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return do(lo, min(lo+elementsAtOnce, n))
-		})
-	}
-	return group.Wait()
-}
-
-// initialise fills the buffers of every instance with their initial contents. Host buffers without an init start as zeros, and so do device
-// buffers that a replay reads before it writes them or that are results, because results must not depend on what the memory held before. The caller's own
-// memory is not changed, but the contents of carried buffers in it are saved for Restore.
-func (p *Program) initialise(ctx context.Context) error {
-	for _, id := range p.graph.Carried() {
-		if memory := p.options.Bind[p.graph.Buffers[id].Name]; memory != nil {
-			if p.boundContents == nil {
-				p.boundContents = map[dag.BufferID][]byte{}
-			}
-			p.boundContents[id] = slices.Clone(memory)
-		}
-	}
-	if err := p.keepSymbols(ctx); err != nil {
-		return err
-	}
-	return p.fillBuffers(ctx, p.startsFilled)
-}
-
-// startsFilled reports whether a buffer has contents before the first replay that the program gives it.
-func (p *Program) startsFilled(id dag.BufferID, b *dag.Buffer) bool {
-	result := b.Place == dag.Host || b.Symbol == "" && (b.Save != "" || b.Expect != nil)
-	return p.options.Bind[b.Name] == nil && (b.Init != nil || result || p.isCarried(id))
-}
-
-// Restore restores the contents of every buffer that has initial contents and that a replay changes, results without an init included, which
-// start as zeros. It waits for replays first.
-func (p *Program) Restore(ctx context.Context) error {
-	if err := p.usable(ctx); err != nil {
-		return err
-	}
-	if !p.dirty {
-		return nil
-	}
-	if err := p.Synchronize(ctx); err != nil {
-		return err
-	}
-	written := make([]bool, len(p.graph.Buffers))
-	for i := range p.graph.Nodes {
-		for _, a := range p.graph.Accesses(dag.NodeID(i)) {
-			written[a.Buffer] = written[a.Buffer] || a.Mode&dag.Write != 0
-		}
-	}
-	for id, contents := range p.boundContents {
-		copy(p.options.Bind[p.graph.Buffers[id].Name], contents)
-	}
-	err := p.fillBuffers(ctx, func(id dag.BufferID, b *dag.Buffer) bool {
-		return written[id] && p.startsFilled(id, b)
-	})
-	p.dirty = err != nil
-	return err
-}
-
-func (p *Program) isCarried(id dag.BufferID) bool {
-	for _, c := range p.graph.Carried() {
-		if c == id {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *Program) fillBuffers(ctx context.Context, wanted func(id dag.BufferID, b *dag.Buffer) bool) error {
-	for i := range p.graph.Buffers {
-		b := &p.graph.Buffers[i]
-		if !wanted(dag.BufferID(i), b) || b.Bytes == 0 {
-			continue
-		}
-		p.report("initialise "+b.Name, i, len(p.graph.Buffers))
-		if b.Place == dag.Host {
-			for _, in := range p.instances {
-				if err := p.generate(ctx, dag.BufferID(i), p.platform.HostBytes(in.memory.address[i], b.Bytes)); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if err := p.fillDevice(ctx, dag.BufferID(i), b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// generate fills memory with a buffer's initial contents, even if a result has been saved over their file since the program was created.
-func (p *Program) generate(ctx context.Context, id dag.BufferID, memory []byte) error {
-	if kept, ok := p.initialKept[id]; ok {
-		copy(memory, kept)
-		return nil
-	}
-	return p.arrays.generate(ctx, &p.graph.Buffers[id], memory)
-}
-
-// keepInitial reads the initial contents of every buffer whose init file is about to be overwritten.
-func (p *Program) keepInitial(ctx context.Context, file string) error {
-	overwritten := files.PlaceOf(file)
-	for i := range p.graph.Buffers {
-		b := &p.graph.Buffers[i]
-		if _, kept := p.initialKept[dag.BufferID(i)]; kept || b.Init == nil || b.Init.Kind != dag.InitFile || !overwritten.Same(files.PlaceOf(inDir(p.graph.Dir, b.Init.File))) {
-			continue
-		}
-		memory := make([]byte, b.Bytes)
-		if err := p.arrays.generate(ctx, b, memory); err != nil {
-			return err
-		}
-		if p.initialKept == nil {
-			p.initialKept = map[dag.BufferID][]byte{}
-		}
-		p.initialKept[dag.BufferID(i)] = memory
-	}
-	return nil
-}
-
-// fillDevice makes a device buffer's contents once and copies them to every instance.
-func (p *Program) fillDevice(ctx context.Context, id dag.BufferID, b *dag.Buffer) (err error) {
-	staged, err := p.platform.AllocHost(b.Bytes, false)
-	if err != nil {
-		return fmt.Errorf("buffer %q: %s to stage its contents: %w", b.Name, words.Bytes(b.Bytes), err)
-	}
-	defer func() { err = errors.Join(err, p.platform.Free(staged)) }()
-	if err := p.generate(ctx, id, p.platform.HostBytes(staged, b.Bytes)); err != nil {
-		return err
-	}
-	for _, in := range p.instances {
-		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: in.memory.address[id], DstDevice: b.Device, Src: staged, SrcDevice: -1, Bytes: b.Bytes}
-		if err := p.do(ctx, b.Device, command); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// do runs one command on a stream of its own and waits for it.
-func (p *Program) do(ctx context.Context, device int32, command cudart.Command) (err error) {
-	stream, err := p.platform.NewStream(device, dag.Normal)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stream.Close()) }()
-	command.Stream = stream
-	list, err := p.platform.Encode([]cudart.Command{command}, cudart.ListOptions{Origin: stream})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, list.Close()) }()
-	if err := list.Submit(); err != nil {
-		return err
-	}
-	return stream.Synchronize(ctx)
-}
-
-// Read copies a buffer's contents of the last replay into memory, which must have its size. It waits for replays first.
-func (p *Program) Read(ctx context.Context, buffer dag.BufferID, memory []byte) (err error) {
-	if err := p.usable(ctx); err != nil {
-		return err
-	}
-	if !p.isBuffer(int32(buffer)) {
-		return fmt.Errorf("the pipeline has no buffer %d", buffer)
-	}
-	b := &p.graph.Buffers[buffer]
-	if int64(len(memory)) != b.Bytes {
-		return fmt.Errorf("buffer %q has %d bytes, but the memory to read it into has %d", b.Name, b.Bytes, len(memory))
-	}
-	if err := p.Synchronize(ctx); err != nil || b.Bytes == 0 {
-		return err
-	}
-	address := p.last().memory.address[buffer]
-	if b.Place == dag.Host {
-		copy(memory, p.platform.HostBytes(address, b.Bytes))
-		return nil
-	}
-	staged, err := p.platform.AllocHost(min(b.Bytes, chunkBytes), false)
-	if err != nil {
-		return fmt.Errorf("buffer %q: memory to stage its contents: %w", b.Name, err)
-	}
-	defer func() { err = errors.Join(err, p.platform.Free(staged)) }()
-	for lo := int64(0); lo < b.Bytes; lo += chunkBytes {
-		n := min(chunkBytes, b.Bytes-lo)
-		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: staged, DstDevice: -1, Src: address + cudart.Ptr(lo), SrcDevice: b.Device, Bytes: n}
-		if err := p.do(ctx, b.Device, command); err != nil {
-			return err
-		}
-		copy(memory[lo:], p.platform.HostBytes(staged, n))
-	}
-	return nil
-}
+// Buffer returns the id of the buffer of that name.
+func (p *Program) Buffer(name string) (dag.BufferID, bool) { return p.inner().Buffer(name) }
 
 // Host returns the memory of a host buffer that the next replay will use (with several replays in flight, each has its own), or nil if the
 // buffer is not a host buffer. It is valid until Close. Do not write to it while a replay that uses it runs.
-func (p *Program) Host(buffer dag.BufferID) []byte {
-	if !p.isBuffer(int32(buffer)) || p.closed {
-		return nil
-	}
-	b := &p.graph.Buffers[buffer]
-	if b.Place != dag.Host {
-		return nil
-	}
-	return p.platform.HostBytes(p.instances[p.next].memory.address[buffer], b.Bytes)
-}
+func (p *Program) Host(buffer dag.BufferID) []byte { return p.inner().Host(buffer) }
 
 // Address returns the address of a buffer, on its device or on the host, that the next replay will use. The caller can use it for work of its
 // own on the stream of Options.Origin, before or after a replay. Device buffers that share bytes hold what was written last, so plan with
 // planner.Options.Keep if you need a buffer's contents after a replay. Address is 0 if there is no such buffer.
-func (p *Program) Address(buffer dag.BufferID) cudart.Ptr {
-	if !p.isBuffer(int32(buffer)) || p.closed {
-		return 0
-	}
-	return p.instances[p.next].memory.address[buffer]
+func (p *Program) Address(buffer dag.BufferID) cudart.Ptr { return p.inner().Address(buffer) }
+
+// Read copies a buffer's contents of the last replay into memory, which must have its size. It waits for replays first.
+func (p *Program) Read(ctx context.Context, buffer dag.BufferID, memory []byte) (err error) {
+	return p.inner().Read(ctx, buffer, memory)
 }
 
-// keepSymbols remembers what variables without an init hold before the first replay, where replays change them.
-func (p *Program) keepSymbols(ctx context.Context) error {
-	for _, id := range p.graph.Carried() {
-		b := &p.graph.Buffers[id]
-		if b.Symbol == "" || b.Init != nil || b.Bytes == 0 {
-			continue
-		}
-		memory := make([]byte, b.Bytes)
-		if err := p.Read(ctx, id, memory); err != nil {
-			return err
-		}
-		if p.initialKept == nil {
-			p.initialKept = map[dag.BufferID][]byte{}
-		}
-		p.initialKept[id] = memory
-	}
-	return nil
+// Finish checks every buffer with save or expect, computes its checksum and writes its file. A buffer that fails its expectation is
+// saved too, so that it can be examined.
+func (p *Program) Finish(ctx context.Context) (*Results, error) { return p.inner().Finish(ctx) }
+
+// Loops returns what the loops and branches did in the last replay, those of a body after the one around it. It waits for that replay.
+func (p *Program) Loops(ctx context.Context) ([]Loop, error) { return p.inner().Loops(ctx) }
+
+// CheckCalls returns a *CallError for the first library call, in declaration order, that failed in the last replay.
+func (p *Program) CheckCalls(ctx context.Context) error { return p.inner().CheckCalls(ctx) }
+
+// Results is what Finish did with the buffers after a run.
+type Results = engine.Results
+
+// Saved is a file that was written.
+type Saved = engine.Saved
+
+// Checksum identifies a buffer's contents: equal sums, equal bits.
+type Checksum = engine.Checksum
+
+// CompareResults compares every saved or expected buffer of two programs of the same graph, element by element. The tolerance follows from
+// the element type: none for integers, a few units in the last place for floats, unless the buffer declares one.
+func CompareResults(ctx context.Context, got, want *Program) ([]Check, error) {
+	return engine.CompareResults(ctx, got.inner(), want.inner())
 }
 
-// contents calls do with a buffer's contents after the last replay: host memory itself, device memory as a copy.
-func (p *Program) contents(ctx context.Context, id int32, do func(memory []byte) error) error {
-	b := &p.graph.Buffers[id]
-	if b.Place == dag.Host {
-		if err := p.Synchronize(ctx); err != nil {
-			return err
-		}
-		return do(p.platform.HostBytes(p.last().memory.address[id], b.Bytes))
-	}
-	return p.borrow(b, func(memory []byte) error {
-		if err := p.Read(ctx, dag.BufferID(id), memory); err != nil {
-			return err
-		}
-		return do(memory)
-	})
-}
+// Difference is the first node whose results differ between two programs.
+type Difference = engine.Difference
 
-// borrow allocates host memory of a buffer's size for the duration of do. It comes from the platform, not from Go's heap, because Go ends
-// the process if its heap cannot grow.
-func (p *Program) borrow(b *dag.Buffer, do func(memory []byte) error) (err error) {
-	address, err := p.platform.AllocHost(max(1, b.Bytes), true)
-	if err != nil {
-		return fmt.Errorf("buffer %q: %s for its result: %w", b.Name, words.Bytes(b.Bytes), err)
-	}
-	defer func() { err = errors.Join(err, p.platform.Free(address)) }()
-	return do(p.platform.HostBytes(address, b.Bytes))
+// CompareNodes replays two programs of the same graph node by node, both from their present state, and compares what each node wrote
+// before the next one runs. Both must have the same order of nodes, as two serial plans have, and no buffers that share bytes. It returns
+// the first difference, or nil. The tolerance is that of CompareResults.
+func CompareNodes(ctx context.Context, got, want *Program, replays int) (found *Difference, err error) {
+	return engine.CompareNodes(ctx, got.inner(), want.inner(), replays)
 }

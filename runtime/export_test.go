@@ -1,19 +1,15 @@
-// Exports unexported functions for tests outside the package.
+// Exports what tests outside the package need to replay what learning found.
 
 package runtime
 
 import (
 	"context"
 
-	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
-// HostNeed is hostNeed.
-var HostNeed = hostNeed
-
 // Adopt makes a program replay a way that learning timed.
-func Adopt(ctx context.Context, p *Program, w LearnedWay) error { return p.adopt(ctx, w.way()) }
-
-// BodyPlan is the plan that a program replays the first body of a loop by.
-func BodyPlan(p *Program, loop dag.NodeID) *planner.Plan { return p.bodies[loop][0].plan }
+func Adopt(ctx context.Context, p *Program, w learn.Way) error {
+	return p.engine.Adopt(ctx, engine.Way{Plan: w.Plan, Mode: w.Mode, Threads: w.Threads, Overlap: w.Overlap})
+}

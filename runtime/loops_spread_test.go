@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/spread"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/tests/nests"
 )
@@ -27,7 +28,7 @@ func TestNestsOnSeveralDevicesGiveTheSameBits(t *testing.T) {
 		count = 40
 	}
 	strategies := []string{"list", "roundrobin", "serial", "heft", "auto"}
-	policies := planner.SpreadPolicies()
+	policies := spread.Policies()
 	divided := 0
 	for seed := range uint64(count) {
 		r := rand.New(rand.NewPCG(seed, 12))
@@ -37,13 +38,13 @@ func TestNestsOnSeveralDevicesGiveTheSameBits(t *testing.T) {
 		devices := 2 + r.IntN(3)
 		var s *planner.Spread
 		if seed%8 == 0 {
-			s, err = planner.SpreadGraph(t.Context(), g, planner.Options{Devices: devices, Spread: policies[r.IntN(len(policies))], Effort: planner.Quick})
+			s, err = spread.New(t.Context(), g, spread.Options{Devices: devices, Policy: policies[r.IntN(len(policies))]})
 		} else {
-			at := make([]int32, planner.SpreadNodes(g))
+			at := make([]int32, spread.Nodes(g))
 			for i := range at {
 				at[i] = int32(r.IntN(devices))
 			}
-			s, err = planner.SpreadAt(g, planner.Options{Devices: devices}, at)
+			s, err = spread.At(g, spread.Options{Devices: devices}, at)
 		}
 		require.NoError(t, err, "seed %d", seed)
 		plan := planner.Options{Strategy: strategies[r.IntN(len(strategies))], Streams: 1 + r.IntN(6)}
@@ -63,7 +64,7 @@ func TestNestsOnSeveralDevicesGiveTheSameBits(t *testing.T) {
 // A body none of whose nodes runs where its condition is read.
 func TestBodiesElsewhereThanTheirConditions(t *testing.T) {
 	g := countdown(t, dag.Loop{Until: "x < 1", Most: 50})
-	s, err := planner.SpreadAt(g, planner.Options{Devices: 2}, []int32{0, 1})
+	s, err := spread.At(g, spread.Options{Devices: 2}, []int32{0, 1})
 	require.NoError(t, err)
 	require.Equal(t, `"half" in "halve" runs on device 1, not 0, which the body of a conditional graph node cannot`, s.Graph.NotInGraph())
 	p, err := host.Open(host.Options{CheckOrder: true, Devices: 2})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -272,11 +273,16 @@ func TestCodeThatWaitsIsLoadedOnce(t *testing.T) {
 	}
 }
 
+// Time is that of a bubble, in which only sleeping takes any: replays take exactly as long as they are told to.
 func TestLearningComparesLaunchesThatOverlap(t *testing.T) {
+	synctest.Test(t, learningComparesLaunchesThatOverlap)
+}
+
+func learningComparesLaunchesThatOverlap(t *testing.T) {
 	g := overlapChain(t)
 	plan, err := planner.New(context.Background(), g, planner.Options{})
 	require.NoError(t, err)
-	const delay = 3 * time.Millisecond
+	const usual, delay = time.Millisecond, 3 * time.Millisecond
 	for _, c := range []struct {
 		overlap runtime.Overlap
 		slow    func(graph, early bool) bool
@@ -293,7 +299,7 @@ func TestLearningComparesLaunchesThatOverlap(t *testing.T) {
 		p, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: c.overlap})
 		require.NoError(t, err)
 		device.slow = func(graph, early bool) {
-			if c.slow(graph, early) {
+			if time.Sleep(usual); c.slow(graph, early) {
 				time.Sleep(delay)
 			}
 		}

@@ -1,461 +1,158 @@
-// The program: a graph, a plan and a platform, ready to run, and what each replay in flight has of its own.
+// A program: a plan made ready to be replayed, and what can be done with it. The work is done by internal/engine.
 
 package runtime
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
-
-// Mode says how a replay reaches the device.
-type Mode uint8
-
-const (
-	Streams  Mode = iota // commands are handed to their streams at each replay
-	Captured             // one graph, captured from the streams
-	Built                // one graph, built node by node; single nodes can be updated
-	Auto                 // whichever of Streams and Captured replays faster, measured briefly
-)
-
-func (m Mode) String() string {
-	if names := [...]string{"streams", "graph", "built graph", "auto"}; int(m) < len(names) {
-		return names[m]
-	}
-	return fmt.Sprintf("Mode(%d)", uint8(m))
-}
-
-// Options says how a program runs. The zero value replays as streams, one replay at a time.
-type Options struct {
-	Mode     Mode
-	Memory   MemoryMode
-	Inflight int // replays that may overlap, each with its own buffers; 0: 1
-	Threads  int // submit streams from that many threads; 0: 1. The plan needs one event per record (planner.Options.SingleUseEvents)
-	// Bind makes host buffers, by name, use the caller's memory without a copy. The memory is pinned while the program lives and keeps its
-	// contents, even if the buffer has an init. Not possible with Inflight above 1.
-	Bind map[string][]byte
-	// Functions are the host functions of the program, by the names that nodes have for them.
-	Functions map[string]HostFunction
-	Origin    cudart.Stream // a stream of the caller that replays are put into; nil: the program's own
-	Unsafe    bool          // run a plan although it leaves hazards unenforced (--allow-races); all else is still verified
-	Recorder  Recorder      // CUPTI for Trace (cupti.Prepare, before the driver is opened); nil: events
-	Logger    *slog.Logger  // decisions; nil: none
-	Progress  func(stage string, done, total int)
-	// Overlap lets launches begin before the launch before them has ended, where their own code then waits for that. With OverlapAuto they do not
-	// until Learn has measured that it is faster.
-	Overlap Overlap
-	// Confined refuses files of buffers that are not below the graph's Dir, or that links lead out of it.
-	Confined bool
-	// HostReserve is host memory, in bytes, that the caller needs in addition. New returns an error if the host does not have enough for both.
-	HostReserve int64
-	// DebugProgress makes every node write a word when it has finished, so that Unfinished works after a hang. It costs a memset per node.
-	DebugProgress bool
-	// FollowCommunication makes the device write a word before and after each communication with other ranks, so that Communicating works
-	// while the device hangs. It costs two memsets for each communication.
-	FollowCommunication bool
-	// Agree returns what rank 0 passed to it, on all ranks, so that all do the same number of replays where times decide. nil: there is one
-	// rank.
-	Agree func(ctx context.Context, own string) (string, error)
-	// Exchange returns what all ranks passed to it, by rank. Learn needs it where there are several ranks, all of which must learn with the same
-	// options.
-	Exchange func(ctx context.Context, own string) ([]string, error)
-}
 
 // Program replays a plan. Its methods, except Counters, must not be called concurrently; different programs may run at the same time on
 // one device.
-type Program struct {
-	graph    *dag.Graph
-	plan     *planner.Plan
-	ops      *planner.Replay // what each replay submits
-	platform cudart.Platform
-	options  Options
-	arrays   arrays
-	log      *slog.Logger
+type Program struct{ engine *engine.Program }
 
-	modules        []cudart.Module
-	code           []*loadedCode             // in use: by replay in flight, or one that all share
-	codes          [2][]*loadedCode          // the plain code, and that whose kernels wait for the launches before them; nil if not loaded
-	overlap        bool                      // launches overlap: the code in use is the latter
-	early          int                       // launches of a replay that begin before the one before them has ended
-	loaded         *loader                   // of what was loaded first
-	loading        time.Duration             // what that took
-	joined         map[int32]*kernels.Module // by device: its modules that can be joined, where there are several
-	deciders       *deciders                 // of loops and branches, shared with all bodies; nil if the platform decides without kernels
-	launches       []*dag.Launch             // by node, as updated; the graph itself is never changed
-	bodies         [][]*Program              // by node: of loops and branches; nil if there are none
-	body           bool                      // it is one of these
-	layout         []planner.Placement       // of a body: the memory layout of the plan around it
-	hosts          *hostCalls                // nil if no node runs a host function
-	instances      []*instance
-	next           int // the instance that the next replay uses
-	parked         map[way]*parked
-	parking        bool // ways that go out of use are kept
-	mode           Mode
-	choice         string // why Auto chose
-	noGraph        string // why it is not made a graph although that was asked for
-	dirty          bool   // a replay has run since buffers had their initial contents
-	warnings       []string
-	symbolsWritten map[dag.BufferID]bool   // variables of modules that launches write; nil until needed
-	setKernel      map[int32]cudart.Kernel // by device: the library's fill for sets of eight-byte patterns
-	ranked         bool                    // nodes have priorities other than normal
-	low            bool                    // and some of them low
-	followed       []followed              // with Options.FollowCommunication: all communication, that of bodies included
-	followedAt     map[*dag.Node]int       // by node: its place in followed; bodies have that of the program around them
-
-	replays   atomic.Uint64
-	latest    atomic.Pointer[instance] // what replayed last; Unfinished reads it while another goroutine replays
-	tracing   atomic.Pointer[tracer]   // while learning measures nodes; Running reads it likewise
-	learning  atomic.Bool
-	trial     atomic.Pointer[Trial]    // what learning is timing, or was when it was given up
-	stuck     atomic.Pointer[[]string] // the nodes that were running when that was given up
-	callbacks sync.WaitGroup
-
-	turns            chan *Turn // of ReplayThen, in flight; nil before the first
-	turnNumber       uint64
-	finished, failed atomic.Uint64 // turns
-
-	waits                  int // as Counters reports them
-	deviceBytes, hostBytes int64
-
-	boundContents map[dag.BufferID][]byte // initial contents of carried buffers in the caller's memory
-	initialKept   map[dag.BufferID][]byte // initial contents whose file a save has overwritten, or is about to
-	closed        bool
-	closeErr      error
-}
-
-// way is how a program replays: by which plan, as streams or as a graph, submitted by how many threads.
-type way struct {
-	plan    *planner.Plan
-	mode    Mode // Streams or Captured
-	threads int
-	overlap bool // launches overlap
-}
-
-// parked is what a way needs that is not in use. Its memory is that of the program.
-type parked struct {
-	ops       *planner.Replay
-	early     int
-	instances []*instance
-}
-
-// instance holds what one replay in flight needs for itself.
-type instance struct {
-	flight   int // which of the replays in flight it is
-	memory   *storage
-	streams  []cudart.Stream
-	adopted  bool // streams[0] is the caller's
-	events   []cudart.Event
-	fork     cudart.Event
-	join     []cudart.Event
-	borders  []cudart.Event // of a body that begins on another device than the node around it
-	controls []*control     // by node; nil if there are none
-	run      *hostRun       // of host functions; bodies have that of the instance around them
-	lowered  *lowered
-	list     cudart.List
-	graph    cudart.Graph
-	built    []int // by node: its command in a graph built node by node
-	// progress is a pinned word for each node, which becomes 1 when the node has finished; 0 without Options.DebugProgress.
-	progress cudart.Ptr
-	// communicated is a pinned word: 2k+1 since the k-th communication began, 2k+2 since it ended; 0 without Options.FollowCommunication.
-	communicated cudart.Ptr
-	begin        cudart.Event // timed, around a replay
-	end          cudart.Event
-	turn         Turn
-	loose        bool // a Replay used it, and nobody has waited for that yet
-}
-
-// ErrClosed is the error of using a program after Close.
-var ErrClosed = errors.New("the program is closed")
-
-var (
-	errNoProgram = errors.New("there is no program; make it with New")
-	errNoContext = errors.New("there is no context; context.Background() is one that never ends")
-)
-
-// usable returns an error for a program that New did not return, one that is closed, and for no context.
-func (p *Program) usable(ctx context.Context) error {
-	switch {
-	case p == nil || p.platform == nil:
-		return errNoProgram
-	case p.closed:
-		return ErrClosed
-	case ctx == nil:
-		return errNoContext
-	}
-	return nil
-}
-
-// tolerates reports whether Options.Unsafe allows a violation: a race in a plan that is otherwise correct.
-func (p *Program) tolerates(err error) bool {
-	return p.options.Unsafe && errors.Is(err, planner.ErrRace)
-}
-
-// priority is the priority that a node or a stream gets on the device. CUDA has no level below that of streams without a priority, so
-// a program's normal work has the lowest level too, like other work of the process, unless some of its nodes have low priority.
-func (p *Program) priority(asked dag.Priority) dag.Priority {
-	if asked == dag.Normal && !p.low {
-		return dag.Low
-	}
-	return asked
-}
-
-// Buffer returns the id of the buffer of that name.
-func (p *Program) Buffer(name string) (dag.BufferID, bool) {
-	if p == nil || p.graph == nil {
-		return -1, false
-	}
-	for i := range p.graph.Buffers {
-		if p.graph.Buffers[i].Name == name {
-			return dag.BufferID(i), true
-		}
-	}
-	return -1, false
-}
-
-func (p *Program) isBuffer(id int32) bool {
-	return p != nil && p.graph != nil && id >= 0 && int(id) < len(p.graph.Buffers)
-}
-
-// report tells Options.Progress how far a stage is; total is 0 if it is not known.
-func (p *Program) report(stage string, done, total int) {
-	if p.options.Progress != nil {
-		p.options.Progress(stage, done, total)
-	}
-}
-
-// Mode returns how the program replays; for Auto, the mode that it chose.
-func (p *Program) Mode() Mode {
+// inner returns what does the work: nil, which refuses everything, if New did not return the program.
+func (p *Program) inner() *engine.Program {
 	if p == nil {
-		return Streams
+		return nil
 	}
-	return p.mode
+	return p.engine
+}
+
+// New verifies the plan and prepares everything to run it: memory, kernels, streams, events, encoded commands, initial contents.
+func New(ctx context.Context, g *dag.Graph, plan *planner.Plan, platform cudart.Platform, options Options) (*Program, error) {
+	p, err := engine.New(ctx, g, plan, platform, planner.GraphEdges, engine.Options(options))
+	if err != nil {
+		return nil, err
+	}
+	return &Program{p}, nil
+}
+
+// Replay submits the whole program once and returns without waiting for the device. Replays are ordered on the device. With several in
+// flight, each waits only for the previous one that used the same buffers. Replay itself waits only if a callback of ReplayThen still uses
+// the buffers, and gives up when the context ends.
+//
+// To get each replay's own result, use ReplayThen. With host functions, Replay first waits for the previous replay that used the same buffers,
+// and returns an error if one of them has failed; the context must live as long as the replay.
+func (p *Program) Replay(ctx context.Context) error { return p.inner().Replay(ctx) }
+
+// Run replays the program the given number of times and waits. When the context ends, it neither submits nor waits any longer.
+func (p *Program) Run(ctx context.Context, iterations int) error {
+	return p.inner().Run(ctx, iterations)
+}
+
+// ReplayThen submits one replay and returns without waiting for it. before, which may be nil, runs first, on the caller's goroutine,
+// and writes the replay's input. then runs when the replay has finished, gets its error, and reads the result. Calls of then come one at a
+// time, in the order of the replays, on a goroutine of the program.
+//
+// With Options.Inflight K, up to K turns are in flight. Each has its own buffers, so that the input of the next turn can be written while
+// others compute. If the next buffers are still in use, by a replay or by a then that has not returned, ReplayThen waits for them and gives
+// up when the context ends. A then must not call any method of the program except Counters. If before panics, nothing is submitted and the
+// program stays usable. If then panics, the process ends, as with a panic on any goroutine. ReplayThen itself allocates no memory per turn.
+func (p *Program) ReplayThen(ctx context.Context, before func(*Turn), then func(*Turn, error)) error {
+	return p.inner().ReplayThen(ctx, before, then)
+}
+
+// OnDone calls f once everything replayed so far has finished, with the first error of that work. It returns at once; f runs on a
+// goroutine of its own, and Close waits for it.
+func (p *Program) OnDone(f func(error)) error { return p.inner().OnDone(f) }
+
+// Synchronize waits until every replay has finished and every then of ReplayThen has returned. It returns the first error of that work.
+func (p *Program) Synchronize(ctx context.Context) error { return p.inner().Synchronize(ctx) }
+
+// Restore restores the contents of every buffer that has initial contents and that a replay changes, results without an init included, which
+// start as zeros. It waits for replays first.
+func (p *Program) Restore(ctx context.Context) error { return p.inner().Restore(ctx) }
+
+// Measure warms up, then times the given number of replays. Submission and device times come from one pass with an event before and after
+// every replay, wall time from a second pass without events. That pass begins with the initial contents, which decide how many passes loops make.
+// They are restored afterwards too.
+func (p *Program) Measure(ctx context.Context, warmup, iterations int) (*Timing, error) {
+	return p.inner().Measure(ctx, warmup, iterations)
+}
+
+// RunAlone replays the program with one node on the device at a time: it submits each node by itself, in the plan's order, and waits for it.
+// A device reports the fault of a kernel only to a later call. Here that is the call that waits for this kernel, so the error names the node
+// that caused the fault.
+func (p *Program) RunAlone(ctx context.Context, iterations int) error {
+	return p.inner().RunAlone(ctx, iterations)
+}
+
+// SetScalar changes one scalar argument of a kernel, which may be in the body of a loop or branch, for all later replays. The launch's grid and
+// extents are computed again. An update that would touch more bytes than declared is refused, because the plan was proved for the declared bytes.
+func (p *Program) SetScalar(node string, argument int, value float64) error {
+	return p.inner().SetScalar(node, argument, value)
+}
+
+// SetStorage moves a declared buffer to other memory for all later replays: device memory of the same device for a device buffer, pinned or
+// pageable host memory (as declared) for a host buffer. bytes must be the buffer's size. The caller keeps owning the memory. A buffer that
+// shares bytes with others in the plan cannot be moved, and the memory must not overlap that of another buffer of the program: the plan
+// was not proved for that. If a loop or branch uses the buffer, a graph is made anew, which takes longer than a change.
+func (p *Program) SetStorage(buffer string, address cudart.Ptr, bytes int64) error {
+	return p.inner().SetStorage(buffer, address, bytes)
 }
 
 // Plan is the plan that the program replays; after Learn, the one that it chose.
-func (p *Program) Plan() *planner.Plan {
-	if p == nil {
-		return nil
-	}
-	return p.plan
-}
+func (p *Program) Plan() *planner.Plan { return p.inner().Plan() }
+
+// Mode returns how the program replays; for Auto, the mode that it chose.
+func (p *Program) Mode() Mode { return p.inner().Mode() }
 
 // Choice tells why Auto chose its mode; "" without Auto.
-func (p *Program) Choice() string {
-	if p == nil {
-		return ""
-	}
-	return p.choice
-}
+func (p *Program) Choice() string { return p.inner().Choice() }
+
+// NoGraph says why a program with loops or branches replays as streams although its Options asked for a graph; "" if it need not.
+func (p *Program) NoGraph() string { return p.inner().NoGraph() }
+
+// Overlaps reports whether launches overlap, and of how many nodes, in one replay.
+func (p *Program) Overlaps() (nodes int, on bool) { return p.inner().Overlaps() }
 
 // Warnings returns the warnings of the modules that were loaded.
-func (p *Program) Warnings() []string {
-	if p == nil {
-		return nil
-	}
-	return p.warnings
-}
+func (p *Program) Warnings() []string { return p.inner().Warnings() }
 
-// control runs one loop or branch of one instance.
-type control struct {
-	name   string
-	node   *dag.Node
-	place  int // of the node in its graph
-	stream cudart.Stream
-	bodies []*controlBody
-	test   cudart.List // copies the operands to words; nil without a condition
-	words  []byte      // eight bytes for each operand
-	memory cudart.Ptr  // of words
-	shared cudart.Ptr  // where rank 0's operands come to all ranks, if the bodies communicate; 0 otherwise
+// Counters returns the program's figures. It may be called at any time from any goroutine.
+func (p *Program) Counters() Counters { return p.inner().Counters() }
 
-	platform cudart.Platform
-	passes   int64 // in the latest replay, over all times that it ran
-	runs     int64
-	missed   int64 // runs that ended although the condition did not hold
-	chosen   [2]int64
+// Replays returns how many replays were submitted since the program was created, including warm-up and measurements.
+func (p *Program) Replays() uint64 { return p.inner().Replays() }
 
-	counted cudart.Ptr // of the counts in a graph
-	counts  *counts    // of a loop or branch that is in no other one, once there is a graph
+// Memory returns the figures of a program.
+func (p *Program) Memory() MemoryStats { return p.inner().Memory() }
 
-	recorder passWatch  // while its passes are traced as streams
-	stamps   cudart.Ptr // while they are traced as a graph
-	stamping conditions.Stamping
-}
+// Unfinished returns the nodes of the latest replay that had not finished when their progress words were read, in submission order. It
+// works while the device hangs. Options.DebugProgress must be set, and the latest replay must be the first.
+func (p *Program) Unfinished() []string { return p.inner().Unfinished() }
 
-// followed is a communication that the device tells of.
-type followed struct {
-	node *dag.Node // a loop or branch: the communication of its condition
-	body bool      // what came before it depends on the pass that it is in
-}
+// Communicating returns the node that communicates with other ranks right now, and the one that did so before, nil for none and where the
+// passes of a loop decide. A loop or branch communicates itself when rank 0 tells the others whether its condition holds. It may be called
+// from any goroutine, also while the device hangs. Options.FollowCommunication must be set.
+func (p *Program) Communicating() (now, last *dag.Node) { return p.inner().Communicating() }
 
-// passWatch is told of the passes of loops and branches, and submits their bodies.
-type passWatch interface {
-	submit(ctx context.Context, c *control, k int, pass int64) error
-	chosenNone(c *control)
-}
-
-// controlBody is a body as a program of its own, over the memory of the one around it.
-type controlBody struct {
-	program *Program
-	in      *instance
-}
-
-// family returns the program and those of all its bodies.
-func (p *Program) family() []*Program {
-	all := []*Program{p}
-	for _, bodies := range p.bodies {
-		for _, body := range bodies {
-			all = append(all, body.family()...)
-		}
-	}
-	return all
-}
-
-// Recorder records when kernels, copies and sets ran, and on which streams. *cupti.Library implements it.
-type Recorder interface {
-	Enable() error
-	Disable() error
-	// Flush returns the records since the last Flush in the order of calls and graph nodes. If it can, it waits for that many records.
-	Flush(want int) ([]cupti.Record, error)
-}
-
-// tracer holds what a traced replay needs in addition: a timed event before and after every node.
-type tracer struct {
-	program *Program
-	in      *instance
-	base    []cudart.Event // by device: the zero of its clock
-	before  []cudart.Event // by node
-	after   []cudart.Event
-	origin  cudart.List // records base while everything is idle
-	list    cudart.List // streams: the commands with their events
-	graph   cudart.Graph
-	bodies  tracedBodies // nil without loops and branches
-}
-
-// tracedBodies records what the loops and branches of an instance do.
-type tracedBodies interface {
-	begin() // a replay
-	// add adds to a replay that has ended what they did. The clock of the trace starts first microseconds after the base events.
-	add(ctx context.Context, r *TracedReplay, first float64) error
-	close() []error
-}
+// Close waits for submitted work and frees everything. It takes no context, because memory in use by the device cannot be freed. Calling
+// it again does nothing. Closing nil, which New returns with an error, does nothing either.
+func (p *Program) Close() error { return p.inner().Close() }
 
 // Turn is one replay of ReplayThen and the host buffers that it uses. It is valid only inside the functions that it is passed to.
-type Turn struct {
-	// Number counts the turns of a program from 0.
-	Number  uint64
-	program *Program
-	in      *instance
-	then    func(*Turn, error)
-	idle    chan struct{} // holds one token while no turn uses the instance
-}
+type Turn = engine.Turn
 
-// lowered holds the commands of one replay and the index of each node's command.
-type lowered struct {
-	commands []cudart.Command
-	index    []int32 // by node: its command
-}
+// Timing is the result of Measure.
+type Timing = engine.Timing
 
-// loadedCode is what one replay in flight has of the modules. Where no buffer is a variable of a module, all replays share it.
-type loadedCode struct {
-	kernels []cudart.Kernel // by node; nil if it launches none
-	symbols map[dag.BufferID]cudart.Ptr
-	waits   []bool // by node: its kernel was loaded in the form that waits for the launches before it
-}
+// Series summarizes one measured quantity, in microseconds.
+type Series = engine.Series
 
-// codeOf returns the code of a replay in flight.
-func (p *Program) codeOf(in *instance) *loadedCode { return p.code[min(in.flight, len(p.code)-1)] }
+// Summarize returns the Series of samples, and sorts them.
+func Summarize(samples []float64) Series { return engine.Summarize(samples) }
 
-// Overlap says whether launches may begin before the launches before them have ended, to wait in their own code.
-type Overlap uint8
+// Counters holds figures of a program at one moment: counts, which only grow, and the size of the program.
+type Counters = engine.Counters
 
-// counts is what the device counts for a loop or branch that is in no other one, and for all in its bodies: a set of counts for each, in
-// the order of nest.
-type counts struct {
-	device cudart.Ptr
-	host   cudart.Ptr
-	words  []int64 // at host
-	fetch  cudart.List
-	nest   []*control
-	known  bool // a replay as a graph has begun
-}
+// MemoryStats holds how much memory a program takes.
+type MemoryStats = engine.MemoryStats
 
-type loadedAt struct {
-	module *kernels.Module // nil: the library
-	device int32
-	flight int // of modules with variables
-}
-
-// deciders are the kernel that decides about loops and branches in graphs.
-type deciders struct {
-	conditions.Decider
-	module  *kernels.Module
-	kernels map[int32]cudart.Kernel // by device that has loops or branches
-}
-
-// loader loads modules for one program.
-type loader struct {
-	program   *Program
-	joinables map[int32][]*kernels.Module  // by device: those that can be joined
-	library   map[int32]map[string]bool    // by device: the library's entries that are launched
-	wanted    map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
-	modules   map[loadedAt]cudart.Module
-	shared    map[*kernels.Module]bool // modules with variables that are buffers: each replay in flight loads its own
-	flight    int
-	waiting   bool              // kernels are loaded so that they wait for the launches before them
-	plain     map[loadedAt]bool // modules that have no such form
-}
-
-// HostFunction is a function of the program that a node runs in every replay, those of warm-up and measurements included. It runs on a
-// goroutine of its own while what comes after the node waits. It must not use the [Program] or wait for another host function, because
-// host functions may run one after the other.
-//
-// The context is that of the call that started the replay, and ends with the program too. If the function returns an error or panics, the
-// nodes left in that replay still run, no later replay starts, and the error of the program is a [*HostError].
-type HostFunction func(ctx context.Context, call *HostCall) error
-
-// HostCall is one run of a host function. Its memory is valid until the function returns.
-type HostCall struct {
-	Node   string
-	Replay uint64 // counts the replays of the program from 0
-	names  []string
-	memory [][]byte
-}
-
-// HostError is returned if a host function failed. The program can then only be closed.
-type HostError struct {
-	Node     string
-	Function string
-	Replay   uint64
-	Err      error
-	Stack    string // if it panicked
-}
-
-// hostCalls is what a program and its bodies have in common about host functions.
-type hostCalls struct {
-	place map[string]int // of each node that runs one, in the order of declaration
-
-	mu     sync.Mutex
-	begun  uint64 // replays
-	failed *HostError
-}
-
-// hostRun is the replay that an instance is in.
-type hostRun struct {
-	mu      sync.Mutex
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	replay  uint64
-	started bool // and nobody has waited for it
-	failed  *HostError
-}
+// BufferMemory tells where a device buffer lies and when it is alive in a replay.
+type BufferMemory = engine.BufferMemory

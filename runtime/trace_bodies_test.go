@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/spread"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/tests/nests"
 )
@@ -312,11 +313,11 @@ func TestPassesOnSeveralDevicesAreTraced(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		g, err := nests.New(r).Graph()
 		require.NoError(t, err)
-		at := make([]int32, planner.SpreadNodes(g))
+		at := make([]int32, spread.Nodes(g))
 		for i := range at {
 			at[i] = int32(r.IntN(2))
 		}
-		s, err := planner.SpreadAt(g, planner.Options{Devices: 2}, at)
+		s, err := spread.At(g, spread.Options{Devices: 2}, at)
 		require.NoError(t, err)
 		platform, err := host.Open(host.Options{CheckOrder: true, Devices: 2, Perturb: 1 + r.Uint64N(1<<40)})
 		require.NoError(t, err)

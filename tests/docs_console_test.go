@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
@@ -194,6 +196,16 @@ func TestIndexListsEveryPage(t *testing.T) {
 	}
 }
 
+// The first program of the page on embedding is in a module of its own, whose tests record the calls that it makes of plans and check their order.
+func TestCallsOfTheEmbeddingPageAreOrdered(t *testing.T) {
+	const dir = "embedding"
+	require.Equal(t, fences(page(t, "docs/embedding.md"), "go")[0], page(t, "tests/embedding/main.go"))
+	require.Equal(t, page(t, "go.sum"), page(t, "tests/embedding/go.sum"), "cp go.sum tests/embedding")
+	require.Empty(t, output(t, dir, "gofmt", "-l", "."))
+	require.Empty(t, output(t, dir, "go", "vet", "."))
+	require.Contains(t, output(t, dir, "go", "test", "."), "ok")
+}
+
 // The programs of the page on embedding compile in another module, run, and print what the page shows.
 func TestProgramsOfTheEmbeddingPageRun(t *testing.T) {
 	text := page(t, "docs/embedding.md")
@@ -210,4 +222,32 @@ func TestProgramsOfTheEmbeddingPageRun(t *testing.T) {
 			require.Empty(t, output(t, dir, "go", "vet", "."))
 		})
 	}
+}
+
+// The answers to what users of torch.cuda look for name flags, pages and Go names that exist.
+func TestAnswersToUsersOfTorchNameWhatExists(t *testing.T) {
+	_, table, found := strings.Cut(page(t, "docs/bringing.md"), "\n## What torch.cuda has\n")
+	require.True(t, found)
+	commands := page(t, "docs/commands.md")
+	flags, methods := 0, 0
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		cells := strings.Split(strings.Trim(row, "|"), " | ")
+		require.Len(t, cells, 2, row)
+		for _, m := range regexp.MustCompile("`(--[a-z-]+)[^`]*`").FindAllStringSubmatch(cells[1], -1) {
+			require.Regexp(t, "`"+m[1]+"[ `=\\[]", commands, row)
+			flags++
+		}
+		for _, m := range regexp.MustCompile("`Program\\.(\\w+)`").FindAllStringSubmatch(cells[1], -1) {
+			_, has := reflect.TypeFor[*runtime.Program]().MethodByName(m[1])
+			require.True(t, has, "%s has no method %s", row, m[1])
+			methods++
+		}
+		for _, m := range regexp.MustCompile("dagrun ([a-z]+)").FindAllStringSubmatch(cells[1], -1) {
+			if m[1] != "runs" {
+				require.Contains(t, commands, "dagrun "+m[1], row)
+			}
+		}
+	}
+	require.Greater(t, flags, 4)
+	require.Greater(t, methods, 4)
 }

@@ -25,17 +25,22 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/calls"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/library/cubin"
 	"github.com/dagrun/dagrun/kernels/maps"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/picture"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/planner/proof/ranks"
+	spreadproof "github.com/dagrun/dagrun/planner/proof/spread"
+	"github.com/dagrun/dagrun/planner/spread"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // dangerous lists functions that a test cannot call with arbitrary arguments, with the reason.
@@ -88,9 +93,9 @@ func (h *hostile) functions() []namedFunction {
 		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
 		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations, "planner.Pairs": planner.Pairs,
 
-		"planner.SpreadPolicies": planner.SpreadPolicies, "planner.SpreadGraph": planner.SpreadGraph, "planner.SpreadAt": planner.SpreadAt, "planner.SpreadNodes": planner.SpreadNodes, "planner.SpillGraph": planner.SpillGraph, "planner.SpillAt": planner.SpillAt,
-		"planner.DecodeSpread": planner.DecodeSpread, "planner.VerifySpread": planner.VerifySpread, "planner.CompareSpreads": planner.CompareSpreads,
-		"plan.DecodeSpread": plan.DecodeSpread, "proof.Spread": proof.Spread,
+		"spread.Policies": spread.Policies, "spread.New": spread.New, "spread.At": spread.At, "spread.Nodes": spread.Nodes, "spread.Spill": spread.Spill, "spread.SpillAt": spread.SpillAt,
+		"spread.Decode": spread.Decode, "spread.Compare": spread.Compare, "planner.Resolve": planner.Resolve, "effort.Names": effort.Names, "effort.Parse": effort.Parse, "planner.CheckMemory": planner.CheckMemory,
+		"plan.DecodeSpread": plan.DecodeSpread, "spread.Verify": spreadproof.Verify,
 		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
 		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
 
@@ -111,10 +116,12 @@ func (h *hostile) functions() []namedFunction {
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.CostsOf": model.CostsOf, "plan.CostText": plan.CostText,
 		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "dag.OperandName": dag.OperandName, "kernels.ModuleOpener": kernels.ModuleOpener,
 		"runtime.Recall": runtime.Recall, "runtime.KnownPasses": runtime.KnownPasses, "runtime.KeepPasses": runtime.KeepPasses, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn, "runtime.Refit": runtime.Refit,
+		"learn.Recall": learn.Recall, "learn.KnownPasses": learn.KnownPasses, "learn.KeepPasses": learn.KeepPasses, "learn.KeptMachine": learn.KeptMachine, "learn.KeepMachine": learn.KeepMachine,
+		"learn.Fingerprints": learn.Fingerprints, "learn.DeviceKey": learn.DeviceKey, "learn.Learn": learn.Learn, "learn.From": learn.From, "learn.Refit": learn.Refit, "learn.MergeProfiles": learn.MergeProfiles,
 		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Join": kernels.Join, "maps.Join": maps.Join, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
-		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "kernels.CubinParameters": kernels.CubinParameters, "kernels.MostBytes": kernels.MostBytes, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
+		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "launch.CubinParameters": launch.CubinParameters, "launch.ReadCubin": launch.ReadCubin, "launch.Compile": launch.Compile, "kernels.MostBytes": kernels.MostBytes, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
 		"library.Sources": library.Sources, "library.Module": library.Module, "library.Docs": library.Docs,
 		"cubin.Architectures": cubin.Architectures, "cubin.For": cubin.For, "cubin.Read": cubin.Read, "cubin.Write": cubin.Write,
 
@@ -196,9 +203,9 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 		made.Elem().Set(h.value(made.Type().Elem(), 5))
 		h.add(made)
 	}
-	spread, err := planner.SpreadGraph(ctx, g, planner.Options{Devices: 2, Spread: "roundrobin"})
+	over, err := spread.New(ctx, g, spread.Options{Devices: 2, Policy: "roundrobin"})
 	require.NoError(t, err)
-	add(spread, &plan.Spread{}, (*plan.Spread)(nil), &plan.Spread{Graph: spread.Graph}, plan.Spread{})
+	add(over, &plan.Spread{}, (*plan.Spread)(nil), &plan.Spread{Graph: over.Graph}, plan.Spread{}, planner.Options{}, planner.Options{Spread: over}, spread.Options{})
 	add((*plan.Plan)(nil), &plan.Plan{}, (*plan.Band)(nil), &plan.Band{}, (*plan.Timeline)(nil), &plan.Timeline{}, plan.Cause(99), plan.Engine(99), plan.OpKind(99),
 		(*model.Machine)(nil), &model.Machine{}, (*model.Buses)(nil), model.BusesOf(model.H200(), 4), model.CarriesPeer, (*model.Profile)(nil), &model.Profile{}, model.Bound{}, model.EngineAt{},
 		&proof.Violation{}, &proof.Enforcement{}, proof.How(99), &planner.Comparison{}, (*planner.Comparison)(nil), &planner.MemoryCapError{},
@@ -235,7 +242,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	catalog := library.Catalog{}
 	docs := library.Docs()
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), plan.PassSource(99), plan.Passes{}, &plan.Passes{Count: -1, Source: 2}, runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
-	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil))
+	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil), kernels.LibraryModule(), &launch.Module{}, (*launch.Module)(nil), &launch.Compiled{}, (*launch.Compiled)(nil), &launch.CompileError{}, (*launch.CompileError)(nil), planner.Normal, planner.Effort(99))
 	add(calls.Catalog{}, calls.Doc{}, &calls.Doc{}, &runtime.TracedReplay{}, (*runtime.TracedReplay)(nil), &runtime.CallError{})
 	add(&runtime.HostCall{}, (*runtime.HostCall)(nil), &runtime.HostError{}, (*runtime.HostError)(nil), &runtime.UnknownFunctionError{}, (*runtime.UnknownFunctionError)(nil))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), runtime.Overlap(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),

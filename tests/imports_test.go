@@ -45,15 +45,18 @@ func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
 
 func roomOf(name string) string { return strings.SplitN(name, "/", 2)[0] }
 
+// fronts are packages for programs that embed dagrun, which put the core and satellites together. The core imports none of them.
+var fronts = []string{"runtime"}
+
 // satellites are the packages around the core: it works without them, and they can come and go. Packages below one belong to it. Every other package
-// of the rooms above cmd/ is of the core.
+// of the rooms above cmd/ is of the core, but for fronts.
 var satellites = []string{
 	"dag/exchange",
-	"planner/internal/spread", "planner/internal/plantest", "planner/proof/ranks", "planner/analysis", "planner/picture", "planner/replan",
+	"planner/spread", "planner/internal/placement", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture", "planner/replan",
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
 	"internal/recording", "internal/happens",
-	"runtime/cache",
+	"runtime/learn", "runtime/cache", "runtime/internal/played",
 }
 
 // coreImportsSatellites are the imports that still go the wrong way: the command, or who embeds the core, should hand in what the satellite does.
@@ -67,10 +70,6 @@ var coreImportsSatellites = []string{
 	"cudart/host imports kernels/ptx",
 	"kernels imports kernels/calls",
 	"kernels imports kernels/source",
-	"planner imports planner/internal/spread",
-	"runtime imports cudart/cupti",
-	"runtime imports planner/analysis",
-	"runtime imports runtime/cache",
 }
 
 func TestTheCoreImportsNoSatellite(t *testing.T) {
@@ -83,17 +82,28 @@ func TestTheCoreImportsNoSatellite(t *testing.T) {
 	}
 	var wrong []string
 	for name, imports := range all {
-		if at := slices.Index(rooms, roomOf(name)); at < 1 || rooms[at] == "cmd" || satellite(name) {
+		if at := slices.Index(rooms, roomOf(name)); at < 1 || rooms[at] == "cmd" || satellite(name) || slices.Contains(fronts, name) {
 			continue
 		}
 		for other := range imports {
-			if satellite(other) {
+			if satellite(other) || slices.Contains(fronts, other) {
 				wrong = append(wrong, name+" imports "+other)
 			}
 		}
 	}
 	slices.Sort(wrong)
 	require.Equal(t, coreImportsSatellites, wrong, "the core may import no more satellites than the list says; remove from it what is no longer true")
+}
+
+// Devices are given compilers by those who open them, so that a program that compiles nothing contains none.
+func TestDevicesReachNoCompiler(t *testing.T) {
+	all := packages(t)
+	for _, device := range []string{"cudart", "cudart/driver", "cudart/host"} {
+		require.NotEmpty(t, all[device])
+		for below := range reached(all, device) {
+			require.False(t, strings.HasPrefix(below+"/", "kernels/source/"), "%s reaches %s", device, below)
+		}
+	}
 }
 
 // A package on floor one imports no package of its room; any other is one floor above the highest that it imports. The limits keep
@@ -148,6 +158,17 @@ func TestTheProofSharesNothingWithTheMaker(t *testing.T) {
 	require.Greater(t, makers, 5)
 }
 
+// What replays plans is handed them: it neither makes plans nor learns which are good.
+func TestTheEngineMakesNoPlans(t *testing.T) {
+	all := packages(t)
+	const engine = "runtime/internal/engine"
+	require.NotEmpty(t, all[engine])
+	for other := range reached(all, engine) {
+		require.True(t, !strings.HasPrefix(other, "planner") || slices.Contains([]string{"planner/plan", "planner/proof", "planner/internal/planted"}, other), "%s reaches %s", engine, other)
+		require.True(t, !strings.HasPrefix(other, "runtime") || strings.HasPrefix(other, "runtime/internal/"), "%s reaches %s", engine, other)
+	}
+}
+
 // reached returns the packages that one imports, directly or indirectly.
 func reached(all map[string]map[string]bool, from string) map[string]bool {
 	found := map[string]bool{}
@@ -188,29 +209,33 @@ func packages(t *testing.T) map[string]map[string]bool {
 // plannerImports lists for each package of the planner which others of this module it may import. The proof imports nothing that makes
 // plans, because it could not find bugs in shared code.
 var plannerImports = map[string][]string{
-	"planner/internal/effort":  {},
-	"planner/internal/pack":    {"planner/internal/effort"},
+	"planner/effort":           {},
+	"planner/internal/pack":    {"planner/effort", "planner/internal/chance"},
+	"planner/internal/chance":  {},
 	"planner/internal/planted": {},
 	"planner/internal/scratch": {},
 	"planner/internal/sets":    {},
-	"planner/internal/shop":    {"planner/internal/effort", "planner/internal/scratch", "planner/internal/sets"},
+	"planner/internal/shop":    {"planner/effort", "planner/internal/chance", "planner/internal/scratch", "planner/internal/sets"},
 	"planner/plan":             {"dag", "internal/jsontext", "internal/words", "planner/internal/planted"},
 	"planner/proof":            {"dag", "planner/plan"},
 	"planner/proof/ranks":      {"dag"},
+	"planner/proof/spread":     {"dag", "planner/plan", "planner/proof"},
 	"planner/model":            {"dag", "internal/jsontext", "internal/words", "planner/internal/scratch", "planner/internal/shop", "planner/plan"},
 	"planner/internal/order":   {"planner/internal/scratch", "planner/plan"},
-	"planner/internal/layout": {"dag", "planner/internal/effort", "planner/internal/order", "planner/internal/pack", "planner/internal/planted",
+	"planner/internal/layout": {"dag", "planner/effort", "planner/internal/order", "planner/internal/pack", "planner/internal/planted",
 		"planner/internal/scratch", "planner/plan"},
-	"planner/internal/place": {"dag", "planner/internal/effort", "planner/internal/planted", "planner/internal/scratch", "planner/internal/shop", "planner/model", "planner/plan"},
-	"planner/internal/spread": {"dag", "internal/words", "planner/internal/effort", "planner/internal/planted", "planner/internal/scratch", "planner/internal/sets", "planner/model",
+	"planner/internal/place": {"dag", "planner/effort", "planner/internal/chance", "planner/internal/planted", "planner/internal/scratch", "planner/internal/shop", "planner/model", "planner/plan"},
+	"planner/internal/placement": {"dag", "internal/words", "planner/effort", "planner/internal/planted", "planner/internal/scratch", "planner/internal/sets", "planner/model",
 		"planner/plan"},
 	"planner/internal/plantest":           {"dag", "planner/model", "planner/plan"},
 	"planner/internal/plantest/instances": {},
 	"planner/internal/plantest/planned":   {"dag", "planner/internal/place", "planner/model", "planner/plan"},
-	"planner": {"dag", "internal/jsontext", "internal/words", "planner/internal/effort", "planner/internal/layout", "planner/internal/place",
-		"planner/internal/spread", "planner/model", "planner/plan", "planner/proof"},
+	"planner": {"dag", "internal/jsontext", "internal/words", "planner/effort", "planner/internal/layout", "planner/internal/place",
+		"planner/model", "planner/plan", "planner/proof"},
+	"planner/spread":   {"dag", "internal/words", "planner", "planner/internal/place", "planner/internal/placement", "planner/plan", "planner/proof/spread"},
 	"planner/analysis": {"dag", "internal/words", "planner/model", "planner/plan", "planner/proof"},
 	"planner/picture":  {"dag", "internal/words", "planner", "planner/analysis"},
+	"planner/replan":   {"dag", "internal/recording", "planner"},
 }
 
 func TestPlannerPackagesImportOnlyWhatTheyMay(t *testing.T) {

@@ -81,7 +81,7 @@ func openHost(t *testing.T, g *dag.Graph) *host.Platform {
 	for i := range g.Buffers {
 		devices = max(devices, int(g.Buffers[i].Device)+1)
 	}
-	p, err := host.Open(host.Options{Devices: devices, CheckOrder: true})
+	p, err := host.Open(host.Options{Devices: devices, CheckOrder: true, Compilers: &kernels.Compilers{}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p

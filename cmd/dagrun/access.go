@@ -21,7 +21,7 @@ type kernelAccess struct {
 
 type argumentAccess struct {
 	Name   string `json:"name"`           // of the argument
-	Mode   string `json:"mode"`           // in, out or inout
+	Mode   string `json:"mode"`           // in, out, inout or unused
 	Access string `json:"access"`         // "declared", "inferred" or "proved"
 	Why    string `json:"why,omitempty"`  // if it was declared: why the code does not tell
 	Hint   string `json:"hint,omitempty"` // if the kernel needs less access than is declared
@@ -82,7 +82,11 @@ func argumentAccesses(l *dag.Launch) []argumentAccess {
 		if l.Evidence(k) == dag.Declared {
 			a.Why = params[k].Code.Why
 		}
-		if code := params[k].Code; code.Decided && l.Args[k].Mode == dag.ReadWrite && code.Mode&dag.Write == 0 {
+		switch code := params[k].Code; {
+		case !code.Decided || l.Args[k].Mode == dag.Untouched || l.Args[k].Texture != nil:
+		case code.Mode == 0:
+			a.Hint = "never used, {unused: ...} would do"
+		case l.Args[k].Mode == dag.ReadWrite && code.Mode&dag.Write == 0:
 			a.Hint = "never written, {in: ...} would do"
 		}
 		list = append(list, a)

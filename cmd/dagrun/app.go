@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,13 +51,13 @@ type app struct {
 	recalled       *recalled                                     // with --learn=auto: what plan, dot and check plan with
 	recalledOf     *dag.Graph                                    // the graph that this is of
 	asked          *planner.Machine                              // the device of --backend that plan, dot and check plan for; nil: none has been opened for that
-	unseenCap      int64                                         // the memory cap that a pipeline was spilled for, in commands that open no device
 	world          *world.World                                  // the other ranks; nil: there are none
 	followed       bool                                          // the device notes how far communication with other ranks is
 	reread         func(rank, local int) (*dag.Graph, error)     // the pipeline of another rank
 	family         func(n int, local []int) (*dag.Family, error) // those of all ranks
 	noCache        bool                                          // the cache cannot be used, which has been said
 	answered       bool                                          // a JSON document has been written
+	signals        atomic.Pointer[func(os.Signal)]               // what a signal is given to while another program runs
 	patience       atomic.Int64                                  // how many nanoseconds the command has to end once it is interrupted
 }
 

@@ -32,6 +32,7 @@ would. The exit status is 0 if all are proved ordered, 1 if there is a race, 3 i
 but something is assumed or was not covered, which is listed.`,
 		Example: `  dagrun check pipelines/saxpy.yaml
   dagrun check infer.rec                           what dagrun record -o infer.rec wrote
+  dagrun check one.rec two.rec --merge             one program with two inputs
   dagrun check pipelines/*.yaml
   dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
   dagrun check pipelines/halo.yaml --ranks 64      can 64 ranks run this together?
@@ -47,18 +48,18 @@ but something is assumed or was not covered, which is listed.`,
 			if err := a.checkFlags(c); err != nil {
 				return err
 			}
+			if recording.Recognize(args[0]) {
+				return a.checkRecordings(c, args, &recorded)
+			}
+			if recorded.merge {
+				return fmt.Errorf("--merge is for recordings, and %s is none", shownName(args[0]))
+			}
 			if err := target.apply(a, c); err != nil {
 				return err
 			}
 			a.progress.beginUntil(a.stdout)
 			if err := a.assumeRanks(); err != nil {
 				return err
-			}
-			if recording.Recognize(args[0]) {
-				if len(args) > 1 {
-					return fmt.Errorf("%s is a recording: recordings are checked one at a time", shownName(args[0]))
-				}
-				return a.checkRecording(args[0], &recorded)
 			}
 			if len(args) > 1 {
 				return a.checkFiles(c, args, &target, own)
@@ -88,6 +89,7 @@ but something is assumed or was not covered, which is listed.`,
 	c.Flags().BoolVar(&recorded.possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
 	c.Flags().BoolVar(&recorded.strict, "strict", false, "of a recording: also list waits, synchronisations and edges that nothing needs, and bytes read before they are written")
 	c.Flags().BoolVar(&recorded.hostAccesses, "host-copies", false, "of a recording: copies access pageable memory of the host too, for the thread that makes them")
+	c.Flags().BoolVar(&recorded.merge, "merge", false, "of recordings of one program: check the first with what kernels touched in any of them")
 	c.Flags().BoolVar(&recorded.strictThreads, "strict-threads", false, "of a recording: calls of two threads are in no order just because one was over first")
 	return c
 }
@@ -267,7 +269,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 
 func (a *app) printChecked(r *checked) {
 	for _, race := range r.Races {
-		_ = a.stdout.printf("%s on %s: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.place(), race.Why)
+		_ = a.stdout.printf("%s on %s: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.place, race.Why)
 		for _, side := range []raceSide{race.First, race.Second} {
 			fmt.Fprintf(a.stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
 		}

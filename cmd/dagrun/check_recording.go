@@ -1,12 +1,16 @@
-// dagrun check FILE, where the file is a recording of a program.
+// dagrun check FILE..., where the files are recordings of programs.
 
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/order"
@@ -14,7 +18,13 @@ import (
 
 // recordingFlags are what check takes for recordings only.
 type recordingFlags struct {
-	possible, strictThreads, strict, hostAccesses bool
+	possible, strictThreads, strict, hostAccesses, merge bool
+}
+
+// mergedWith is another recording, with whose measurements a process is checked.
+type mergedWith struct {
+	File string `json:"file"`
+	recording.Merged
 }
 
 // checkedRecording is the JSON document of check for a recording.
@@ -30,32 +40,119 @@ type checkedRecording struct {
 type checkedProcess struct {
 	Process uint32 `json:"process"`
 	*order.Report
-	Notes []string `json:"notes"`
+	Notes  []string     `json:"notes"`
+	Merged []mergedWith `json:"merged,omitempty"`
 
 	process *recording.Process
 }
 
-// checkRecording checks what each process of a recording did.
-func (a *app) checkRecording(name string, own *recordingFlags) error {
-	// A recording of a million launches takes 0.8 GB so, instead of 1.1, and no longer.
-	defer debug.SetGCPercent(debug.SetGCPercent(40))
-	archive, err := a.openRecording(name)
-	if err != nil {
+// recordedFile is the JSON of one of several recordings.
+type recordedFile struct {
+	File   string            `json:"file"`
+	Status int               `json:"status"` // the exit status of a check of this file alone
+	Report *checkedRecording `json:"report,omitempty"`
+	Error  *failure          `json:"error,omitempty"`
+}
+
+// checkRecordings checks recordings, each by itself unless they are to be merged.
+func (a *app) checkRecordings(c *cobra.Command, names []string, own *recordingFlags) error {
+	if err := onlyFlags(c, names[0], "possible", "strict", "strict-threads", "host-copies", "merge", "confined"); err != nil {
 		return err
 	}
+	for _, name := range names[1:] {
+		if _, err := os.Stat(name); err == nil && !recording.Recognize(name) {
+			return fmt.Errorf("%s is a recording and %s is none: check them apart", shownName(names[0]), shownName(name))
+		}
+	}
+	if own.merge && len(names) == 1 {
+		return errors.New("--merge takes two or more recordings of one program")
+	}
+	a.progress.beginUntil(a.stdout)
+	// A recording of a million launches takes 0.8 GB so, instead of 1.1, and no longer.
+	defer debug.SetGCPercent(debug.SetGCPercent(40))
+	if own.merge || len(names) == 1 {
+		document, err := a.checkRecording(names[0], names[1:], own, func() {})
+		if err != nil {
+			return err
+		}
+		if a.flags.output == "json" {
+			err = a.answer(document)
+		}
+		if err == nil && document.Status != statusOK {
+			err = &reported{status: document.Status}
+		}
+		return err
+	}
+	return a.checkApart(c, names, own)
+}
+
+// checkApart checks one recording after another, even if one is wrong. The exit status is the worst of all: a file that is wrong, a race, something that is not proved.
+func (a *app) checkApart(c *cobra.Command, names []string, own *recordingFlags) error {
+	files := make([]recordedFile, len(names))
+	worst, shown := statusOK, false
+	for k, name := range names {
+		document, err := a.checkRecording(name, nil, own, func() {
+			if shown {
+				fmt.Fprintln(a.stdout)
+			}
+			shown = true
+			_ = a.stdout.printf("%s\n", a.paint(a.stdout, bold, shownName(name)))
+		})
+		files[k] = recordedFile{File: shownName(name), Report: document, Status: statusOf(err)}
+		if err != nil {
+			err = a.explain(c, err)
+			a.printError(err)
+			files[k].Error = a.failure(err, files[k].Status)
+		} else {
+			files[k].Status = document.Status
+		}
+		if slices.Index(byWeight, files[k].Status) > slices.Index(byWeight, worst) {
+			worst = files[k].Status
+		}
+	}
+	if a.flags.output == "json" {
+		err := a.answer(struct {
+			Version int            `json:"version"`
+			Command string         `json:"command"`
+			Files   []recordedFile `json:"files"`
+		}{jsonVersion, "check", files})
+		if err != nil {
+			return err
+		}
+	}
+	if worst != statusOK {
+		return &reported{status: worst}
+	}
+	return nil
+}
+
+// byWeight are the exit statuses of a check of recordings, the worst last.
+var byWeight = []int{statusOK, statusUnproved, statusExpectation, statusWrong, statusInternal}
+
+// checkRecording checks what each process of a recording did, with what others measured of it too, and prints that as text, below a heading.
+func (a *app) checkRecording(name string, others []string, own *recordingFlags, heading func()) (*checkedRecording, error) {
+	archive, err := a.openRecording(name)
+	if err != nil {
+		return nil, err
+	}
 	defer archive.Close()
-	document := checkedRecording{Version: jsonVersion, Command: "check", Program: archive.Command, Cut: archive.Cut}
+	a.progress.report("check "+shownName(name), 0, 0)
+	document := &checkedRecording{Version: jsonVersion, Command: "check", Program: archive.Command, Cut: archive.Cut}
 	for k := range archive.Processes() {
 		process, err := archive.Process(k)
 		if err != nil {
-			return withStatus(statusWrong, err)
+			return nil, withStatus(statusWrong, err)
+		}
+		merged, err := a.merge(process, k, name, archive.Processes(), others)
+		if err != nil {
+			return nil, err
 		}
 		report, err := order.Check(process, order.Options{StrictThreads: own.strictThreads, Strict: own.strict, HostAccesses: own.hostAccesses})
 		if err != nil {
-			return withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), process.ID, err))
+			return nil, withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), process.ID, err))
 		}
 		report.Cut = report.Cut || archive.Cut
-		entry := checkedProcess{Process: process.ID, Report: report, Notes: []string{}, process: process}
+		entry := checkedProcess{Process: process.ID, Report: report, Notes: []string{}, Merged: merged, process: process}
 		for _, note := range process.Notes {
 			if note.Text != "" {
 				entry.Notes = append(entry.Notes, note.Text)
@@ -65,27 +162,63 @@ func (a *app) checkRecording(name string, own *recordingFlags) error {
 		document.Processes = append(document.Processes, entry)
 	}
 	document.Status = document.verdict(own)
-	if a.flags.output == "json" {
-		if err := a.answer(document); err != nil {
-			return err
+	if a.flags.output != "json" && (!a.flags.quiet || document.Status == statusExpectation) {
+		heading()
+		a.printRecordingChecked(name, document)
+	}
+	return document, nil
+}
+
+func (a *app) printRecordingChecked(name string, document *checkedRecording) {
+	for _, p := range document.Processes {
+		if len(document.Processes) > 1 {
+			fmt.Fprintf(a.stdout, "process %d: %s\n", p.Process, strings.Join(p.process.Command, " "))
 		}
-	} else if !a.flags.quiet || document.Status == statusExpectation {
-		for _, p := range document.Processes {
-			if len(document.Processes) > 1 {
-				fmt.Fprintf(a.stdout, "process %d: %s\n", p.Process, strings.Join(p.process.Command, " "))
+		for _, m := range p.Merged {
+			fmt.Fprintf(a.stdout, "merged with %s: %s measured in both, of which %d touched more there, or otherwise; %d only in %s\n", m.File, launchCount(m.Both), m.Widened, m.Alone, shownName(name))
+			if m.Opaque > 0 {
+				fmt.Fprintf(a.stdout, "of %s, what %s touched there cannot be found here; what the arguments point into is assumed too\n", launchCount(m.Opaque), shownName(m.File))
 			}
-			fmt.Fprint(a.stdout, p.Text(p.process))
-			for _, note := range p.process.Notes {
-				if !slices.Contains([]uint64{recording.NoteAllocator, recording.NoteGraph, recording.NoteTable, recording.NoteUncovered}, note.Code) { // the report has the last
-					fmt.Fprintf(a.stdout, "the recorder says: %s\n", note.Text)
-				}
+		}
+		fmt.Fprint(a.stdout, p.Text(p.process))
+		for _, note := range p.process.Notes {
+			if !slices.Contains([]uint64{recording.NoteAllocator, recording.NoteGraph, recording.NoteTable, recording.NoteUncovered}, note.Code) { // the report has the last
+				fmt.Fprintf(a.stdout, "the recorder says: %s\n", note.Text)
 			}
 		}
 	}
-	if document.Status != statusOK {
-		return &reported{status: document.Status}
+}
+
+// merge widens what a process was measured to touch by what the same process of other recordings was.
+func (a *app) merge(process *recording.Process, k int, name string, processes int, others []string) ([]mergedWith, error) {
+	var merged []mergedWith
+	for _, other := range others {
+		archive, err := a.openRecording(other)
+		if err != nil {
+			return nil, err
+		}
+		defer archive.Close()
+		if archive.Processes() != processes {
+			return nil, withStatus(statusWrong, fmt.Errorf("%s has %s and %s has %d: --merge takes recordings of one program", shownName(name), processCount(processes), shownName(other), archive.Processes()))
+		}
+		q, err := archive.Process(k)
+		if err != nil {
+			return nil, withStatus(statusWrong, err)
+		}
+		m := mergedWith{shownName(other), process.Merge(q)}
+		if m.Both == 0 && m.Alone > 0 {
+			return nil, withStatus(statusWrong, fmt.Errorf("no launch that %s measured is in %s: --merge takes recordings of one program", shownName(name), shownName(other)))
+		}
+		merged = append(merged, m)
 	}
-	return nil
+	return merged, nil
+}
+
+func processCount(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
 }
 
 // verdict is the exit status: 0 proved, 1 a race, 3 no race, but something is assumed or not covered.

@@ -18,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/spread"
 )
 
 // largestCompleted is how much of a pipeline file is read for the names of its params: a shell should not pause.
@@ -74,7 +75,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"plan":      filesWith(".json"),
 		"profile":   filesWith(".json"),
 		"spill":     fixed(spillAuto, spillOff),
-		"spread":    fixed(planner.SpreadPolicies()...),
+		"spread":    fixed(spread.Policies()...),
 		"devices":   fixed("all"),
 		"learn":     fixed(learnAuto, learnOff, learnAgain),
 		"overlap":   fixed(graphAuto, graphOn, graphOff),

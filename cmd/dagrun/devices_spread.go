@@ -11,6 +11,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/spread"
 )
 
 // assumedDevices is how many devices "all" stands for where no device is opened.
@@ -41,8 +42,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 		return g, nil // the plan has decided
 	}
 	a.spread, a.declared = nil, g
-	o := *options
-	o.Devices, o.Spread, o.Spill = int(g.Devices), a.flags.spread, a.spills(o)
+	o := spread.Options{Options: *options, Devices: int(g.Devices), Policy: a.flags.spread, Spill: a.spills(*options)}
 	if o.Strategy == allStrategies {
 		o.Strategy = "auto" // bench compares strategies afterwards, all of the same graph
 	}
@@ -51,23 +51,19 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 	}
 	if o.Spill && o.MemoryCap == 0 {
 		var err error
-		if o.MemoryCap, err = a.spillCap(g, &o); err != nil {
+		if o.MemoryCap, err = a.spillCap(g, &o.Options); err != nil {
 			return nil, err
 		}
 	}
-	defer func() {
-		if a.spread != nil && len(a.spread.Spilled) > 0 {
-			options.MemoryCap, options.Offsets = o.MemoryCap, a.spread.Offsets
-		}
-	}()
-	if o.Devices <= 1 && g.Devices != dag.AllDevices && a.flags.devices == "" && o.Spread != "auto" {
-		return nil, fmt.Errorf("--spread %q chooses among devices, but the pipeline is for one; add --devices N", o.Spread)
+	defer func() { options.Spread = a.spread }()
+	if o.Devices <= 1 && g.Devices != dag.AllDevices && a.flags.devices == "" && o.Policy != "auto" {
+		return nil, fmt.Errorf("--spread %q chooses among devices, but the pipeline is for one; add --devices N", o.Policy)
 	}
 	if o.Devices <= 1 {
 		return a.spillOver(ctx, g, o)
 	}
 	a.progress.report("choose devices", 0, 0)
-	s, err := planner.SpreadGraph(ctx, g, o)
+	s, err := spread.New(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
@@ -83,22 +79,22 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 // spreadAsPlanned spreads a graph as the plan that --plan names says.
 func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
 	a.spread, a.declared = nil, g
-	recorded, err := decodeFile(ctx, a.flags.plan, planner.DecodeSpread)
+	recorded, err := decodeFile(ctx, a.flags.plan, spread.Decode)
 	if err == nil {
 		err = a.onPlannedDevices(recorded)
 	}
 	if err != nil || recorded == nil {
 		return g, err
 	}
-	if recorded.Original != g.Hash() || len(recorded.At) != planner.SpreadNodes(g) && (len(recorded.At) > 0 || len(recorded.Spilled) == 0) {
+	if recorded.Original != g.Hash() || len(recorded.At) != spread.Nodes(g) && (len(recorded.At) > 0 || len(recorded.Spilled) == 0) {
 		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", a.flags.plan, planner.ErrOtherGraph)
 	}
-	o := planner.Options{Devices: recorded.Devices, Spread: recorded.Requested}
+	o := spread.Options{Devices: recorded.Devices, Policy: recorded.Requested}
 	var s *planner.Spread
 	if len(recorded.Spilled) > 0 {
-		s, err = planner.SpillAt(g, o, recorded)
+		s, err = spread.SpillAt(g, o, recorded)
 	} else {
-		s, err = planner.SpreadAt(g, o, recorded.At)
+		s, err = spread.At(g, o, recorded.At)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.flags.plan, err)

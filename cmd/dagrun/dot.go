@@ -18,8 +18,8 @@ func (a *app) dotCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dot FILE",
 		Short: "Draw the schedule: DOT, SVG, PNG, PDF or Mermaid",
-		Long: `Draw the schedule. As DOT, the default, it has a cluster for each stream, dependencies with their
-reason, and waits dashed. -o x.svg, x.png and x.pdf are laid out by Graphviz if its command dot is
+		Long: `Draw the schedule. As DOT, the default, it has a cluster for each stream, and waits dashed, with
+what they are for; --dependencies adds every dependency. -o x.svg, x.png and x.pdf are laid out by Graphviz if its command dot is
 installed.
 
 dagrun's own SVG needs nothing else: streams are lanes, time runs from left to right, and waits are
@@ -42,6 +42,9 @@ A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, w
 				if err := a.checkFlags(c); err != nil {
 					return err
 				}
+				if err := onlyFlags(c, args[0], "out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"); err != nil {
+					return err
+				}
 				return a.drawRecording(c.Context(), args[0], &own)
 			}
 			a.compilers = nil // pictures do not depend on what kernels do
@@ -57,6 +60,7 @@ A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, w
 	f := c.Flags()
 	f.BoolVar(&own.before, "before", false, "draw the dependencies as declared, not the schedule")
 	f.BoolVar(&own.after, "after", false, "draw the schedule (the default); with --before both on one sheet")
+	f.BoolVar(&own.dependencies, "dependencies", false, "in DOT, draw every dependency beside the waits")
 	f.StringVar(&own.compare, "compare", "", "draw the schedules of these `strategies` on one sheet, such as list,roundrobin")
 	f.StringVarP(&own.out, "out", "o", "", "write to this `file`; its extension decides the format: .dot, .mmd, .svg, .png or .pdf")
 	f.StringVar(&own.format, "format", "", "output `format`: dot, mermaid, svg, png or pdf")

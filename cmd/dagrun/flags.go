@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/spread"
 )
 
 // Each of these methods adds one group of flags; a command adds the groups that it uses.
@@ -184,7 +185,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 		oneOf("--output", output, "text", "json"),
 		oneOf("--color", color, "auto", "always", "never"),
 		oneOf("--strategy", f.strategy, strategiesOf(c)...),
-		oneOf("--spread", f.spread, planner.SpreadPolicies()...),
+		oneOf("--spread", f.spread, spread.Policies()...),
 		checkDevices(f.devices),
 		oneOf("--spill", f.spill, spillAuto, spillOff),
 		oneOf("--effort", f.effort, planner.Efforts()...),
@@ -222,12 +223,8 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 		if o.MemoryCap, err = parseSize(f.memoryCap); err != nil {
 			return o, fmt.Errorf("--memory-cap %q: %w", f.memoryCap, err)
 		}
-	} else {
-		o.MemoryCap = a.unseenCap
 	}
-	if a.spread != nil {
-		o.Offsets = a.spread.Offsets
-	}
+	o.Spread = a.spread
 	return o, nil
 }
 

@@ -39,15 +39,19 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 	var received atomic.Bool
 	go func() {
 		seen := map[os.Signal]bool{}
-		select {
-		case s := <-signals:
-			seen[s] = true
-		case <-done:
+		for len(seen) == 0 {
 			select {
 			case s := <-signals:
-				seen[s] = true
-			default:
-				return
+				if !a.passed(s) {
+					seen[s] = true
+				}
+			case <-done:
+				select {
+				case s := <-signals:
+					seen[s] = true
+				default:
+					return
+				}
 			}
 		}
 		received.Store(true)
@@ -79,6 +83,15 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 			cancel()
 		})
 	}
+}
+
+// passed gives a signal to the program that this process runs, if there is one.
+func (a *app) passed(s os.Signal) bool {
+	pass := a.signals.Load()
+	if pass != nil {
+		(*pass)(s)
+	}
+	return pass != nil
 }
 
 // asksToStop lists the signals that ask a command to stop. One that was started to outlive its terminal, as by nohup, is not asked by the

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -162,7 +163,10 @@ func (a *app) describeKernel(name string) error {
 		}
 		return a.printKernel(d)
 	}
-	return fmt.Errorf("unknown kernel %q%s", name, hint(didYouMean(name, names), "; dagrun kernels lists all"))
+	if near := didYouMean(name, names); near != "" || !strings.ContainsAny(name, "./\\") {
+		return fmt.Errorf("unknown kernel %q%s", name, hint(near, "; dagrun kernels lists all"))
+	}
+	return fmt.Errorf("%q is no kernel, and no file of kernels: those end in %s", name, words.List(moduleExtensions, "or"))
 }
 
 func (a *app) printKernel(d kernels.Doc) error {

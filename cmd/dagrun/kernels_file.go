@@ -157,7 +157,7 @@ func newFileKernel(module string, k *kernels.KernelInfo) fileKernel {
 				arg.Why = "never read; inout if a launch keeps some of it"
 			}
 		case p.Code.Decided && (p.Buffer || p.Size == 8):
-			arg.Mode, arg.Access = "none", dag.Proved.String()
+			arg.Mode, arg.Access = dag.Untouched.String(), dag.Proved.String()
 		case p.Buffer && p.Mode != 0:
 			arg.Mode, arg.Access = p.Mode.String(), dag.Declared.String()
 		default:
@@ -283,6 +283,8 @@ func texturePasted(p *dag.KernelParam, name string) string {
 // check finds out of small launches, and the CPU device of all.
 func bufferPasted(p *dag.KernelParam, name string) string {
 	switch known := p.Code.Decided && p.Mode != dag.Read; {
+	case p.Code.Decided && p.Code.Mode == 0 && p.Buffer && !p.Texture:
+		return fmt.Sprintf("{unused: %s}", name)
 	case known && p.Code.Mode == dag.Read && p.Buffer:
 		return fmt.Sprintf("{in: %s}", name)
 	case known && p.Code.Mode == dag.Write:

@@ -251,7 +251,7 @@ func (l *learning) correct(ctx context.Context, p *prepared, program *runtime.Pr
 	if err != nil {
 		return err
 	}
-	return l.recalled.CorrectBodies(ctx, program, us, loops, l.options)
+	return l.recalled.CorrectBodies(ctx, program.Way(), us, loops, l.options)
 }
 
 // learnReport is the part of a run's JSON about learning.

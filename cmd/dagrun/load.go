@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/files"
+	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
@@ -23,6 +24,12 @@ import (
 func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 	if a.source != nil {
 		return a.source, nil
+	}
+	if name != "-" && recording.Recognize(name) {
+		return nil, noPipeline(name)
+	}
+	if isModule(name) {
+		return nil, fmt.Errorf("%s is a file of kernels, not a pipeline; dagrun kernels %s lists them, with what to paste into a pipeline", name, name)
 	}
 	input, err := a.openInput(ctx, name)
 	if err != nil {
@@ -146,7 +153,6 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 	if err != nil {
 		return nil, err
 	}
-	plan.Spread = a.spread
 	a.log.Info("planned", "strategy", plan.Strategy, "machine", plan.Machine, "streams", len(plan.Streams), "waits", plan.Stats.Waits,
 		"predicted_us", fmt.Sprintf("%.1f", plan.Stats.MakespanUS))
 	if plan.Note != "" {

@@ -15,6 +15,7 @@ import (
 )
 
 func (a *app) languageServerCommand() *cobra.Command {
+	confined := false
 	c := &cobra.Command{
 		Use:   "lsp",
 		Short: "Help an editor with pipeline files, as a language server",
@@ -33,7 +34,7 @@ for VS Code and Neovim.`,
 				return errors.New("editors start this command; it cannot be used from a terminal; see dagrun lsp --help")
 			}
 			client := lsp.NewClient(lsp.NewWriter(a.stdout.document()))
-			err := lsp.Serve(c.Context(), a.stdin, client, editor.NewSession(c.Context(), client, thisBuild().Release))
+			err := lsp.Serve(c.Context(), a.stdin, client, editor.NewSession(c.Context(), client, thisBuild().Release, confined))
 			if cut := a.stdout.failure(); cut != nil {
 				return cut
 			}
@@ -44,5 +45,6 @@ for VS Code and Neovim.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	c.Flags().BoolVar(&confined, "confined", false, "for pipelines of others: read no files outside of the folder that a document is in")
 	return c
 }

@@ -24,6 +24,7 @@ import (
 // pictureFlags are the flags of dagrun dot.
 type pictureFlags struct {
 	before, after bool
+	dependencies  bool
 	compare       string
 	out           string
 	format        string
@@ -81,6 +82,8 @@ func (f *pictureFlags) check(form string) error {
 		return fmt.Errorf("--before and --after are drawn together as SVG, not %s; name one of them", form)
 	case (f.axis != "" || f.own || f.most > 0) && !drawn:
 		return fmt.Errorf("--axis, --own and --boxes are for dagrun's own SVG, not %s", form)
+	case f.dependencies && (f.ownOnly() || form == "mermaid"):
+		return errors.New("--dependencies is for DOT and what Graphviz makes of it")
 	}
 	return nil
 }
@@ -183,6 +186,9 @@ func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 	plan, options, err := a.planned(ctx, g)
 	if err != nil {
 		return nil, err
+	}
+	if form == "dot" && f.dependencies {
+		return func(w io.Writer) error { return plan.WriteDOTWithDependencies(w, g) }, nil
 	}
 	if form == "dot" {
 		return func(w io.Writer) error { return plan.WriteDOT(w, g) }, nil

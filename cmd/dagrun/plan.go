@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/spread"
 )
 
 func (a *app) planCommand() *cobra.Command {
@@ -252,8 +253,7 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 		return err
 	}
 	if a.spread != nil && len(a.spread.At) > 0 {
-		options.Devices = a.spread.Devices
-		if comparison.Spreads, err = planner.CompareSpreads(ctx, a.declared, options); err != nil {
+		if comparison.Spreads, err = spread.Compare(ctx, a.declared, spread.Options{Options: options, Devices: a.spread.Devices}); err != nil {
 			return err
 		}
 	}

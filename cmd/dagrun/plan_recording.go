@@ -43,7 +43,7 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags) 
 			return withStatus(statusWrong, err)
 		}
 	}
-	found := 0
+	found, closest := 0, error(nil)
 	for k := range archive.Processes() {
 		p, err := archive.Process(k)
 		if err != nil {
@@ -64,8 +64,11 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags) 
 			}
 			plans, err := replan.Make(ctx, known, asked, options)
 			var other *replan.ErrOther
-			if errors.As(err, &other) {
-				continue // another graph of the program
+			if errors.As(err, &other) { // perhaps another graph of the program is meant
+				if before := (*replan.ErrOther)(nil); closest == nil || errors.As(closest, &before) && other.Node > before.Node {
+					closest = err
+				}
+				continue
 			}
 			if err != nil {
 				return err
@@ -76,7 +79,7 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags) 
 	if found == 0 {
 		return withStatus(statusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph) in the program, and record it with its accesses measured", shownName(name)))
 	}
-	return nil
+	return withStatus(statusWrong, closest)
 }
 
 func readGraph(name string) (*replan.Graph, error) {

@@ -14,7 +14,16 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
+
+// compiler is what devices compile CUDA C with.
+func (a *app) compiler() launch.Compiler {
+	if a.compilers == nil {
+		return nil
+	}
+	return a.compilers
+}
 
 // openPlatform opens the platform that --backend names. auto takes a GPU if there is one, otherwise the CPU device. queues are hardware
 // queues, as in driver.Options; the environment takes precedence.
@@ -43,7 +52,7 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 	if os.Getenv(queuesVariable) != "" {
 		queues = 0
 	}
-	p, err := driver.Open(driver.Options{Queues: queues, Lasting: true, Choose: a.chooseGPU(), Compilers: a.compilers})
+	p, err := driver.Open(driver.Options{Queues: queues, Lasting: true, Choose: a.chooseGPU(), Compilers: a.compiler()})
 	switch {
 	case err == nil:
 		for i := range int32(min(devices, len(p.Devices()))) {
@@ -77,7 +86,7 @@ func unpackLibrary(g *dag.Graph) {
 }
 
 func (a *app) openCPU(devices int, because error) (*opened, error) {
-	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.flags.steps, Print: a.kernelPrints, Links: a.links, Compilers: a.compilers})
+	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.flags.steps, Print: a.kernelPrints, Links: a.links, Compilers: a.compiler()})
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ type progress struct {
 	w     *sink
 	mu    sync.Mutex
 	stage string
+	first int // done when the stage began: learning counts its replays
 	done  int
 	total int
 	since time.Time // when the stage began
@@ -64,7 +65,7 @@ func (p *progress) report(stage string, done, total int) {
 	p.mu.Lock()
 	if p.stage != stage {
 		p.leave()
-		p.stage, p.since = stage, time.Now()
+		p.stage, p.first, p.since = stage, done, time.Now()
 	}
 	p.done, p.total = done, total
 	p.mu.Unlock()
@@ -118,7 +119,7 @@ func (p *progress) paint(began time.Time) {
 				continue
 			}
 			p.mu.Lock()
-			text := words.Line(progressText(p.stage, p.done, p.total, now.Sub(p.since)))
+			text := words.Line(progressText(p.stage, p.first, p.done, p.total, now.Sub(p.since)))
 			if file := p.w.file(); file != nil {
 				if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 					text = words.Cut(text, width-1)
@@ -131,16 +132,16 @@ func (p *progress) paint(began time.Time) {
 	}
 }
 
-// progressText is "replay 1200/10000, 2400/s, 4s left".
-func progressText(stage string, done, total int, took time.Duration) string {
+// progressText is "replay 1200/10000, 2400/s, 4s left". first were done before the stage began.
+func progressText(stage string, first, done, total int, took time.Duration) string {
 	if total <= 0 {
 		return fmt.Sprintf("%s, %s", stage, took.Round(time.Second))
 	}
 	text := fmt.Sprintf("%s %d/%d", stage, done, total)
-	if done == 0 || took < progressEvery {
+	if done <= first || took < progressEvery {
 		return text
 	}
-	rate := float64(done) / took.Seconds()
+	rate := float64(done-first) / took.Seconds()
 	left := time.Duration(float64(total-done) / rate * float64(time.Second))
 	return fmt.Sprintf("%s, %.3g/s, %s left", text, rate, left.Round(time.Second))
 }

@@ -65,6 +65,8 @@ type race struct {
 	Box    [][2]int64 `json:"box,omitempty"`
 	Why    string     `json:"why"`
 	Fix    string     `json:"fix"`
+
+	place string // what both sides touch, as a pipeline file writes it
 }
 
 type raceSide struct {
@@ -85,30 +87,28 @@ func (s *raceSide) text() string {
 func racesOf(g *dag.Graph, violations []*planner.Violation) []race {
 	races := []race{}
 	for _, v := range violations {
-		races = append(races, race{
-			First:  raceSide{v.BeforeName, v.BeforeStream, v.BeforeAccess.String(), g.Nodes[v.Before].Pos.Line},
-			Second: raceSide{v.NodeName, v.Stream, v.Access.String(), g.Nodes[v.Node].Pos.Line},
-			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Box: boxOf(g, v), Why: v.Why.String(), Fix: v.Line,
-		})
+		r := race{
+			First:  sideOf(g, v.Before, v.BeforeName, v.BeforeStream, v.BeforeAccess),
+			Second: sideOf(g, v.Node, v.NodeName, v.Stream, v.Access),
+			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Why: v.Why.String(), Fix: v.Line,
+		}
+		place := g.EdgeRange(dag.Edge{Buffer: v.Buffer, Tile: v.Tile, Lo: v.Lo, Hi: v.Hi})
+		r.place = g.RangeText(place)
+		if rows, columns, ok := g.TileBox(place); ok {
+			r.Box = [][2]int64{rows, columns}
+		}
+		races = append(races, r)
 	}
 	return races
 }
 
-// place says what both sides touch.
-func (r *race) place() string {
-	if r.Box != nil {
-		return fmt.Sprintf("%s(%d..%d)(%d..%d)", r.Buffer, r.Box[0][0], r.Box[0][1], r.Box[1][0], r.Box[1][1])
+// sideOf describes one of the two. Its stream has the number that the file gives it, if it gives one.
+func sideOf(g *dag.Graph, node dag.NodeID, name string, stream int32, mode dag.Mode) raceSide {
+	n := &g.Nodes[node]
+	if written := n.Stream.Number(); written >= 0 {
+		stream = written
 	}
-	return fmt.Sprintf("%s[%d:%d]", r.Buffer, r.Bytes[0], r.Bytes[1])
-}
-
-// boxOf returns the rows and columns of the tile that a race is about, nil if it is about no tile.
-func boxOf(g *dag.Graph, v *planner.Violation) [][2]int64 {
-	rows, columns, ok := g.TileBox(g.EdgeRange(dag.Edge{Buffer: v.Buffer, Tile: v.Tile, Lo: v.Lo, Hi: v.Hi}))
-	if !ok {
-		return nil
-	}
-	return [][2]int64{rows, columns}
+	return raceSide{name, stream, mode.String(), n.Pos.Line}
 }
 
 // printAllowed says which races a run was allowed to have.
@@ -122,5 +122,5 @@ func (a *app) printAllowed(races []race) {
 		more = ", and others that check lists"
 	}
 	_ = a.stdout.printf("  %s: nothing orders %s and %s on %s (%s)%s\n", a.paint(a.stdout, red, words.Count(len(races), "race", "races")+" allowed"),
-		r.First.text(), r.Second.text(), r.place(), r.Why, more)
+		r.First.text(), r.Second.text(), r.place, r.Why, more)
 }

@@ -37,9 +37,7 @@ func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error
 	if err != nil {
 		return nil, err
 	}
-	g, err = a.spreadOver(ctx, g, &options, assumedDevices)
-	a.unseenCap = options.MemoryCap
-	return g, err
+	return a.spreadOver(ctx, g, &options, assumedDevices)
 }
 
 // unseenOptions returns the options to plan with, for the machine of --machine, or for the device of --backend if only that was given.
@@ -74,7 +72,7 @@ func (a *app) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Graph
 		return nil, err
 	}
 	spread, err = a.spreadOver(ctx, g, &options, len(platform.Devices()))
-	a.unseenCap, a.memoryInfo = options.MemoryCap, nil
+	a.memoryInfo = nil
 	return spread, err
 }
 

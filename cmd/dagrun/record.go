@@ -39,19 +39,22 @@ all that its arguments point into, and launches take about a microsecond longer.
 
 With --contents, the recording also holds the memory that each CUDA graph reaches, as it was
 before the graph's first launch, so that the graph can be run again. That launch waits until its
-stream is done and the memory is copied; the recording becomes as large as that memory. Equal
-stretches of 4 MB are stored once.
+stream is done (at most 10 seconds) and the memory is copied; the recording becomes as large as
+that memory. Equal stretches of 4 MB are stored once.
 
 With --host-accesses, the program's own reads and writes of pinned and managed memory are noted:
-the first read and the first write of each page (4 KB) after work was given to the GPU, at the
-byte that was touched. For that, these pages are closed whenever work is given to the GPU, and
-opened by a handler of SIGSEGV, which costs some microseconds for each page and breaks system
-calls: read() into such a page fails with EFAULT. The first and last page of registered memory,
-unless it fills them, are left alone, and so is what host functions touch.
+the first read and the first write of each page (4 KB; of memory above 2 MB, of each 512th part)
+after work was given to the GPU, at the byte that was touched. For that, these pages are closed
+whenever work is given to the GPU, and opened by a handler of SIGSEGV, which costs about 10 us
+for each and breaks system calls: read() into such a page fails with EFAULT. The first and last
+page of registered memory, unless it fills them, are left alone, and so is what host functions
+touch. Managed memory needs driver 550 or later.
 
-The program's output and exit status are its own.`,
+The program's output and exit status are its own, and signals are passed on to it. Its processes
+write into the folder FILE.parts, which dagrun check FILE reads if the recording was not finished.`,
 		Example: `  dagrun record -- python train.py                  writes python.rec
   dagrun record -o infer.rec -- python infer.py
+  dagrun record -o two.rec -- torchrun --nproc-per-node 2 train.py  all processes in one file
   dagrun record --accesses=arguments -- ./solver
   dagrun check infer.rec`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -76,7 +79,7 @@ The program's output and exit status are its own.`,
 	f.BoolVar(&own.contents, "contents", false, "keep the memory that CUDA graphs reach, as it was before their first launch")
 	f.BoolVar(&own.hostAccesses, "host-accesses", false, "note what the program itself touches of pinned and managed memory")
 	f.Int64Var(&own.limit, "limit", 65536, "a process may write this many `megabytes`")
-	f.BoolVarP(&own.force, "force", "f", false, "replace a recording that is there")
+	f.BoolVarP(&own.force, "force", "f", false, "replace what is there: a file, or a recording that was not finished")
 	a.outputFlags(c)
 	return c
 }
@@ -87,6 +90,9 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 	}
 	if own.limit < 32 {
 		return fmt.Errorf("--limit %d: want at least 32 megabytes", own.limit)
+	}
+	if recording.Recognize(command[0]) {
+		return fmt.Errorf("%s is a recording already; dagrun check %s checks it", command[0], command[0])
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return fmt.Errorf("%s: %w", command[0], errors.Unwrap(err))
@@ -101,9 +107,28 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 		}
 	}
 	status, err := recorder.Run(c.Context(), file, command, recorder.Options{
-		Calls: own.accesses == "arguments", CUPTI: own.cupti, Sanitizer: own.sanitizer, Limit: own.limit << 20, Contents: own.contents, HostAccesses: own.hostAccesses,
+		Calls: own.accesses == "arguments", CUPTI: own.cupti, Sanitizer: own.sanitizer, Limit: own.limit << 20, Force: own.force,
+		Contents: own.contents, HostAccesses: own.hostAccesses,
+		Started: func(program *os.Process) {
+			pass := func(s os.Signal) {
+				if !fromTerminal(s) {
+					_ = program.Signal(s) // it may have ended
+				}
+			}
+			a.signals.Store(&pass)
+		},
+		Ended: func() {
+			a.signals.Store(nil)
+			a.progress.begin()
+			a.progress.report("pack the recording", 0, 0)
+		},
 	})
-	if err != nil {
+	a.progress.end()
+	switch {
+	case err != nil && status != 0: // the program's own status says more
+		a.printError(err)
+		return &reported{status: status}
+	case err != nil:
 		return err
 	}
 	if !a.flags.quiet {

@@ -3,10 +3,17 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/internal/recording"
+	"github.com/dagrun/dagrun/internal/recording/recordingtest"
 )
 
 const seedRecording = "../../internal/recording/order/testdata/recordings/seed.rec"
@@ -23,4 +30,84 @@ func TestConfinedRecordings(t *testing.T) {
 		require.Equal(t, confined, p.Confined)
 		require.NoError(t, archive.Close())
 	}
+}
+
+// gather is a recording of a program that fills half of its memory on one stream and reads 4 bytes of it on another, where its input says.
+func gather(t *testing.T, memory, index uint64) string {
+	t.Helper()
+	part := recordingtest.Part{Process: 7, Measured: true, Ended: true}
+	part.Command([]string{"./gather"})
+	for k, name := range []string{"fill", "gather"} {
+		part.Record(0, recording.Function, []uint64{uint64(10 + k), 0, 0, 0, 8, 0, 1, 0, 8}, []byte(name))
+		part.Call(0, recording.StreamCreate, 0, uint64(0x100+k), 1, 0)
+	}
+	part.Call(0, recording.Alloc, 0, memory, 256, 1, 0, 0, 0, 0)
+	for k, run := range [][3]uint64{{memory, 128, recording.Write}, {memory + index, 4, recording.Read}} {
+		number := uint64(k + 1)
+		tail := binary.LittleEndian.AppendUint64(nil, run[0])
+		tail = binary.LittleEndian.AppendUint32(tail, uint32(run[1]))
+		part.Record(0, recording.Access, []uint64{number, 0, 0, 1}, binary.LittleEndian.AppendUint32(tail, uint32(run[2])))
+		part.CallWith(0, recording.Launch, recording.Call{Record: recording.Record{Tail: binary.LittleEndian.AppendUint64(nil, memory)},
+			Args: []uint64{uint64(0x100 + k), 0, uint64(10 + k), number, 1, 1, 1, 32, 1, 1, 0, 0, 0}})
+	}
+	file := filepath.Join(t.TempDir(), "gather.rec")
+	var packed bytes.Buffer
+	require.NoError(t, recording.PackTo(&packed, recording.Meta{Command: []string{"./gather"}}, recording.Part{Name: file, Bytes: part.Bytes(0)}))
+	require.NoError(t, os.WriteFile(file, packed.Bytes(), 0o644))
+	return file
+}
+
+// Of two inputs, one reads what is being written, and only the other one's run is looked at first.
+func TestMergedRecordingsShowWhatEitherDid(t *testing.T) {
+	one, two := gather(t, 0x10000, 200), gather(t, 0x90000, 40)
+	check := func(arguments ...string) (string, int) {
+		var out, wrong bytes.Buffer
+		status := newApp(nil, &out, &wrong).execute(t.Context(), append([]string{"check"}, arguments...))
+		require.Empty(t, wrong.String())
+		return out.String(), status
+	}
+	text, status := check(one)
+	require.Equal(t, statusOK, status)
+	require.Equal(t, "all conflicting accesses are ordered (2 launches measured)\n", text)
+	text, status = check(one, two, "--merge")
+	require.Equal(t, statusExpectation, status)
+	require.Equal(t, "merged with "+two+": 2 launches measured in both, of which 1 touched more there, or otherwise; 0 only in "+one+`
+race on 4 bytes (RAW): nothing orders these two
+  in    allocation of 256 bytes, bytes 40 to 44
+  first fill writes on stream 1
+  then  gather reads on stream 2
+  mend  make stream 2 wait for stream 1
+1 race
+`, text)
+	text, status = check(one, two, "--merge", "--output", "json")
+	require.Equal(t, statusExpectation, status)
+	require.Contains(t, text, `"merged": [
+        {
+          "file": "`+two+`",
+          "both": 2,
+          "widened": 1,
+          "opaque": 0,
+          "alone": 0
+        }
+      ]`)
+	text, status = check(one, two) // each by itself
+	require.Equal(t, statusExpectation, status)
+	require.Contains(t, text, one+"\nall conflicting accesses are ordered (2 launches measured)\n\n"+two+"\nrace on 4 bytes (RAW)")
+}
+
+func TestOnlyTheTimesThatAreKnown(t *testing.T) {
+	calls := []recording.Call{
+		{Begin: 1, End: 2, Time: 1000},
+		{Begin: 3, End: 8, Time: 2000}, // waits while another thread calls
+		{Begin: 4, End: 5, Time: 2500},
+		{Begin: 6, End: 7, Time: 3000},
+		{Begin: 9, End: 10, Time: 5000},
+		{Begin: 11, End: 12, Time: 4500}, // its clock was read before that of the call that began before it
+	}
+	times := newCallTimes(&recording.Process{Calls: calls})
+	require.Equal(t, 1.0, times.began(1))
+	require.Equal(t, 2.5, times.waited(1), "until a call that began after its end, not one that began while it waited")
+	require.Equal(t, 0.5, times.waited(2))
+	require.Zero(t, times.waited(5), "nothing is known to come after it")
+	require.Zero(t, times.waited(4), "what comes after it cannot have been before it")
 }

@@ -204,7 +204,7 @@ func (a *app) streamsOnGPU(ctx context.Context, p *prepared) (int, error) {
 		return 0, nil
 	}
 	options := p.options
-	options.Machine, options.Profile, options.Offsets = planner.H200(), nil, nil
+	options.Machine, options.Profile, options.MemoryCap, options.Spread = planner.H200(), nil, options.Cap(), nil
 	plan, err := planner.New(ctx, p.graph, options)
 	if err != nil {
 		return 0, err

@@ -9,6 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/spread"
 )
 
 // spills reports whether data may leave the device. On the CPU device that frees no memory, so there it takes a memory cap.
@@ -18,13 +19,13 @@ func (a *app) spills(o planner.Options) bool {
 }
 
 // spillOver spills a graph on the devices that it names, if no plan of it fits.
-func (a *app) spillOver(ctx context.Context, g *dag.Graph, o planner.Options) (*dag.Graph, error) {
+func (a *app) spillOver(ctx context.Context, g *dag.Graph, o spread.Options) (*dag.Graph, error) {
 	if !o.Spill || a.place.Ranks > 1 {
 		return g, nil
 	}
 	a.progress.report("plan", 0, 0)
-	s, err := planner.SpillGraph(ctx, g, o)
-	if errors.Is(err, planner.ErrCannotSpill) && a.flags.memoryCap == "" { // allocating will tell how much is missing
+	s, err := spread.Spill(ctx, g, o)
+	if errors.Is(err, spread.ErrCannotSpill) && a.flags.memoryCap == "" { // allocating will tell how much is missing
 		a.log.Info("not spilled: " + err.Error())
 		return g, nil
 	}

@@ -104,9 +104,11 @@ func TestTableOfNumbersFits(t *testing.T) {
 }
 
 func TestProgressText(t *testing.T) {
-	require.Equal(t, "load library, 3s", progressText("load library", 0, 0, 3*time.Second))
-	require.Equal(t, "replay 0/100", progressText("replay", 0, 100, 2*time.Second))
-	require.Equal(t, "replay 25/100, 12.5/s, 6s left", progressText("replay", 25, 100, 2*time.Second))
+	require.Equal(t, "load library, 3s", progressText("load library", 0, 0, 0, 3*time.Second))
+	require.Equal(t, "replay 0/100", progressText("replay", 0, 0, 100, 2*time.Second))
+	require.Equal(t, "replay 25/100, 12.5/s, 6s left", progressText("replay", 0, 25, 100, 2*time.Second))
+	require.Equal(t, "replay 7000/10000", progressText("replay", 7000, 7000, 10000, 3*time.Second), "7000 while it learned")
+	require.Equal(t, "replay 7010/10000, 2/s, 24m55s left", progressText("replay", 7000, 7010, 10000, 5*time.Second))
 }
 
 // A pipe gets no progress line, but the reported progress is still recorded.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,6 +58,9 @@ func flagError(c *cobra.Command, err error) error {
 				want = "true or false"
 			}
 		}
+		if number, err := strconv.ParseFloat(wrong.GetValue(), 64); err == nil && want == "a whole number" && number == math.Trunc(number) && math.Abs(number) < 1e15 {
+			want += fmt.Sprintf(", such as %.0f", number)
+		}
 		return fmt.Errorf("%s %q: want %s", name, wrong.GetValue(), want)
 	}
 	text := err.Error()
@@ -92,7 +97,14 @@ func (a *app) fileError(root *cobra.Command, name string, err error) error {
 				commands = append(commands, c.Name())
 			}
 		}
-		return fmt.Errorf("unknown command %q, and no file has that name%s", name, hint(didYouMean(name, commands), "; see dagrun --help"))
+		near := didYouMean(name, commands)
+		for _, ending := range []string{".yaml", ".yml"} {
+			if found, err := os.Stat(name + ending); err == nil && found.Mode().IsRegular() {
+				near = fmt.Sprintf("; did you mean %q?", name+ending)
+				break
+			}
+		}
+		return fmt.Errorf("unknown command %q, and no file has that name%s", name, hint(near, "; see dagrun --help"))
 	}
 	if meant := nearestPipeline(name); meant != "" {
 		return fmt.Errorf("%s: no such file; did you mean %q?", name, meant)

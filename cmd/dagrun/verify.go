@@ -52,7 +52,7 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 
 // verifyEachNode replays the pipeline node by node on its own device and on the CPU and returns the first node that differs.
 func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime.Difference, err error) {
-	cpu, err := host.Open(host.Options{Devices: p.graph.UsedDevices(), MaxSteps: a.flags.steps, Compilers: a.compilers})
+	cpu, err := host.Open(host.Options{Devices: p.graph.UsedDevices(), MaxSteps: a.flags.steps, Compilers: a.compiler()})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
 func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
-	cpu, err := host.Open(host.Options{Devices: a.declared.UsedDevices(), MaxSteps: a.flags.steps, Compilers: a.compilers})
+	cpu, err := host.Open(host.Options{Devices: a.declared.UsedDevices(), MaxSteps: a.flags.steps, Compilers: a.compiler()})
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,14 @@ import (
 	"github.com/dagrun/dagrun/cudart/libraries"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // libraryKernel is a call of the catalog.
 type libraryKernel interface {
 	Entry() string
 	Params() []dag.KernelParam
-	Module() *kernels.Module
+	Module() *launch.Module
 }
 
 // call is a call of a library on whole matrices of 32 rows of 32 numbers, or of 16 that are complex. Arguments that are not given are 0.

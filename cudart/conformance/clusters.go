@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // turned(p, q) gives word i of a cluster's part of q the word of p that is as far from the part's other end; pairs does so with clusters
@@ -65,7 +65,7 @@ func turn(list []uint32, blocks int) []uint32 {
 
 func clusters(r *rig) {
 	devices := r.p.Devices()
-	m, err := r.p.Load(context.Background(), 0, &kernels.Module{Name: "clusters", Kind: kernels.PTX, Code: []byte(clusterPTX)})
+	m, err := r.p.Load(context.Background(), 0, &launch.Module{Name: "clusters", Kind: launch.PTX, Code: []byte(clusterPTX)})
 	if major := devices[0].Capability[0]; major > 0 && major < 9 {
 		require.Error(r, err, "code for devices with clusters")
 		return

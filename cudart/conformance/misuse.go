@@ -11,7 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // Misuse runs the tests of refusals, which need no device that computes.
@@ -122,7 +122,7 @@ func closedThings(r *rig) {
 	require.NoError(r, err)
 	e, err := r.p.NewEvent(0, true)
 	require.NoError(r, err)
-	m, err := r.p.Load(ctx, 0, &kernels.Module{Name: "m", Kind: kernels.PTX, Code: []byte(ptx), References: Module().References})
+	m, err := r.p.Load(ctx, 0, &launch.Module{Name: "m", Kind: launch.PTX, Code: []byte(ptx), References: Module().References})
 	require.NoError(r, err)
 	k, err := m.Kernel("noop")
 	require.NoError(r, err)

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 const ptx = `.version 6.0
@@ -73,27 +73,27 @@ again:
 
 // Module has the suite's kernels: noop(), mix(dst, src, n, k), hold(flag), which waits until the word at flag is not 0, and
 // store(p), which writes a word.
-func Module() *kernels.Module {
-	return &kernels.Module{Name: "conformance", Kind: kernels.PTX, Code: []byte(ptx), References: map[string]kernels.Reference{
-		"noop": {Run: func(*kernels.Call, int64, int64) {}},
+func Module() *launch.Module {
+	return &launch.Module{Name: "conformance", Kind: launch.PTX, Code: []byte(ptx), References: map[string]launch.Reference{
+		"noop": {Run: func(*launch.Call, int64, int64) {}},
 		"mix": {
-			Spans: func(c *kernels.Call) int64 { return int64(c.Args[2].Bits) },
-			Run: func(c *kernels.Call, lo, hi int64) {
+			Spans: func(c *launch.Call) int64 { return int64(c.Args[2].Bits) },
+			Run: func(c *launch.Call, lo, hi int64) {
 				d, s := argWords(c.Args[0]), argWords(c.Args[1])
 				for i := lo; i < hi; i++ {
 					d[i] = mixed(s[i], d[i], uint32(c.Args[3].Bits))
 				}
 			},
 		},
-		"hold": {Run: func(c *kernels.Call, _, _ int64) {
+		"hold": {Run: func(c *launch.Call, _, _ int64) {
 			for atomic.LoadUint32((*uint32)(c.Args[0].Memory)) == 0 {
 				runtime.Gosched()
 			}
 		}},
-		"store": {Run: func(c *kernels.Call, _, _ int64) { *(*uint32)(c.Args[0].Memory) = 1 }},
+		"store": {Run: func(c *launch.Call, _, _ int64) { *(*uint32)(c.Args[0].Memory) = 1 }},
 	}}
 }
 
-func argWords(a kernels.Arg) []uint32 { return unsafe.Slice((*uint32)(a.Memory), a.Bytes/4) }
+func argWords(a launch.Arg) []uint32 { return unsafe.Slice((*uint32)(a.Memory), a.Bytes/4) }
 
 func mixed(x, y, k uint32) uint32 { return x*0x9E3779B1 + y*40503 + k }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // plus(k, s) adds s.add and k to every word of s.from into s.to, if that is not null. s is {u32 add; u32 *from; u32 *to}.
@@ -43,7 +43,7 @@ done:
 `
 
 func structures(r *rig) {
-	m, err := r.p.Load(context.Background(), 0, &kernels.Module{Name: "structures", Kind: kernels.PTX, Code: []byte(structurePTX)})
+	m, err := r.p.Load(context.Background(), 0, &launch.Module{Name: "structures", Kind: launch.PTX, Code: []byte(structurePTX)})
 	require.NoError(r, err)
 	defer func() { require.NoError(r, m.Close()) }()
 	k, err := m.Kernel("plus")

@@ -6,30 +6,21 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
+// Record is one piece of work that ran on a device.
+type Record = cudart.Activity
+
 // Kind is the kind of work that a record is for.
-type Kind uint8
+type Kind = cudart.ActivityKind
 
 const (
-	Kernel Kind = iota + 1
-	Copy
-	Set
+	Kernel = cudart.KernelActivity
+	Copy   = cudart.CopyActivity
+	Set    = cudart.SetActivity
 )
-
-// Record is one piece of work that ran on a device. Times are nanoseconds of one clock for all devices.
-type Record struct {
-	Kind        Kind
-	Start, End  uint64
-	Device      uint32
-	Context     uint32
-	Stream      uint32 // CUPTI's number for the stream
-	Correlation uint32 // the number of the call: later calls of the process have larger numbers. All records of a graph launch have the same
-	GraphNode   uint64 // 0: not part of a graph. Within a graph, later nodes have larger numbers
-	Bytes       int64  // of a copy or a set
-	Name        string // of a kernel, as in its module
-}
 
 // Numbers of kinds of records (CUpti_ActivityKind).
 const (

@@ -14,14 +14,14 @@ import (
 	"github.com/dagrun/dagrun/cudart/libraries"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // openLibrary opens a vendor's library. Tests replace it.
 var openLibrary = libraries.Open
 
 // loadCalls opens a vendor's library for a device.
-func (p *Platform) loadCalls(d *device, code *kernels.Module) (cudart.Module, error) {
+func (p *Platform) loadCalls(d *device, code *launch.Module) (cudart.Module, error) {
 	lib, err := openLibrary(code.Name)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 var (
@@ -71,7 +72,7 @@ func callModuleOf(t *testing.T, p *Platform) cudart.Module {
 	calls := kernels.Library().(dag.CallLibrary).Calls()
 	k, err := calls.Kernel("cublas.gemm", []dag.DType{0, 0, 0, dag.F32, dag.F32, 0, dag.F32, 0})
 	require.NoError(t, err)
-	m, err := p.Load(context.Background(), 0, k.(interface{ Module() *kernels.Module }).Module())
+	m, err := p.Load(context.Background(), 0, k.(interface{ Module() *launch.Module }).Module())
 	require.NoError(t, err)
 	return m
 }
@@ -217,7 +218,7 @@ func TestCallsWithoutTheirLibrary(t *testing.T) {
 	t.Cleanup(func() { openLibrary = libraries.Open })
 	d := newFakeDriver(t)
 	p := d.open(t)
-	_, err := p.Load(context.Background(), 0, &kernels.Module{Name: "cublas", Kind: kernels.Calls})
+	_, err := p.Load(context.Background(), 0, &launch.Module{Name: "cublas", Kind: launch.Calls})
 	require.EqualError(t, err, "cuBLAS is not installed: no such file")
 	require.NoError(t, p.Close())
 

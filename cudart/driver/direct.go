@@ -18,7 +18,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // directVariable disables direct all-reduces, on all ranks, if it is "off" on one.
@@ -322,7 +322,7 @@ func (x *direct) kernel(kind directKind) (uintptr, error) {
 	if f, ok := x.kernels[kind]; ok {
 		return f, nil
 	}
-	module, err := x.p.loadImage(x.d, "of direct all-reduces", kernels.PTX, []byte(x.code(kind)))
+	module, err := x.p.loadImage(x.d, "of direct all-reduces", launch.PTX, []byte(x.code(kind)))
 	if err != nil {
 		return 0, err
 	}

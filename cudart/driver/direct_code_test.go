@@ -19,7 +19,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
@@ -175,7 +175,7 @@ func (m *oneGPU) kernel(t *testing.T, code string) cudart.Kernel {
 	if k := m.kernels[code]; k != nil {
 		return k
 	}
-	module, err := m.p.Load(context.Background(), 0, &kernels.Module{Name: "direct", Kind: kernels.PTX, Code: []byte(code)})
+	module, err := m.p.Load(context.Background(), 0, &launch.Module{Name: "direct", Kind: launch.PTX, Code: []byte(code)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, module.Close()) })
 	k, err := module.Kernel(directEntry)

@@ -20,11 +20,11 @@ import (
 	"github.com/dagrun/dagrun/cudart/conformance"
 	"github.com/dagrun/dagrun/cudart/driver/internal/probe"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(".version 7.0\n.target sm_60\n.visible .entry scale(\n.param .u64 a,\n.param .u32 n)\n{ ret; }\n")}
+var testModule = &launch.Module{Name: "test", Kind: launch.PTX, Code: []byte(".version 7.0\n.target sm_60\n.visible .entry scale(\n.param .u64 a,\n.param .u32 n)\n{ ret; }\n")}
 
 func TestStructureSizes(t *testing.T) {
 	sizes := map[function]uintptr{
@@ -477,7 +477,7 @@ func TestChecksBeforeLaunch(t *testing.T) {
 	_, err = w.module.Kernel("absent")
 	require.EqualError(t, err, "module test: cuModuleGetFunction: CUDA_ERROR_FAKE (500): CUDA_ERROR_FAKE\n"+
 		"the module has no kernel \"absent\"; it has scale; names of kernels not declared extern \"C\" are mangled")
-	binary, err := p.Load(context.Background(), 0, &kernels.Module{Name: "fat", Kind: kernels.Fatbin, Code: []byte("anything")})
+	binary, err := p.Load(context.Background(), 0, &launch.Module{Name: "fat", Kind: launch.Fatbin, Code: []byte("anything")})
 	require.NoError(t, err)
 	_, err = binary.Kernel("absent")
 	require.ErrorContains(t, err, "\nthe module has no kernel \"absent\"; it has blur, sharpen; names")
@@ -628,22 +628,22 @@ func TestBinariesCutShort(t *testing.T) {
 func TestLoadFailuresSayWhatToDo(t *testing.T) {
 	cases := []struct {
 		code uint32
-		kind kernels.Kind
+		kind launch.Kind
 		text string
 		want string
 	}{
-		{codeNoBinary, kernels.PTX, ".version 8.6\n.target sm_100\n", "the PTX is for sm_100 and the device is sm_90; compile it for sm_90 or older"},
-		{codeNoBinary, kernels.Cubin, "x", "a cubin runs only on the architecture it was built for, and the device is sm_90; build it with -arch=sm_90, or ship PTX"},
-		{codeNoBinary, kernels.Fatbin, "x", "the file holds no code for sm_90; add it, or PTX for sm_90 or older"},
-		{codeUnsupportedPTX, kernels.PTX, "x", "the PTX comes from a newer toolkit than the driver (CUDA 12.4) supports; update the driver or compile with an older toolkit"},
-		{codeInvalidPTX, kernels.PTX, ".version 8.6\n.target sm_100a\n", "the PTX is for sm_100a and the device is sm_90; compile it for sm_90 or older"},
-		{codeInvalidImage, kernels.Fatbin, "x", "the file is incomplete, or is not PTX, a cubin or a fatbin that this driver can read"},
+		{codeNoBinary, launch.PTX, ".version 8.6\n.target sm_100\n", "the PTX is for sm_100 and the device is sm_90; compile it for sm_90 or older"},
+		{codeNoBinary, launch.Cubin, "x", "a cubin runs only on the architecture it was built for, and the device is sm_90; build it with -arch=sm_90, or ship PTX"},
+		{codeNoBinary, launch.Fatbin, "x", "the file holds no code for sm_90; add it, or PTX for sm_90 or older"},
+		{codeUnsupportedPTX, launch.PTX, "x", "the PTX comes from a newer toolkit than the driver (CUDA 12.4) supports; update the driver or compile with an older toolkit"},
+		{codeInvalidPTX, launch.PTX, ".version 8.6\n.target sm_100a\n", "the PTX is for sm_100a and the device is sm_90; compile it for sm_90 or older"},
+		{codeInvalidImage, launch.Fatbin, "x", "the file is incomplete, or is not PTX, a cubin or a fatbin that this driver can read"},
 	}
 	for _, c := range cases {
 		d := newFakeDriver(t)
 		p := d.open(t)
 		d.failOn[cuModuleLoadDataEx] = c.code
-		_, err := p.Load(context.Background(), 0, &kernels.Module{Name: "mine", Kind: c.kind, Code: []byte(c.text)})
+		_, err := p.Load(context.Background(), 0, &launch.Module{Name: "mine", Kind: c.kind, Code: []byte(c.text)})
 		require.EqualError(t, err, fmt.Sprintf("module mine: cuModuleLoadDataEx: CUDA_ERROR_FAKE (%d): CUDA_ERROR_FAKE\n%s", c.code, c.want))
 		require.NoError(t, p.Close())
 		d.clean(t)

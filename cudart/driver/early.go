@@ -9,7 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
@@ -137,8 +137,8 @@ func (e *encoded) begin(list []checked) {
 }
 
 // waiting returns PTX whose kernels wait for the launches before them.
-func waiting(name string, kind kernels.Kind, image []byte) ([]byte, error) {
-	if kind != kernels.PTX {
+func waiting(name string, kind launch.Kind, image []byte) ([]byte, error) {
+	if kind != launch.PTX {
 		return nil, fmt.Errorf("module %s: %w: launches of its kernels cannot overlap, because its code is no PTX", name, cudart.ErrUnsupported)
 	}
 	text, err := ptx.Waiting(string(image))

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // earlyWorld has the test module in the form whose kernels wait.
@@ -139,9 +139,9 @@ func TestEarlyLaunchesAreRefused(t *testing.T) {
 		`node "k": kernel scale may begin before the launch before it has ended, but its code does not wait for that`)
 	require.EqualError(t, encode(func(c *cudart.Command) { c.Cooperative = true }),
 		`node "k": kernel scale may begin before the launch before it has ended, but all its blocks must run at once`)
-	_, err = p.Load(context.Background(), 0, &kernels.Module{Name: "mine", Kind: kernels.Cubin, Waiting: true, Code: []byte("binary")})
+	_, err = p.Load(context.Background(), 0, &launch.Module{Name: "mine", Kind: launch.Cubin, Waiting: true, Code: []byte("binary")})
 	require.EqualError(t, err, "module mine: not supported: launches of its kernels cannot overlap, because its code is no PTX")
-	_, err = p.Load(context.Background(), 0, &kernels.Module{Name: "mine", Kind: kernels.PTX, Waiting: true, Code: []byte(".version 7.0\n.target sm_60\n.address_size 32\n")})
+	_, err = p.Load(context.Background(), 0, &launch.Module{Name: "mine", Kind: launch.PTX, Waiting: true, Code: []byte(".version 7.0\n.target sm_60\n.address_size 32\n")})
 	require.EqualError(t, err, "module mine: not supported: launches of its kernels cannot overlap: the PTX has addresses of 32 bits")
 	require.NoError(t, plain.Close())
 	require.NoError(t, w.close())

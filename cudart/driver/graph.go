@@ -24,14 +24,14 @@ type graph struct {
 	hosts    []uintptr // functions of the host, registered for the nodes
 	count    int
 	memory   arena
-	launch   *launch
+	launch   *graphLaunch
 	scratch  *nodeScratch // for a graph that can be changed
 	priority bool         // the nodes have priorities
 	closed   bool
 }
 
-// launch is a small table that belongs to the graph, so that a launch allocates nothing.
-type launch struct {
+// graphLaunch is a small table that belongs to the graph, so that a launch allocates nothing.
+type graphLaunch struct {
 	walk     walk
 	rows     [7]row
 	epilogue [2]row
@@ -68,12 +68,12 @@ func (g *graph) instantiate(template uintptr, priorities bool) error {
 		return err
 	}
 	g.exec, g.count, g.priority = uintptr(s.outs[0]), int(s.outs[1]), priorities
-	memory, err := g.memory.take(int(unsafe.Sizeof(launch{})), cacheLine)
+	memory, err := g.memory.take(int(unsafe.Sizeof(graphLaunch{})), cacheLine)
 	if err != nil {
 		g.p.dispose(g.d, cuGraphExecDestroy, g.exec)
 		return err
 	}
-	g.launch = (*launch)(memory)
+	g.launch = (*graphLaunch)(memory)
 	w := &g.launch.walk
 	w.stop = &w.own
 	w.setRows(g.launch.rows[:launchRows])

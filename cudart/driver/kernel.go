@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/libraries"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // kernel is a CUfunction.
@@ -31,7 +31,7 @@ type kernel struct {
 type callModule struct {
 	p       *Platform
 	d       *device
-	code    *kernels.Module
+	code    *launch.Module
 	closed  atomic.Bool
 	mu      sync.Mutex // one call at a time
 	session *libraries.Session

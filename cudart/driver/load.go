@@ -8,13 +8,13 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 const jitLogBytes = 16 << 10
 
 // loadImage loads code of some name on a device.
-func (p *Platform) loadImage(d *device, name string, kind kernels.Kind, image []byte) (uintptr, error) {
+func (p *Platform) loadImage(d *device, name string, kind launch.Kind, image []byte) (uintptr, error) {
 	// The driver reads PTX as a C string, and binaries according to the sizes in their headers.
 	terminated := append(append(make([]byte, 0, len(image)+1), image...), 0)
 	infoLog, errorLog := make([]byte, jitLogBytes), make([]byte, jitLogBytes)
@@ -38,7 +38,7 @@ func (p *Platform) loadImage(d *device, name string, kind kernels.Kind, image []
 }
 
 // loadFailure adds to the error of a failed load what to do about it.
-func loadFailure(err error, d *device, name string, kind kernels.Kind, image []byte, log string) error {
+func loadFailure(err error, d *device, name string, kind launch.Kind, image []byte, log string) error {
 	failure, ok := err.(*cudart.Error)
 	if !ok {
 		return err
@@ -51,9 +51,9 @@ func loadFailure(err error, d *device, name string, kind kernels.Kind, image []b
 	switch failure.Code {
 	case codeNoBinary:
 		switch target := ptxTarget(image); {
-		case kind == kernels.PTX && target != "":
+		case kind == launch.PTX && target != "":
 			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
-		case kind == kernels.Cubin:
+		case kind == launch.Cubin:
 			lines = append(lines, fmt.Sprintf("a cubin runs only on the architecture it was built for, and the device is %s; build it with -arch=%s, or ship PTX", have, have))
 		default:
 			lines = append(lines, fmt.Sprintf("the file holds no code for %s; add it, or PTX for %s or older", have, have))

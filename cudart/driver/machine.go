@@ -8,7 +8,7 @@ import (
 	"maps"
 	"os"
 
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // forcePTX is the variable with which users tell CUDA to compile PTX even where a program has machine code.
@@ -24,7 +24,7 @@ type machineCode struct {
 }
 
 // loadMachine loads the machine code of a module on a device. An error says why the module's PTX must be loaded.
-func (p *Platform) loadMachine(d *device, code *kernels.Module) (*machineCode, error) {
+func (p *Platform) loadMachine(d *device, code *launch.Module) (*machineCode, error) {
 	if os.Getenv(forcePTX) == "1" {
 		return nil, fmt.Errorf("%s is 1", forcePTX)
 	}
@@ -37,12 +37,12 @@ func (p *Platform) loadMachine(d *device, code *kernels.Module) (*machineCode, e
 	}
 	c := &machineCode{architecture: machine.Architecture, handles: map[string]uintptr{}, params: map[string]int{}, waiting: map[string]bool{}}
 	for _, k := range machine.Kernels {
-		handle, err := p.loadImage(d, code.Name, kernels.Cubin, k.Cubin)
+		handle, err := p.loadImage(d, code.Name, launch.Cubin, k.Cubin)
 		if err != nil {
 			return nil, errors.Join(err, c.unload(p, d))
 		}
 		c.entries, c.handles[k.Entry], c.waiting[k.Entry] = append(c.entries, k.Entry), handle, k.Waits
-		maps.Copy(c.params, kernels.CubinParameters(k.Cubin))
+		maps.Copy(c.params, launch.CubinParameters(k.Cubin))
 	}
 	return c, nil
 }

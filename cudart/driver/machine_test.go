@@ -12,14 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // both is a module with PTX and machine code of two kernels.
-func both() *kernels.Module {
-	return &kernels.Module{Name: "both", Kind: kernels.PTX, Code: []byte(".version 6.0\n.target sm_52\n.address_size 64\n.visible .entry blur()\n{\nret;\n}\n"),
-		Machine: func(capability [2]int, waiting bool) (*kernels.Machine, error) {
-			return &kernels.Machine{Architecture: "sm_90", Kernels: []kernels.MachineKernel{{Entry: "blur", Cubin: []byte("1"), Waits: waiting}, {Entry: "sharpen", Cubin: []byte("2"), Waits: true}}}, nil
+func both() *launch.Module {
+	return &launch.Module{Name: "both", Kind: launch.PTX, Code: []byte(".version 6.0\n.target sm_52\n.address_size 64\n.visible .entry blur()\n{\nret;\n}\n"),
+		Machine: func(capability [2]int, waiting bool) (*launch.Machine, error) {
+			return &launch.Machine{Architecture: "sm_90", Kernels: []launch.MachineKernel{{Entry: "blur", Cubin: []byte("1"), Waits: waiting}, {Entry: "sharpen", Cubin: []byte("2"), Waits: true}}}, nil
 		}}
 }
 
@@ -61,21 +61,21 @@ func TestMachineCodeIsLoadedInsteadOfPTX(t *testing.T) {
 }
 
 func TestPTXIsLoadedWhereThereIsNoMachineCode(t *testing.T) {
-	of := func(machine *kernels.Machine, err error) *kernels.Module {
+	of := func(machine *launch.Machine, err error) *launch.Module {
 		code := both()
-		code.Machine = func(capability [2]int, _ bool) (*kernels.Machine, error) {
+		code.Machine = func(capability [2]int, _ bool) (*launch.Machine, error) {
 			require.Equal(t, [2]int{9, 0}, capability)
 			return machine, err
 		}
 		return code
 	}
 	for _, c := range []struct {
-		code *kernels.Module
+		code *launch.Module
 		want string
 	}{
 		{of(nil, errors.New("it is Monday")), "PTX, because it is Monday"},
 		{of(nil, nil), "PTX, because there is no machine code"},
-		{of(&kernels.Machine{}, nil), "PTX, because there is no machine code"},
+		{of(&launch.Machine{}, nil), "PTX, because there is no machine code"},
 	} {
 		d := newFakeDriver(t)
 		p := d.open(t)
@@ -144,7 +144,7 @@ func TestCodeThatMayWaitDoes(t *testing.T) {
 		d := newFakeDriver(t)
 		d.missing[c.missing] = true
 		p := d.open(t)
-		m, err := p.Load(context.Background(), 0, &kernels.Module{Name: "map", Kind: kernels.PTX, Code: []byte(c.text), MayWait: true})
+		m, err := p.Load(context.Background(), 0, &launch.Module{Name: "map", Kind: launch.PTX, Code: []byte(c.text), MayWait: true})
 		require.NoError(t, err)
 		require.Equal(t, c.waits, m.(*module).Waits())
 		k, err := m.Kernel("blur")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
@@ -38,7 +38,7 @@ func (m *module) Origin() string { return m.origin }
 
 // Load loads a module on a device. Source is compiled for the device first. The driver may delay loading a kernel until its first use
 // (CUDA_MODULE_LOADING); Module.Kernel loads it, so that the first replay is not slower.
-func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module) (cudart.Module, error) {
+func (p *Platform) Load(ctx context.Context, number int32, code *launch.Module) (cudart.Module, error) {
 	d, err := p.device(number)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if code.Kind == kernels.Calls {
+	if code.Kind == launch.Calls {
 		return p.loadCalls(d, code)
 	}
 	image, kind, log, origin := code.Code, code.Kind, "", ""
@@ -64,7 +64,7 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 		}
 		origin = "PTX, because " + err.Error()
 	}
-	if kind == kernels.Source {
+	if kind == launch.Source {
 		c, err := p.compileFor(ctx, d, code)
 		if err != nil {
 			return nil, err
@@ -92,15 +92,15 @@ func (p *Platform) Load(ctx context.Context, number int32, code *kernels.Module)
 	}
 	m := &module{p: p, d: d, name: code.Name, origin: origin, symbols: symbols, handle: handle}
 	switch kind {
-	case kernels.PTX:
+	case launch.PTX:
 		// If only the driver can read the PTX, the driver lists its entries.
 		if parsed, err := ptx.Parse(string(image)); err == nil {
 			m.entries, m.params = ptxEntries(parsed)
 			m.waiting = earlyEntries(parsed)
 		}
-	case kernels.Cubin:
-		m.params = kernels.CubinParameters(image)
-		if code.Kind == kernels.Source {
+	case launch.Cubin:
+		m.params = launch.CubinParameters(image)
+		if code.Kind == launch.Source {
 			break // whose text shows its variables
 		}
 		m.warnings = writableGlobalsOfCubin(code.Name, image)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // Options says how the driver is opened. The zero value suits most programs.
@@ -30,8 +30,8 @@ type Options struct {
 	Lasting bool
 	// Choose returns which of the devices that the driver sees are used, and in which order. nil means all of them.
 	Choose func(count int) ([]int, error)
-	// Compilers compile CUDA C; nil: compilers of its own, which are looked for when the first source is loaded.
-	Compilers *kernels.Compilers
+	// Compilers compile CUDA C, such as &kernels.Compilers{}; nil: modules of CUDA C cannot be loaded.
+	Compilers launch.Compiler
 }
 
 // Open finds the driver and its devices. Without a driver the error is cudart.ErrNoDriver, without a device cudart.ErrNoDevice.

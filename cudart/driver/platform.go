@@ -18,7 +18,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // Platform is all NVIDIA GPUs of this process. Its methods may be called from any goroutine.
@@ -30,7 +30,7 @@ type Platform struct {
 	live      counts
 	ranges    ranges
 	textures  textures
-	compilers *kernels.Compilers
+	compilers launch.Compiler
 	queues    string         // value of queuesVariable when the driver starts and when it makes a context
 	patience  uint64         // of submitting threads
 	cores     int            // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
@@ -43,11 +43,8 @@ type counts struct{ memory, streams, events, modules, lists, graphs atomic.Int64
 
 var errClosed = errors.New("the platform is closed")
 
-func newPlatform(lib *library, queues string, choose func(count int) ([]int, error), compilers *kernels.Compilers) (*Platform, error) {
+func newPlatform(lib *library, queues string, choose func(count int) ([]int, error), compilers launch.Compiler) (*Platform, error) {
 	p := &Platform{lib: lib, queues: queues, patience: patience(), cores: runtime.GOMAXPROCS(0), compilers: compilers}
-	if p.compilers == nil {
-		p.compilers = new(kernels.Compilers)
-	}
 	p.sequences.New = func() any { return new(sequence) }
 	s, _ := p.sequence(nil)
 	defer s.release()

@@ -8,14 +8,14 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // compileFor compiles a module's source for a device.
-func (p *Platform) compileFor(ctx context.Context, d *device, module *kernels.Module) (*kernels.Compiled, error) {
-	r, err := p.compilers.Compile(ctx, module, kernels.Target{Capability: d.info.Capability, PTX: module.Waiting})
+func (p *Platform) compileFor(ctx context.Context, d *device, module *launch.Module) (*launch.Compiled, error) {
+	r, err := launch.Compile(ctx, p.compilers, module, launch.Target{Capability: d.info.Capability, PTX: module.Waiting})
 	switch {
-	case errors.Is(err, kernels.ErrNoCompiler):
+	case errors.Is(err, launch.ErrNoCompiler):
 		return nil, fmt.Errorf("module %w: %w", err, cudart.ErrUnsupported)
 	case err != nil:
 		return nil, fmt.Errorf("module %w", err)

@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/fault"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,8 +60,8 @@ func program(p cudart.Platform) (err error) {
 		return err
 	}
 	defer end(e.Close)
-	m, err := p.Load(context.Background(), 0, &kernels.Module{Name: "m", References: map[string]kernels.Reference{
-		"noop": {Run: func(*kernels.Call, int64, int64) {}},
+	m, err := p.Load(context.Background(), 0, &launch.Module{Name: "m", References: map[string]launch.Reference{
+		"noop": {Run: func(*launch.Call, int64, int64) {}},
 	}})
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // Wrap wraps a platform so that calls fail as planned. Closing the wrapper closes the platform.
@@ -114,7 +114,7 @@ func (p *Platform) NewEvent(device int32, timed bool) (cudart.Event, error) {
 }
 
 // Load implements [cudart.Platform].
-func (p *Platform) Load(ctx context.Context, device int32, m *kernels.Module) (cudart.Module, error) {
+func (p *Platform) Load(ctx context.Context, device int32, m *launch.Module) (cudart.Module, error) {
 	if err := p.script.at("cuModuleLoadData", nil, 0); err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // encode fills c from a command, and checks everything that can be checked before it is submitted.
@@ -59,7 +59,7 @@ func (p *Platform) encode(c *command, from *cudart.Command, index int) *cudart.E
 		if c.device == nil {
 			c.device = k.module.device
 		}
-		c.call = kernels.Call{Shared: from.Shared, Block: from.Block}
+		c.call = launch.Call{Shared: from.Shared, Block: from.Block}
 		c.together, c.cluster = from.Cooperative, from.Cluster
 		return c.setArgs(from.Grid, from.Args)
 	case cudart.CopyMemory, cudart.SetMemory:
@@ -88,14 +88,14 @@ func (c *command) setArgs(grid [3]uint32, args []cudart.Value) *cudart.Error {
 	}
 	c.args = slices.Clone(args)
 	c.call.Grid = grid
-	c.call.Args = make([]kernels.Arg, len(args))
+	c.call.Args = make([]launch.Arg, len(args))
 	c.uses = nil
 	for i, v := range args {
 		if !v.Pointer {
-			c.call.Args[i] = kernels.Arg{Bits: v.Bits}
+			c.call.Args[i] = launch.Arg{Bits: v.Bits}
 			continue
 		}
-		c.call.Args[i] = kernels.Arg{Bits: uint64(v.Ptr), Bytes: v.Bytes}
+		c.call.Args[i] = launch.Arg{Bits: uint64(v.Ptr), Bytes: v.Bytes}
 		if v.Bytes > 0 {
 			c.uses = append(c.uses, use{ptr: v.Ptr, bytes: v.Bytes, arg: i})
 		}
@@ -446,7 +446,7 @@ func (c *command) setConditional(from *cudart.Command) *cudart.Error {
 	if seed := c.platform.options.Perturb; seed != 0 {
 		c.repeated.random = rand.New(rand.NewPCG(seed, uint64(c.index)))
 	}
-	c.call.Args = make([]kernels.Arg, len(v.Operands)+2)
+	c.call.Args = make([]launch.Arg, len(v.Operands)+2)
 	for k, at := range v.Operands {
 		c.uses = append(c.uses, use{ptr: at, bytes: v.Condition.Types[k].Size(), arg: k})
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 var operandTypes = []dag.DType{dag.F64, dag.F32, dag.F16, dag.BF16, dag.I8, dag.I16, dag.I32, dag.I64, dag.U8, dag.U16, dag.U32, dag.Bool}
@@ -155,7 +155,7 @@ func TestKernelsDecideLikeTheCPU(t *testing.T) {
 			decider.Add(conditions.Test{Condition: randomCondition(r), Every: 2})
 		}
 		k.Number = decider.Number(k.Condition)
-		m, err := b.Load(context.Background(), 0, &kernels.Module{Name: "conditions", Kind: kernels.PTX, Code: []byte(stored(string(decider.Module().Code)))})
+		m, err := b.Load(context.Background(), 0, &launch.Module{Name: "conditions", Kind: launch.PTX, Code: []byte(stored(string(decider.Module().Code)))})
 		require.NoError(t, err)
 		kernel, err := m.Kernel(conditions.Entry)
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // A kernel on one stream waits for a copy on another stream and reads its result. Without the wait, CheckOrder reports it as missing.
@@ -27,10 +27,10 @@ func Example() {
 	upload, _ := p.NewStream(0, dag.Normal)
 	compute, _ := p.NewStream(0, dag.Normal)
 	uploaded, _ := p.NewEvent(0, false)
-	module, _ := p.Load(context.Background(), 0, &kernels.Module{Name: "mine", References: map[string]kernels.Reference{
+	module, _ := p.Load(context.Background(), 0, &launch.Module{Name: "mine", References: map[string]launch.Reference{
 		"double": {
-			Spans: func(c *kernels.Call) int64 { return c.Args[0].Bytes / 4 },
-			Run: func(c *kernels.Call, lo, hi int64) {
+			Spans: func(c *launch.Call) int64 { return c.Args[0].Bytes / 4 },
+			Run: func(c *launch.Call, lo, hi int64) {
 				x := unsafe.Slice((*float32)(c.Args[0].Memory), c.Args[0].Bytes/4)
 				for i := lo; i < hi; i++ {
 					x[i] *= 2

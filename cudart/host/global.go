@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // Global implements [cudart.Module].
@@ -16,7 +16,7 @@ func (m *module) Global(name string) (cudart.Ptr, int64, error) {
 	switch {
 	case m.closed.Load():
 		return 0, 0, fail(call, invalidHandle, m.device.id, "module %q is closed", m.source.Name)
-	case m.source.Kind != kernels.PTX && m.source.Kind != kernels.Source || len(m.source.Code) == 0:
+	case m.source.Kind != launch.PTX && m.source.Kind != launch.Source || len(m.source.Code) == 0:
 		return 0, 0, fail(call, notSupported, m.device.id, "variables of module %q cannot be used on the CPU device: that needs its source or PTX", m.source.Name)
 	}
 	if err := m.code.load(m.source, m.platform.compile); err != nil {

@@ -12,21 +12,21 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func floats(a kernels.Arg) []float32 { return unsafe.Slice((*float32)(a.Memory), a.Bytes/4) }
+func floats(a launch.Arg) []float32 { return unsafe.Slice((*float32)(a.Memory), a.Bytes/4) }
 
 // testModule holds kernels for tests: noop(), add(x, y, z), inc(x), and call(n), which runs calls[n].
-func testModule(calls ...func()) *kernels.Module {
-	return &kernels.Module{Name: "test", References: map[string]kernels.Reference{
-		"noop": {Run: func(*kernels.Call, int64, int64) {}},
-		"call": {Run: func(c *kernels.Call, _, _ int64) { calls[c.Args[0].Bits]() }},
+func testModule(calls ...func()) *launch.Module {
+	return &launch.Module{Name: "test", References: map[string]launch.Reference{
+		"noop": {Run: func(*launch.Call, int64, int64) {}},
+		"call": {Run: func(c *launch.Call, _, _ int64) { calls[c.Args[0].Bits]() }},
 		"inc": {
-			Spans: func(c *kernels.Call) int64 { return c.Args[0].Bytes / 4 },
-			Run: func(c *kernels.Call, lo, hi int64) {
+			Spans: func(c *launch.Call) int64 { return c.Args[0].Bytes / 4 },
+			Run: func(c *launch.Call, lo, hi int64) {
 				x := floats(c.Args[0])
 				for i := lo; i < hi; i++ {
 					x[i]++
@@ -34,15 +34,15 @@ func testModule(calls ...func()) *kernels.Module {
 			},
 		},
 		"add": {
-			Spans: func(c *kernels.Call) int64 { return c.Args[0].Bytes / 4 },
-			Run: func(c *kernels.Call, lo, hi int64) {
+			Spans: func(c *launch.Call) int64 { return c.Args[0].Bytes / 4 },
+			Run: func(c *launch.Call, lo, hi int64) {
 				x, y, z := floats(c.Args[0]), floats(c.Args[1]), floats(c.Args[2])
 				for i := lo; i < hi; i++ {
 					z[i] = x[i] + y[i]
 				}
 			},
 		},
-		"overrun": {Run: func(c *kernels.Call, _, _ int64) {
+		"overrun": {Run: func(c *launch.Call, _, _ int64) {
 			*(*byte)(unsafe.Add(c.Args[0].Memory, c.Args[0].Bytes+int64(c.Args[1].Bits))) = 1
 		}},
 	}}

@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 )
 
 // Load implements [cudart.Platform].
-func (p *Platform) Load(ctx context.Context, id int32, code *kernels.Module) (cudart.Module, error) {
+func (p *Platform) Load(ctx context.Context, id int32, code *launch.Module) (cudart.Module, error) {
 	d, err := p.device("cuModuleLoadData", id)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (p *Platform) Load(ctx context.Context, id int32, code *kernels.Module) (cu
 		return nil, context.Cause(ctx)
 	}
 	m := &module{platform: p, device: d, source: code}
-	if code.Kind == kernels.Source && len(code.Code) > 0 && len(code.References) == 0 && len(p.options.References) == 0 {
+	if code.Kind == launch.Source && len(code.Code) > 0 && len(code.References) == 0 && len(p.options.References) == 0 {
 		if err := m.code.load(code, p.compile); err != nil {
 			return nil, m.notRunnable("cuModuleLoadData", err)
 		}
@@ -53,7 +53,7 @@ func (m *module) Kernel(entry string) (cudart.Kernel, error) {
 	if ok && r.Run != nil && !m.platform.options.PTX {
 		return &kernel{module: m, entry: entry, reference: r}, nil
 	}
-	if m.source.Kind != kernels.PTX && m.source.Kind != kernels.Source || len(m.source.Code) == 0 {
+	if m.source.Kind != launch.PTX && m.source.Kind != launch.Source || len(m.source.Code) == 0 {
 		return nil, fail(call, notSupported, m.device.id,
 			"kernel %q of module %q cannot run on the CPU device: that needs its source or PTX, or a Go implementation registered under its name",
 			entry, m.source.Name)

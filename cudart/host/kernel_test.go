@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 )
 
@@ -57,8 +58,8 @@ func TestLaunchLimits(t *testing.T) {
 }
 
 func TestKernelWithoutReference(t *testing.T) {
-	own := kernels.Reference{Run: func(*kernels.Call, int64, int64) {}}
-	b := newBench(t, Options{References: map[string]kernels.Reference{"mine": own}})
+	own := launch.Reference{Run: func(*launch.Call, int64, int64) {}}
+	b := newBench(t, Options{References: map[string]launch.Reference{"mine": own}})
 	_, err := b.module.Kernel("theirs")
 	require.EqualError(t, err, `cuModuleGetFunction: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: `+
 		`kernel "theirs" of module "test" cannot run on the CPU device: that needs its source or PTX, or a Go implementation registered under its name`)
@@ -82,9 +83,9 @@ func TestSourceIsCompiled(t *testing.T) {
 	p, err := Open(Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
-	source := &kernels.Module{Name: "mine.cu", Kind: kernels.Source, Code: []byte("code")}
-	p.compile = func(m *kernels.Module) (*kernels.Compiled, error) {
-		return &kernels.Compiled{Code: []byte(".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry _Z3ownv() { ret; }\n"),
+	source := &launch.Module{Name: "mine.cu", Kind: launch.Source, Code: []byte("code")}
+	p.compile = func(m *launch.Module) (*launch.Compiled, error) {
+		return &launch.Compiled{Code: []byte(".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry _Z3ownv() { ret; }\n"),
 			Symbols: map[string]string{"own": "_Z3ownv"}, Log: "careful: " + string(m.Code)}, nil
 	}
 	m, err := p.Load(context.Background(), 0, source)
@@ -95,6 +96,13 @@ func TestSourceIsCompiled(t *testing.T) {
 	_, err = m.Kernel("other")
 	require.ErrorContains(t, err, `mine.cu has no kernel "other"`)
 	require.NoError(t, m.Close())
+
+	without, err := Open(Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, without.Close()) }()
+	_, err = without.Load(context.Background(), 0, source)
+	require.EqualError(t, err, "cuModuleLoadData: CUDA_ERROR_NOT_SUPPORTED (801): operation not supported: mine.cu is CUDA C, and there is no compiler for CUDA C: "+
+		"the device was opened without Compilers in its Options")
 
 	none := filepath.Join(t.TempDir(), "none")
 	other, err := Open(Options{Compilers: &kernels.Compilers{Clang: clang.Lazy{Options: clang.Options{Path: none}}}})
@@ -115,11 +123,11 @@ type slow struct {
 	at      func(i int64)
 }
 
-func (s *slow) reference() kernels.Reference {
+func (s *slow) reference() launch.Reference {
 	s.counts = make([]atomic.Int32, s.n)
-	return kernels.Reference{
-		Spans: func(*kernels.Call) int64 { return s.n },
-		Run: func(_ *kernels.Call, lo, hi int64) {
+	return launch.Reference{
+		Spans: func(*launch.Call) int64 { return s.n },
+		Run: func(_ *launch.Call, lo, hi int64) {
 			n := s.running.Add(1)
 			for m := s.most.Load(); n > m && !s.most.CompareAndSwap(m, n); m = s.most.Load() {
 			}
@@ -139,7 +147,7 @@ func (s *slow) reference() kernels.Reference {
 func TestLargeKernelsAreShared(t *testing.T) {
 	for _, n := range []int64{0, 1, 2, 3, 7, 64, 1000} {
 		k := &slow{n: n}
-		b := newBench(t, Options{Workers: 4, References: map[string]kernels.Reference{"slow": k.reference()}})
+		b := newBench(t, Options{Workers: 4, References: map[string]launch.Reference{"slow": k.reference()}})
 		s := b.stream()
 		require.NoError(t, b.submit(b.kernel(s, "slow")))
 		require.NoError(t, s.Synchronize(context.Background()))
@@ -164,7 +172,7 @@ func TestSeveralWorkersShareAKernel(t *testing.T) {
 			met.hold()
 		}
 	}
-	b := newBench(t, Options{Workers: 4, References: map[string]kernels.Reference{"slow": k.reference()}})
+	b := newBench(t, Options{Workers: 4, References: map[string]launch.Reference{"slow": k.reference()}})
 	s := b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "slow")))
 	require.NoError(t, s.Synchronize(context.Background()))
@@ -184,7 +192,7 @@ func TestHelpersMakeWayForOtherStreams(t *testing.T) {
 			ran.hold()
 		}
 	}
-	b := newBench(t, Options{Workers: 2, References: map[string]kernels.Reference{"slow": k.reference()}}, func() { ran.open() })
+	b := newBench(t, Options{Workers: 2, References: map[string]launch.Reference{"slow": k.reference()}}, func() { ran.open() })
 	s, u := b.stream(), b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "slow")))
 	for k.running.Load() < 2 {
@@ -201,9 +209,9 @@ func TestPanicInASharedKernel(t *testing.T) {
 			panic("part 900")
 		}
 	}}
-	b := newBench(t, Options{Workers: 4, References: map[string]kernels.Reference{
+	b := newBench(t, Options{Workers: 4, References: map[string]launch.Reference{
 		"slow":  k.reference(),
-		"spans": {Spans: func(c *kernels.Call) int64 { return int64(c.Args[0].Bits) }, Run: func(*kernels.Call, int64, int64) {}},
+		"spans": {Spans: func(c *launch.Call) int64 { return int64(c.Args[0].Bits) }, Run: func(*launch.Call, int64, int64) {}},
 	}})
 	s := b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "slow")))
@@ -212,8 +220,8 @@ func TestPanicInASharedKernel(t *testing.T) {
 }
 
 func TestPanicInSpans(t *testing.T) {
-	b := newBench(t, Options{References: map[string]kernels.Reference{
-		"spans": {Spans: func(c *kernels.Call) int64 { return int64(c.Args[0].Bits) }, Run: func(*kernels.Call, int64, int64) {}},
+	b := newBench(t, Options{References: map[string]launch.Reference{
+		"spans": {Spans: func(c *launch.Call) int64 { return int64(c.Args[0].Bits) }, Run: func(*launch.Call, int64, int64) {}},
 	}})
 	s := b.stream()
 	require.NoError(t, b.submit(b.kernel(s, "spans")))

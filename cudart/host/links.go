@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // Links makes copies take time. Rates are bytes per microsecond; a rate of 0 is unlimited. Each device has a link of its own in each direction to
@@ -97,7 +97,7 @@ type Options struct {
 	// the refused command is missing afterwards.
 	CheckOrder bool
 	// References are Go implementations of kernels, by entry name, for modules that have none of their own.
-	References map[string]kernels.Reference
+	References map[string]launch.Reference
 	// Sanitize is what kernels that run from their PTX are checked for, beside the bounds and the alignment of each access.
 	Sanitize simt.Check
 	// MaxSteps is how many instructions a launch that runs from PTX may run, all threads together; 0 sets no limit.
@@ -108,6 +108,6 @@ type Options struct {
 	Links *Links
 	// Print receives what kernels print when they run from PTX; nil drops it. Several goroutines may call it at the same time.
 	Print func(text string)
-	// Compilers compile CUDA C; nil: compilers of its own, which are looked for when the first source is loaded.
-	Compilers *kernels.Compilers
+	// Compilers compile CUDA C, such as &kernels.Compilers{}; nil: modules of CUDA C cannot be loaded.
+	Compilers launch.Compiler
 }

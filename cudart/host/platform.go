@@ -18,7 +18,6 @@ import (
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
 )
 
 // Connect makes communication go to the other ranks of a world. It must come before the first command is encoded.
@@ -60,9 +59,6 @@ func Open(options Options) (*Platform, error) {
 		options.Memory = physicalMemory() / int64(options.Devices)
 	}
 	p := &Platform{options: options}
-	if options.Compilers == nil {
-		options.Compilers = new(kernels.Compilers)
-	}
 	p.compile = compileWith(options.Compilers)
 	p.wakers.New = func() any { return make(chan struct{}, 1) }
 	for i := range options.Devices {

@@ -10,16 +10,16 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // load compiles and reads the code, once.
-func (c *code) load(m *kernels.Module, compile compileFunc) error {
+func (c *code) load(m *launch.Module, compile compileFunc) error {
 	c.once.Do(func() {
 		source := m.Code
-		if m.Kind == kernels.Source {
-			var compiled *kernels.Compiled
+		if m.Kind == launch.Source {
+			var compiled *launch.Compiled
 			if compiled, c.err = compile(m); c.err != nil {
 				return
 			}
@@ -34,7 +34,7 @@ func (c *code) load(m *kernels.Module, compile compileFunc) error {
 }
 
 // kernel prepares an entry of the module to run from its PTX.
-func (c *code) kernel(m *kernels.Module, compile compileFunc, entry string) (*simt.Kernel, error) {
+func (c *code) kernel(m *launch.Module, compile compileFunc, entry string) (*simt.Kernel, error) {
 	if err := c.load(m, compile); err != nil {
 		return nil, err
 	}
@@ -69,6 +69,10 @@ func (c *command) interpret(w *worker) *crash {
 		a := simt.Arg{Bits: v.Bits, Struct: v.Struct, Within: int(v.Within), Offset: int64(v.Offset)}
 		if v.Pointer {
 			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture, Within: int(v.Within), Offset: int64(v.Offset)}
+			if v.Unused {
+				launch.Args = append(launch.Args, simt.Arg{Pointer: true, Unused: true, Within: a.Within, Offset: a.Offset})
+				continue
+			}
 			for _, u := range c.uses {
 				if u.arg == i {
 					a.Bits = uint64(uintptr(u.memory.at(u.ptr)))
@@ -128,7 +132,7 @@ func (c *command) onlyReads(memory cudart.Strip) bool {
 // declared is what a message adds about an argument: the slice of a buffer that the file declares for it.
 func (c *command) declared(argument int) string {
 	for _, u := range c.uses {
-		if u.arg != argument || argument < 0 {
+		if u.arg != argument || argument < 0 || c.args[argument].Unused {
 			continue
 		}
 		inside := func(a cudart.Access) bool {
@@ -171,7 +175,7 @@ func faultError(c *command, fault *simt.Fault) *cudart.Error {
 // notRunnable returns the error for code that the CPU device cannot run.
 func (m *module) notRunnable(call string, err error) error {
 	var unsupported *simt.UnsupportedError
-	if errors.As(err, &unsupported) || errors.Is(err, kernels.ErrNoCompiler) {
+	if errors.As(err, &unsupported) || errors.Is(err, launch.ErrNoCompiler) {
 		return fail(call, notSupported, m.device.id, "%v", err)
 	}
 	return fail(call, invalidImage, m.device.id, "%v", err)

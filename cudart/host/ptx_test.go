@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 func TestEveryBlockRunsFromPTX(t *testing.T) {
@@ -31,7 +31,7 @@ ret;
 	for _, workers := range []int{1, 2, 5} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			b := newBench(t, Options{Workers: workers})
-			m, err := b.Load(context.Background(), 0, &kernels.Module{Name: "count.ptx", Kind: kernels.PTX, Code: []byte(code)})
+			m, err := b.Load(context.Background(), 0, &launch.Module{Name: "count.ptx", Kind: launch.PTX, Code: []byte(code)})
 			require.NoError(t, err)
 			k, err := m.Kernel("count")
 			require.NoError(t, err)

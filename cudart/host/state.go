@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -107,7 +107,7 @@ type globals struct {
 type module struct {
 	platform *Platform
 	device   *device
-	source   *kernels.Module
+	source   *launch.Module
 	closed   atomic.Bool
 	code     code
 	globals  globals
@@ -117,7 +117,7 @@ type module struct {
 type kernel struct {
 	module    *module
 	entry     string
-	reference kernels.Reference
+	reference launch.Reference
 
 	interpreter *simt.Kernel // nil if the reference runs
 }
@@ -180,7 +180,7 @@ type command struct {
 	device   *device // the device that the command runs on; nil for a graph's copies until the graph is made
 	event    *event
 	kernel   *kernel
-	call     kernels.Call
+	call     launch.Call
 	args     []cudart.Value
 	dst, src cudart.Ptr
 	devices  [2]int32 // of dst and src, as declared

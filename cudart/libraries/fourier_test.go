@@ -21,6 +21,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // fakePlan is what the fake was told about a plan.
@@ -198,8 +199,8 @@ type transformUse struct {
 	x, y, theirs     []byte
 	names            []string
 	values           []cudart.Value
-	ours             []kernels.Arg
-	reference        kernels.Reference
+	ours             []launch.Arg
+	reference        launch.Reference
 	entry            string
 }
 
@@ -251,7 +252,7 @@ func newTransformUse(t *testing.T, r *rand.Rand, kind string, double bool, dims,
 			if p.Name == "inverse" && u.inverse {
 				bits = 1
 			}
-			u.values, u.ours = append(u.values, cudart.Value{Bits: uint64(bits), Size: uint8(p.DType.Size())}), append(u.ours, kernels.Arg{Bits: uint64(bits)})
+			u.values, u.ours = append(u.values, cudart.Value{Bits: uint64(bits), Size: uint8(p.DType.Size())}), append(u.ours, launch.Arg{Bits: uint64(bits)})
 		}
 	}
 	return u
@@ -259,7 +260,7 @@ func newTransformUse(t *testing.T, r *rand.Rand, kind string, double bool, dims,
 
 func (u *transformUse) buffer(theirs, ours []byte) {
 	u.values = append(u.values, cudart.Value{Pointer: true, Ptr: cudart.Ptr(uintptr(unsafe.Pointer(&theirs[0]))), Bytes: int64(len(theirs)), Size: 8})
-	u.ours = append(u.ours, kernels.Arg{Memory: unsafe.Pointer(&ours[0]), Bytes: int64(len(ours))})
+	u.ours = append(u.ours, launch.Arg{Memory: unsafe.Pointer(&ours[0]), Bytes: int64(len(ours))})
 }
 
 // makeHermitian gives a half spectrum the symmetry of real numbers' in the columns that are their own mirror.
@@ -308,7 +309,7 @@ func TestTransformsAreThoseOfTheGoVersions(t *testing.T) {
 					require.False(t, p.automatic, "cuFFT allocates no workspace of its own")
 					require.Equal(t, uintptr(9), p.stream)
 					require.NotZero(t, p.workspace)
-					call := &kernels.Call{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Args: u.ours}
+					call := &launch.Call{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Args: u.ours}
 					u.reference.Run(call, 0, u.reference.Spans(call))
 					part, limit := dag.F32, 2e-6
 					if double {

@@ -23,6 +23,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/dl"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // columns is a matrix as libraries see it.
@@ -318,14 +319,14 @@ func compare(t *testing.T, r *rand.Rand, session *Session, u use, dtype dag.DTyp
 	kernel := findCall(t, u.name, dtype)
 	reference := kernel.Module().References[entry]
 	var values []cudart.Value
-	var ours []kernels.Arg
+	var ours []launch.Arg
 	var theirs, mine [][]byte
 	var names []string
 	buffer := func(memory []byte) {
 		other := slices.Clone(memory)
 		theirs, mine = append(theirs, memory), append(mine, other)
 		values = append(values, cudart.Value{Pointer: true, Ptr: cudart.Ptr(uintptr(unsafe.Pointer(&memory[0]))), Bytes: int64(len(memory)), Size: 8})
-		ours = append(ours, kernels.Arg{Memory: unsafe.Pointer(&other[0]), Bytes: int64(len(other))})
+		ours = append(ours, launch.Arg{Memory: unsafe.Pointer(&other[0]), Bytes: int64(len(other))})
 	}
 	for _, p := range kernel.Params() {
 		names = append(names, p.Name)
@@ -337,7 +338,7 @@ func compare(t *testing.T, r *rand.Rand, session *Session, u use, dtype dag.DTyp
 			buffer(make([]byte, 4))
 		case measured:
 			bits := map[string]int64{"rows": m.rows, "columns": m.columns, "ld": m.ld}[what]
-			values, ours = append(values, cudart.Value{Bits: uint64(bits), Size: 8}), append(ours, kernels.Arg{Bits: uint64(bits)})
+			values, ours = append(values, cudart.Value{Bits: uint64(bits), Size: 8}), append(ours, launch.Arg{Bits: uint64(bits)})
 		case isMatrix:
 			buffer(m.memory(dtype))
 		default:
@@ -345,11 +346,11 @@ func compare(t *testing.T, r *rand.Rand, session *Session, u use, dtype dag.DTyp
 			if x, given := u.args[p.Name]; given {
 				bits = p.DType.FromFloat(x.(float64))
 			}
-			values, ours = append(values, cudart.Value{Bits: bits, Size: uint8(p.DType.Size())}), append(ours, kernels.Arg{Bits: bits})
+			values, ours = append(values, cudart.Value{Bits: bits, Size: uint8(p.DType.Size())}), append(ours, launch.Arg{Bits: bits})
 		}
 	}
 	require.NoError(t, session.Call(&Arguments{Entry: entry, Stream: 5, Names: names, Values: values}))
-	call := &kernels.Call{Args: ours}
+	call := &launch.Call{Args: ours}
 	spans := reference.Spans(call)
 	for k := range spans {
 		reference.Run(call, k, k+1)
@@ -376,7 +377,7 @@ func compare(t *testing.T, r *rand.Rand, session *Session, u use, dtype dag.DTyp
 
 type callKernel interface {
 	dag.LaunchKernel
-	Module() *kernels.Module
+	Module() *launch.Module
 }
 
 func findCall(t testing.TB, name string, dtype dag.DType) callKernel {

@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/dagrun/dagrun/internal/files"
 )
 
 // findCUPTI looks where the command's Python has it, and in the toolkit.
 func findCUPTI(command []string, given string) (string, error) {
 	if given != "" {
-		return given, readable(given)
+		return given, readable("--cupti", given)
 	}
 	var places []string
 	if python := pythonOf(command); python != "" {
@@ -32,7 +34,7 @@ func findCUPTI(command []string, given string) (string, error) {
 
 func findSanitizer(given string) (string, error) {
 	if given != "" {
-		return given, readable(given)
+		return given, readable("--sanitizer", given)
 	}
 	var places []string
 	for _, root := range toolkits() {
@@ -42,8 +44,8 @@ func findSanitizer(given string) (string, error) {
 		return found, nil
 	}
 	return "", &missingTool{
-		Name:    "NVIDIA's Sanitizer API (libsanitizer-public.so), which measures what kernels access",
-		Install: "it comes with the CUDA toolkit, in the package cuda-sanitizer",
+		Name:    "NVIDIA's Sanitizer API (libsanitizer-public.so), which measures what kernels access,",
+		Install: "it is in the CUDA toolkit's package cuda-sanitizer (NVIDIA's apt: cuda-sanitizer-13-0, conda: cuda-sanitizer-api)",
 		Flag:    "--sanitizer",
 		Without: "dagrun record --accesses=arguments records without it, and check then assumes that a kernel may touch all that its arguments point into",
 	}
@@ -101,10 +103,10 @@ func first(patterns []string) string {
 	return ""
 }
 
-func readable(path string) error {
+func readable(flag, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s %s: %w", flag, path, files.Reason(err))
 	}
 	return file.Close()
 }

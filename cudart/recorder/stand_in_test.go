@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -283,10 +284,13 @@ func TestTouchesOfTheHost(t *testing.T) {
 	require.NoError(t, err)
 	lines := strings.Split(string(source), "\n")
 	var registered recording.Call
+	var large uint64
 	for k, call := range p.Calls {
 		switch {
 		case len(emulator) > 0 && call.Kind == recording.HostAccess && k+1 < len(p.Calls) && p.Calls[k+1].Kind == recording.HostAccess && p.Calls[k+1].Args[0] == call.Args[0] &&
 			!strings.Contains(lines[max(frameLine(p, call), 1)-1], "[0]++"):
+		case call.Kind == recording.Alloc && pinned != 0 && call.Args[1] == 1025*page:
+			large = call.Args[0]
 		case call.Kind == recording.Alloc && call.Args[2] == 2:
 			pinned, page = call.Args[0], call.Args[1]/3
 		case call.Kind == recording.Alloc && call.Args[2] == 5:
@@ -295,7 +299,9 @@ func TestTouchesOfTheHost(t *testing.T) {
 			require.EqualValues(t, 1, call.Args[1])
 			require.Equal(t, call.Args[0]&^(page-1), call.Args[3])
 			text := map[uint64]string{recording.Read: "read", recording.Write: "write"}[call.Args[2]]
-			if offset := call.Args[0] - pinned; offset < 3*page {
+			if large != 0 {
+				text += " of the " + map[uint64]string{4: "second", 1024: "last"}[(call.Args[0]-large)/page] + " piece"
+			} else if offset := call.Args[0] - pinned; offset < 3*page {
 				text += strings.Repeat(" page", int(offset/page)) + " " + strconv.Itoa(int(offset%page))
 			} else {
 				require.Equal(t, registered.Args[0]+page, call.Args[0])
@@ -307,7 +313,8 @@ func TestTouchesOfTheHost(t *testing.T) {
 			got = append(got, text)
 		}
 	}
-	require.Equal(t, []string{"read 100", "write 102", "write page 5", "read 1", "read 0", "write 0", "write of the registered memory"}, got)
+	require.Equal(t, []string{"read 100", "write 102", "write page 5", "read 1", "read 0", "write 0", "write of the registered memory", "read 7",
+		"write of the second piece", "write of the last piece"}, got)
 	last := p.Notes[len(p.Notes)-1]
 	require.Equal(t, uint64(recording.NoteUncovered), last.Code)
 	report, err := order.Check(p, order.Options{})
@@ -322,6 +329,74 @@ func TestTouchesOfTheHost(t *testing.T) {
 func frameLine(p *recording.Process, call recording.Call) int {
 	frame, _ := p.Where(call.Place)
 	return frame.Line
+}
+
+const python = `import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+memory, n = ctypes.c_uint64(0), ctypes.c_int(1000)
+parameters = (ctypes.c_void_p * 2)(ctypes.addressof(memory), ctypes.addressof(n))
+
+def launch(stream):
+    cuda.cuLaunchKernel(ctypes.c_uint64(0xf1), 1, 1, 1, 32, 1, 1, 0, ctypes.c_uint64(stream), parameters, None)
+
+def generator():
+    launch(0)
+    yield
+
+launch(0)
+list(map(launch, [0]))
+for _ in generator(): pass
+`
+
+// pythons are the interpreters on this machine whose frames can be read, by version.
+func pythons() map[string]string {
+	found := map[string]string{}
+	for _, name := range []string{"python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"} {
+		out, err := exec.Command(name, "-c", "import sys; print('%d.%d %s' % (*sys.version_info[:2], sys.executable))").Output()
+		version, path, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+		if err == nil && slices.Contains([]string{"3.10", "3.11", "3.12", "3.13", "3.14"}, version) {
+			found[version] = path
+		}
+	}
+	return found
+}
+
+func TestPlacesOfPython(t *testing.T) {
+	if len(emulator) > 0 {
+		return // Python is of the machine outside
+	}
+	all := pythons()
+	if len(all) == 0 {
+		t.Skip("no Python 3.10 to 3.14 on this machine")
+	}
+	for version, path := range all {
+		t.Run(version, func(t *testing.T) {
+			folder := standIn(t)
+			script, file := filepath.Join(folder, "launches.py"), filepath.Join(folder, "python.rec")
+			require.NoError(t, os.WriteFile(script, []byte(python), 0o600))
+			status, err := Run(t.Context(), file, []string{path, script}, Options{Calls: true, CUPTI: filepath.Join(folder, "libcuda.so.1"), Limit: 1 << 30, Start: quiet})
+			require.NoError(t, err)
+			require.Zero(t, status)
+			r, err := recording.ReadFile(file)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, r.Close()) }()
+			var places []string
+			for _, call := range r.Processes[0].Calls {
+				if call.Kind != recording.Launch {
+					continue
+				}
+				var frames []string
+				for _, frame := range r.Processes[0].Places[call.Place] {
+					require.True(t, frame.Python)
+					require.Equal(t, script, frame.File)
+					frames = append(frames, fmt.Sprintf("%s:%d", frame.Function, frame.Line))
+				}
+				places = append(places, strings.Join(frames, " "))
+			}
+			require.Equal(t, []string{"launch:8 <module>:14", "launch:8 <module>:15", "launch:8 generator:11 <module>:16"}, places)
+		})
+	}
 }
 
 // Calls that few programs make, in the order in which the program makes them.
@@ -388,21 +463,25 @@ func TestPlacesOfMachineCode(t *testing.T) {
 	}
 }
 
-// A fatbin is kept without the cubins of other generations of GPUs; PTX is kept with its zero, once.
+// A fatbin is kept without the cubins of generations of GPUs that the machine does not have; PTX is kept with its zero, once.
 func TestCodeOfModules(t *testing.T) {
 	r, _ := recorded(t, Options{}, "modules")
 	modules := r.Processes[0].Modules
 	require.Len(t, modules, 3)
+	kernel, function := r.Processes[0].Functions[modules[0].Library+1], r.Processes[0].Functions[modules[0].Library+2]
+	require.Equal(t, modules[0].Library, kernel[0].Library)
+	require.Equal(t, modules[0].Library, function[0].Library)
 	require.NotZero(t, modules[0].Library)
 	require.NotZero(t, modules[0].Sequence)
 	require.Zero(t, modules[0].Handle)
 	code, err := modules[0].Load()
 	require.NoError(t, err)
 	const head, part = 16, 40
-	require.Len(t, code, head+2*part)
-	require.Equal(t, uint64(2*part), binary.LittleEndian.Uint64(code[8:]))
+	require.Len(t, code, head+3*part)
+	require.Equal(t, uint64(3*part), binary.LittleEndian.Uint64(code[8:]))
 	require.Equal(t, "ptx", string(code[head+32:][:3]))
 	require.Equal(t, "90\x00", string(code[head+part+32:][:3]))
+	require.Equal(t, "120", string(code[head+2*part+32:][:3]))
 	for _, m := range modules[1:] {
 		code, err := m.Load()
 		require.NoError(t, err)

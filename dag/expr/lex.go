@@ -141,7 +141,7 @@ func (l *lexer) next() (token, *Error) {
 	case '[':
 		hint = "a slice is written x(lo..hi)"
 	case '?':
-		hint = "a comparison counts as 1 or 0: write a*(c) + b*(not c)"
+		hint = "write select(c, a, b), which is a if c is true, else b"
 	case '$':
 		hint = "in an expression a variable has no dollar"
 		if end := nameEnd(l.text, start+1); end > start+1 {

@@ -5,6 +5,7 @@ package expr
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -559,7 +560,8 @@ func (p *parser) bounds(s *Slice, a *Axis) (err *Error) {
 	}
 	defer func() { p.depth-- }()
 	p.pos++
-	if inside := p.inParentheses(); wrongBounds(inside) {
+	inside := p.inParentheses()
+	if wrongBounds(inside) {
 		return errorAt(open, "write "+s.Name.Text+RightBounds(inside), "bad slice of %q", shorten(s.Name.Text))
 	}
 	if err := p.advance(); err != nil {
@@ -600,7 +602,11 @@ func (p *parser) bounds(s *Slice, a *Axis) (err *Error) {
 	case p.token.kind == tokenEnd:
 		return p.unexpected("\")\"")
 	default:
-		return errorAt(open, "write x(lo..hi), x(..hi), x(lo..) or x(i of k)", "bad slice of %q", shorten(s.Name.Text))
+		hint := "write x(lo..hi), x(..hi), x(lo..) or x(i of k)"
+		if _, err := strconv.ParseUint(inside, 10, 32); err == nil {
+			hint = "write " + s.Name.Text + RightBounds(inside) + " for one element"
+		}
+		return errorAt(open, hint, "bad slice of %q", shorten(s.Name.Text))
 	}
 	if p.word("halo") && a.Kind == Bounds {
 		return errorAt(p.token.offset, "write x(i of k halo h), or move the bounds", "a halo goes with a part")

@@ -3,7 +3,9 @@
 package expr
 
 import (
+	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 )
 
@@ -116,6 +118,9 @@ func RightBounds(inside string) string {
 	case mark < 0 && lo == "":
 		return "(lo..hi)"
 	case mark < 0:
+		if n, err := strconv.ParseInt(lo, 10, 32); err == nil && n >= 0 {
+			return fmt.Sprintf("(%d..%d)", n, n+1)
+		}
 		return "(" + lo + ".." + lo + "+1)"
 	case boundMarks[mark].part:
 		return "(" + lo + " of " + hi + ")"

@@ -78,8 +78,10 @@ func TestNormalize(t *testing.T) {
 		{"not sorted", []Access{{8, 9, Write}, {0, 4, Read}}, []Access{{0, 4, Read}, {8, 9, Write}}},
 		{"one within another", []Access{{0, 10, Read}, {4, 6, Write}}, []Access{{0, 4, Read}, {4, 6, Read | Write}, {6, 10, Read}}},
 		{"twice the same", []Access{{0, 4, Read}, {0, 4, Read}}, []Access{{0, 4, Read}}},
+		{"two that meet within a third", []Access{{0, 8, Read}, {0, 4, Write}, {4, 8, Write}}, []Access{{0, 8, Read | Write}}},
 		{"with a gap", []Access{{0, 4, Read}, {2, 3, Write}, {8, 9, Read}}, []Access{{0, 2, Read}, {2, 3, Read | Write}, {3, 4, Read}, {8, 9, Read}}},
 	} {
 		require.Equal(t, c.and, n.normalize(nil, c.from), c.name)
+		require.LessOrEqual(t, len(n.cuts), 2*len(n.sorted), "%s: what is kept does not grow from step to step", c.name)
 	}
 }

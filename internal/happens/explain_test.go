@@ -182,3 +182,34 @@ func TestBothClocksAreNeeded(t *testing.T) {
 	c.NeedAll(one)
 	require.Contains(t, needed, int32(3))
 }
+
+// What has no tag is not told, from the beginning on.
+func TestWhatHasNoTagIsNotTold(t *testing.T) {
+	c := New(func(p Pair) { t.Error(p) }, nil)
+	c.Explain(func(tag int32) { t.Error(tag) })
+	writer, reader := c.Lane(), c.Lane()
+	c.Step(writer, []Access{{Low: 0, High: 8, Mode: Write}})
+	c.After(reader, c.Now(writer))
+	c.Step(reader, []Access{{Low: 0, High: 8, Mode: Read}})
+}
+
+// Of an edge and a way around it, the edge is enough.
+func TestADirectEdgeIsEnough(t *testing.T) {
+	shape, err := NewShape(3, [][2]int32{{0, 2}, {1, 2}, {0, 1}})
+	require.NoError(t, err)
+	c := New(func(p Pair) { t.Error(p) }, nil)
+	c.Explain(func(tag int32) { t.Error(tag) })
+	c.Unit(c.Lane(), shape, [][]Access{{{0, 8, Write}}, nil, {{0, 8, Read}}})
+	require.Equal(t, []int{1, 2}, shape.Needless())
+}
+
+// Of two ways, the one that something else needs already is enough.
+func TestWaysThatAreNeededAlreadyAreEnough(t *testing.T) {
+	c := New(func(p Pair) { t.Error(p) }, nil)
+	c.Explain(func(tag int32) { t.Error(tag) })
+	shape, err := NewShape(4, [][2]int32{{0, 1}, {0, 2}, {1, 3}, {2, 3}})
+	require.NoError(t, err)
+	c.Unit(c.Lane(), shape, [][]Access{nil, nil, {{40, 48, Write}}, {{40, 48, Read}}})
+	c.Unit(c.Lane(), shape, [][]Access{{{48, 56, Write}}, nil, nil, {{48, 56, Read}}})
+	require.Equal(t, []int{0, 2}, shape.Needless())
+}

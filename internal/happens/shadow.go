@@ -171,9 +171,7 @@ func (s *shadow) put(at, first int) {
 	for end < len(s.pages) && len(s.pages[end].intervals) == 0 {
 		end++
 	}
-	if end > at+1 {
-		s.pages, s.lows = slices.Delete(s.pages, at+1, end), slices.Delete(s.lows, at+1, end)
-	}
+	s.pages, s.lows = slices.Delete(s.pages, at+1, end), slices.Delete(s.lows, at+1, end)
 	if at+1 < len(s.pages) {
 		s.lows[at+1] = s.pages[at+1].intervals[0].low
 	}

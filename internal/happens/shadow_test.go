@@ -39,3 +39,17 @@ func TestAlikeIntervalsAreOne(t *testing.T) {
 	c.Step(lane, []Access{{4, 24, Write}})
 	require.Len(t, c.memory.pages[0].intervals, 2)
 }
+
+// Neighbouring bytes of two steps that conflict are one pair, though they have different histories.
+func TestNeighbouringBytesAreOnePair(t *testing.T) {
+	var pairs []Pair
+	c := New(func(p Pair) { pairs = append(pairs, p) }, nil)
+	one, other := c.Lane(), c.Lane()
+	c.Step(one, []Access{{0, 12, Write}})
+	c.Step(one, []Access{{0, 4, Read}})
+	c.Step(other, []Access{{0, 8, Read}, {9, 12, Read}})
+	require.Equal(t, []Pair{
+		{First: 0, Second: 2, Low: 0, High: 8, FirstMode: Write, SecondMode: Read, Conflict: Race},
+		{First: 0, Second: 2, Low: 9, High: 12, FirstMode: Write, SecondMode: Read, Conflict: Race},
+	}, pairs)
+}

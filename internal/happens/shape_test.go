@@ -14,7 +14,7 @@ func TestShape(t *testing.T) {
 	s, err := NewShape(5, [][2]int32{{0, 2}, {2, 4}, {1, 3}, {3, 4}, {0, 3}})
 	require.NoError(t, err)
 	require.Equal(t, 5, s.Nodes())
-	require.Equal(t, []int32{0, 1, 2, 3, 4}, s.order)
+	require.Equal(t, []int32{0, 1, 2, 3, 4}, s.Order())
 	var before []string
 	for a := range int32(5) {
 		for b := range int32(5) {
@@ -30,7 +30,7 @@ func TestShape(t *testing.T) {
 func TestShapeTellsNodesByNumber(t *testing.T) {
 	s, err := NewShape(6, [][2]int32{{5, 0}, {4, 1}})
 	require.NoError(t, err)
-	require.Equal(t, []int32{2, 3, 4, 1, 5, 0}, s.order)
+	require.Equal(t, []int32{2, 3, 4, 1, 5, 0}, s.Order())
 }
 
 func TestShapeOfARow(t *testing.T) {
@@ -38,6 +38,7 @@ func TestShapeOfARow(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int32(1), s.chains)
 	require.Equal(t, []int32{1, 2, 3}, s.place)
+	require.Equal(t, s.Chain(0), s.Chain(2))
 }
 
 func TestShapeRefuses(t *testing.T) {
@@ -70,7 +71,7 @@ func TestShapesThatAreTooLarge(t *testing.T) {
 
 // Many nodes beside each other are kept in another way than few.
 func TestWideShapes(t *testing.T) {
-	const across, nodes = narrow + 10, 3*(narrow+10) + 1
+	const across, nodes = 74, 3*74 + 1
 	var edges [][2]int32
 	for i := range int32(across) {
 		edges = append(edges, [2]int32{i, across + i}, [2]int32{across + i, 2*across + (i+1)%across}, [2]int32{2*across + i, 3 * across})
@@ -85,10 +86,10 @@ func TestWideShapes(t *testing.T) {
 			require.Equal(t, want, s.Before(a, b), "%d and %d", a, b)
 		}
 	}
-	narrower, err := NewShape(2*narrow, edges[:0])
+	narrower, err := NewShape(65, nil)
 	require.NoError(t, err)
 	require.NotNil(t, narrower.bits)
-	few, err := NewShape(narrow, nil)
+	few, err := NewShape(64, nil)
 	require.NoError(t, err)
 	require.Nil(t, few.bits)
 }

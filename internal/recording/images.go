@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"debug/dwarf"
 	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 	"os"
 	"path/filepath"
@@ -89,10 +90,15 @@ func buildID(file *elf.File) string {
 	}
 	note, err := section.Data()
 	const head = 16 // sizes, type, and the name "GNU"
-	if err != nil || len(note) < head || !bytes.Equal(note[12:16], []byte("GNU\x00")) || uint64(half(note, 1)) > uint64(len(note)-head) {
+	if err != nil || len(note) < head || !bytes.Equal(note[12:16], []byte("GNU\x00")) {
 		return ""
 	}
-	return hex.EncodeToString(note[head : head+int(half(note, 1))]) // zeros may follow
+	id := note[head:]
+	size := binary.LittleEndian.Uint32(note[4:])
+	if uint64(size) > uint64(len(id)) {
+		return ""
+	}
+	return hex.EncodeToString(id[:size]) // zeros may follow
 }
 
 // resolve returns the function of an address that a call returns to, and the file and line if the program has them. The call is before the address.

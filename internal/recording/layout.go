@@ -136,6 +136,7 @@ func wordsOf(b []byte) []uint64 {
 }
 
 func word(b []byte, k int) uint64 { return binary.LittleEndian.Uint64(b[8*k:]) }
+func half(b []byte, k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
 
 // Error is what is wrong with a file, and where.
 type Error struct {

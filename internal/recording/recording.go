@@ -175,15 +175,6 @@ type GraphNode struct {
 	Body []byte
 }
 
-// Conditional returns what a conditional node is (0 if, 1 while, 2 switch) and the handles of its bodies, each a graph of Process.Graphs; false if that is not known.
-func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
-	words := wordsOf(n.Body)
-	if n.Type != conditionalNode || len(words) < 2 || words[1] > uint64(len(words)-2) {
-		return 0, nil, false
-	}
-	return words[0], words[2 : 2+words[1]], true
-}
-
 // GraphEdge leads from one node to another, by index.
 type GraphEdge struct {
 	From, To     uint32

@@ -5,7 +5,6 @@ package recording
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -225,6 +224,15 @@ func (d *decoder) function(r Record) string {
 	return ""
 }
 
+// Conditional returns what a conditional node is (0 if, 1 while, 2 switch) and the handles of its bodies, each a graph of Process.Graphs; false if that is not known.
+func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
+	words := wordsOf(n.Body)
+	if n.Type != conditionalNode || len(words) < 2 || words[1] > uint64(len(words)-2) {
+		return 0, nil, false
+	}
+	return words[0], words[2 : 2+words[1]], true
+}
+
 // bodyWords are the words of which the body of a node consists, by type, where a body was written.
 var bodyWords = map[uint32]int{0: 10, 1: 13, 2: 6, 3: 2, 4: 1, 6: 1, 7: 1, 10: 2, 11: 1, 13: 2}
 
@@ -366,8 +374,6 @@ func disjoint(runs []Run) []Run {
 	}
 	return out
 }
-
-func half(b []byte, k int) uint32 { return binary.LittleEndian.Uint32(b[4*k:]) }
 
 const (
 	frameMachine = 0

@@ -7,7 +7,8 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // reals are the versions for f32 and f64.
@@ -79,12 +80,12 @@ func describeGemm(v *values, info *dag.LaunchInfo) error {
 func describeGemmBatched(v *values, info *dag.LaunchInfo) error {
 	batches := v.integer("batches")
 	if batches < 1 || batches > math.MaxInt32 {
-		return launch.Wrong("batches", "is %d, but must be from 1 to %d", batches, math.MaxInt32)
+		return describe.Wrong("batches", "is %d, but must be from 1 to %d", batches, math.MaxInt32)
 	}
 	var one [3]shape
 	for i, name := range []string{"a", "b", "c"} {
 		if one[i] = v.shape(name); one[i].rows%batches != 0 {
-			return launch.Wrong(name, "has %d rows, which is no multiple of %d batches", one[i].rows, batches)
+			return describe.Wrong(name, "has %d rows, which is no multiple of %d batches", one[i].rows, batches)
 		}
 		one[i].rows /= batches
 	}
@@ -112,7 +113,7 @@ func describeProducts(v *values, info *dag.LaunchInfo, batches int64, ownA, ownB
 	}
 	tf32 := v.integer("math") != 0
 	if tf32 && v.types.T != dag.F32 {
-		return launch.Wrong("math", "is tf32, which is for f32; the matrices are %s", v.types.T)
+		return describe.Wrong("math", "is tf32, which is for f32; the matrices are %s", v.types.T)
 	}
 	if v.zero("beta") {
 		info.Modes[v.at("c")] = dag.Write

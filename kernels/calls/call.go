@@ -9,7 +9,9 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // call is a row of the table.
@@ -203,7 +205,7 @@ func (v *version) Tolerance(args []dag.Arg) float64 {
 // Describe implements [dag.LaunchKernel].
 func (v *version) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Fixed: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-	if err := launch.CheckKinds(v.parameters, args); err != nil {
+	if err := describe.CheckKinds(v.parameters, args); err != nil {
 		return info, err
 	}
 	info.Extents, info.Modes = make([]int64, len(args)), make([]dag.Mode, len(args))
@@ -212,8 +214,8 @@ func (v *version) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	}
 	all := &values{v, args}
 	for i := range v.parameters {
-		if p := &v.parameters[i]; p.Measured.Of > 0 && launch.IntegerValue(args[i]) > math.MaxInt32 {
-			return info, launch.Wrong(v.call.params[p.Measured.Of-1].name, "is too large: its rows and columns can be at most %d", math.MaxInt32)
+		if p := &v.parameters[i]; p.Measured.Of > 0 && describe.IntegerValue(args[i]) > math.MaxInt32 {
+			return info, describe.Wrong(v.call.params[p.Measured.Of-1].name, "is too large: its rows and columns can be at most %d", math.MaxInt32)
 		}
 	}
 	if err := v.call.describe(all, &info); err != nil {
@@ -251,7 +253,7 @@ func (v *version) checkOverlap(args []dag.Arg) error {
 			if i == j || !v.parameters[j].Buffer || v.parameters[j].Mode&dag.Write != 0 && j < i || !args[i].Range.Overlaps(args[j].Range) {
 				continue
 			}
-			return launch.Wrong(v.parameters[max(i, j)].Name, "overlaps %s in memory, and %s is written", v.parameters[min(i, j)].Name, v.parameters[i].Name)
+			return describe.Wrong(v.parameters[max(i, j)].Name, "overlaps %s in memory, and %s is written", v.parameters[min(i, j)].Name, v.parameters[i].Name)
 		}
 	}
 	return nil
@@ -273,7 +275,7 @@ func (v *values) at(name string) int {
 	panic("calls: no parameter " + name + " in " + v.call.name)
 }
 
-func (v *values) integer(name string) int64 { return launch.IntegerValue(v.args[v.at(name)]) }
+func (v *values) integer(name string) int64 { return describe.IntegerValue(v.args[v.at(name)]) }
 func (v *values) truth(name string) bool    { return v.integer(name) != 0 }
 
 // zero reports whether a number is zero.
@@ -303,7 +305,7 @@ func (s shape) flip(transposed bool) shape {
 // must checks the shape of a matrix against what the other arguments ask for.
 func (v *values) must(name string, want shape, because string) error {
 	if have := v.shape(name); have != want {
-		return launch.Wrong(name, "is a matrix of %s; %s it must be %s", have, because, want)
+		return describe.Wrong(name, "is a matrix of %s; %s it must be %s", have, because, want)
 	}
 	return nil
 }
@@ -338,7 +340,7 @@ func (a *arguments) of(name string) launch.Arg {
 	panic("calls: no parameter " + name + " in " + a.entry)
 }
 
-func (a *arguments) integer(name string) int64 { return launch.Integer(a.of(name)) }
+func (a *arguments) integer(name string) int64 { return reference.Integer(a.of(name)) }
 func (a *arguments) truth(name string) bool    { return a.of(name).Bits&0xff != 0 }
 
 // ParamDoc describes one argument.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 // complexes are the versions for c64 and c128, and mixed those that also take the real numbers of that size.
@@ -90,11 +90,11 @@ func halfOf(columns int64) int64 {
 func (v *values) fourier(info *dag.LaunchInfo, whole, kept shape) error {
 	dims := v.integer("dims")
 	if dims != 1 && dims != 2 {
-		return launch.Wrong("dims", "is %d; it must be 1 for the rows or 2 for the whole matrix", dims)
+		return describe.Wrong("dims", "is %d; it must be 1 for the rows or 2 for the whole matrix", dims)
 	}
 	for _, name := range []string{"x", "y"} {
 		if first, whole := v.args[v.at(name)].Range.Lo, v.types.T.Size(); first%whole != 0 {
-			return launch.Wrong(name, "begins at byte %d of its buffer; cuFFT needs a multiple of %d", first, whole)
+			return describe.Wrong(name, "begins at byte %d of its buffer; cuFFT needs a multiple of %d", first, whole)
 		}
 	}
 	if whole.rows == 0 || whole.columns == 0 {

@@ -3,8 +3,9 @@
 package calls
 
 import (
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // grid is a matrix in memory, row by row.
@@ -18,7 +19,7 @@ type grid[T numbers.Element] struct {
 func gridOf[T numbers.Element](a *arguments, name string) grid[T] {
 	g := grid[T]{shape: shape{a.integer(name + ".rows"), a.integer(name + ".columns")}, ld: a.integer(name + ".ld")}
 	if g.rows > 0 && g.columns > 0 {
-		g.data = launch.Slice[T](a.of(name), (g.rows-1)*g.ld+g.columns)
+		g.data = reference.Slice[T](a.of(name), (g.rows-1)*g.ld+g.columns)
 	}
 	return g
 }
@@ -39,7 +40,7 @@ func (g *grid[T]) flipped(transposed bool, i, j int64) T {
 const spanRows = 8
 
 func rowSpans(name string) func(*arguments) int64 {
-	return func(a *arguments) int64 { return launch.SpansOf(a.integer(name+".rows"), spanRows) }
+	return func(a *arguments) int64 { return reference.SpansOf(a.integer(name+".rows"), spanRows) }
 }
 
 func gemm[T numbers.Element](v *version) launch.Reference {
@@ -52,7 +53,7 @@ func gemm[T numbers.Element](v *version) launch.Reference {
 // multiply computes spans of rows of c from a product whose factors are not flipped yet.
 func multiply[T numbers.Element](a *arguments, c grid[T], p product[T], lo, hi int64) {
 	p.ta, p.tb = a.truth("ta"), a.truth("tb")
-	alpha, beta := launch.Scalar[T](a.of("alpha")), launch.Scalar[T](a.of("beta"))
+	alpha, beta := reference.Scalar[T](a.of("alpha")), reference.Scalar[T](a.of("beta"))
 	for first := lo * spanRows; first < min(hi*spanRows, c.rows); first += spanRows {
 		last := min(first+spanRows, c.rows)
 		sums := p.rows(first, last, c.columns)
@@ -71,7 +72,7 @@ func gemmBatched[T numbers.Element](v *version) launch.Reference {
 			for i := range all {
 				one[i] = all[i].part(k, batches)
 			}
-			multiply(a, one[2], product[T]{a: one[0], b: one[1]}, 0, launch.SpansOf(one[2].rows, spanRows))
+			multiply(a, one[2], product[T]{a: one[0], b: one[1]}, 0, reference.SpansOf(one[2].rows, spanRows))
 		}
 	})
 }
@@ -142,7 +143,7 @@ func syrk[T numbers.Element](v *version) launch.Reference {
 	return v.readingAll(rowSpans("c"), func(a *arguments, lo, hi int64) {
 		c, factor, ta := gridOf[T](a, "c"), gridOf[T](a, "a"), a.truth("ta")
 		p := product[T]{a: factor, b: factor, ta: ta, tb: !ta}
-		alpha, beta := launch.Scalar[T](a.of("alpha")), launch.Scalar[T](a.of("beta"))
+		alpha, beta := reference.Scalar[T](a.of("alpha")), reference.Scalar[T](a.of("beta"))
 		upper := a.integer("uplo") != 0
 		for i := lo * spanRows; i < min(hi*spanRows, c.rows); i++ {
 			sums := p.rows(i, i+1, c.columns)
@@ -177,12 +178,12 @@ func (t *triangle[T]) solved(i int64, rest T) T {
 func trsm[T numbers.Element](v *version) launch.Reference {
 	spans := func(a *arguments) int64 {
 		if a.integer("side") != 0 {
-			return launch.SpansOf(a.integer("b.rows"), spanRows)
+			return reference.SpansOf(a.integer("b.rows"), spanRows)
 		}
-		return launch.SpansOf(a.integer("b.columns"), 8*spanRows)
+		return reference.SpansOf(a.integer("b.columns"), 8*spanRows)
 	}
 	return v.inGo(spans, func(a *arguments, lo, hi int64) {
-		t, b, alpha := triangleOf[T](a), gridOf[T](a, "b"), launch.Scalar[T](a.of("alpha"))
+		t, b, alpha := triangleOf[T](a), gridOf[T](a, "b"), reference.Scalar[T](a.of("alpha"))
 		if a.integer("side") != 0 {
 			for i := lo * spanRows; i < min(hi*spanRows, b.rows); i++ {
 				t.solveRow(b.row(i), alpha)

@@ -4,8 +4,9 @@
 package calls
 
 import (
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // point is a complex number. Go may fuse the operations of its own complex types.
@@ -179,7 +180,7 @@ type field[R float32 | float64] struct {
 func fieldOf[R float32 | float64](a *arguments, name string, parts int64) field[R] {
 	f := field[R]{shape: shape{a.integer(name + ".rows"), a.integer(name + ".columns")}, parts: parts, ld: a.integer(name + ".ld")}
 	if f.rows > 0 && f.columns > 0 {
-		f.data = launch.Slice[R](a.of(name), parts*((f.rows-1)*f.ld+f.columns))
+		f.data = reference.Slice[R](a.of(name), parts*((f.rows-1)*f.ld+f.columns))
 	}
 	return f
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 func factorCalls() []call {
@@ -22,7 +24,7 @@ func factorCalls() []call {
 func describePotrf(v *values, info *dag.LaunchInfo) error {
 	a := v.shape("a")
 	if a.rows != a.columns {
-		return launch.Wrong("a", "is a matrix of %s; it must be square", a)
+		return describe.Wrong("a", "is a matrix of %s; it must be square", a)
 	}
 	n := a.rows
 	// cuSOLVER 12 asks for the same few blocks whatever the size for our lower triangle, and for a part of the matrix for the upper one.
@@ -40,7 +42,7 @@ func describePotrf(v *values, info *dag.LaunchInfo) error {
 // is not positive, as LAPACK counts.
 func potrf[T numbers.Element](v *version) launch.Reference {
 	return v.inGo(func(*arguments) int64 { return 1 }, func(a *arguments, _, _ int64) {
-		m, status := gridOf[T](a, "a"), launch.Slice[int32](a.of("status"), 1)
+		m, status := gridOf[T](a, "a"), reference.Slice[int32](a.of("status"), 1)
 		at := m.at
 		set := m.set
 		if a.integer("uplo") != 0 {

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 // Describe implements [dag.LaunchKernel]. Of a kernel that has forms, it describes a launch of the form for these arguments.
@@ -15,7 +15,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		return f.Describe(f.withScratch(args))
 	}
 	info := dag.LaunchInfo{HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-	if err := launch.CheckKinds(k.params, args); err != nil {
+	if err := describe.CheckKinds(k.params, args); err != nil {
 		return info, err
 	}
 	v := k.scalarsOf(args)
@@ -28,9 +28,9 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		switch {
 		case v.v[i] < p.min:
-			return info, launch.Wrong(p.name, "is %d; it must be at least %d", v.v[i], p.min)
+			return info, describe.Wrong(p.name, "is %d; it must be at least %d", v.v[i], p.min)
 		case v.v[i] > p.max:
-			return info, launch.Wrong(p.name, "is %d; it must be at most %d", v.v[i], p.max)
+			return info, describe.Wrong(p.name, "is %d; it must be at most %d", v.v[i], p.max)
 		}
 	}
 	if k.row.check != nil {
@@ -46,7 +46,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 		}
 		n, err := p.extent.eval(append(v.v, k.types.T.Size(), k.types.X.Size()))
 		if err != nil {
-			return info, launch.Wrong(p.name, "has a size that %v", err)
+			return info, describe.Wrong(p.name, "has a size that %v", err)
 		}
 		if p.scratch {
 			info.Extents[i], info.Scratch = n, n
@@ -58,7 +58,7 @@ func (k *libraryKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 				return info, err
 			}
 		} else if have := args[i].Range.Bytes() / size; n > have {
-			return info, launch.Wrong(p.name, "needs %s (%s), but its slice has only %d", launch.CountElements(n), p.extent.text, have)
+			return info, describe.Wrong(p.name, "needs %s (%s), but its slice has only %d", describe.CountElements(n), p.extent.text, have)
 		}
 		if info.Extents[i] = n; args[i].Range.Tile() {
 			info.Extents[i] = -1
@@ -121,7 +121,7 @@ func (k *libraryKernel) checkOverlap(args []dag.Arg, extents []int64) error {
 			if k.row.inPlace && q.mode == dag.Read && a == b {
 				continue
 			}
-			return launch.Wrong(k.params[max(i, j)].Name, "overlaps %s in memory, and %s is written", k.params[min(i, j)].Name, p.name)
+			return describe.Wrong(k.params[max(i, j)].Name, "overlaps %s in memory, and %s is written", k.params[min(i, j)].Name, p.name)
 		}
 	}
 	return nil

@@ -4,7 +4,7 @@ package library
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 // once is one block of one thread.
@@ -14,7 +14,7 @@ func once(*libraryKernel, scalars, *dag.LaunchInfo) {}
 func packed(param string) geometry {
 	return func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 		width := 16 / k.types.T.Size()
-		launch.Divide(info, v.of(param), launch.BlockSize*width*2, launch.BlockSize*width*4)
+		describe.Divide(info, v.of(param), describe.BlockSize*width*2, describe.BlockSize*width*4)
 	}
 }
 
@@ -26,14 +26,14 @@ func squares(info *dag.LaunchInfo, rows, cols, tile, most int64) {
 		blocks = most
 	}
 	info.Grid = [3]uint32{uint32(min(blocks, most)), 1, 1}
-	info.Block = [3]uint32{launch.BlockSize, 1, 1}
+	info.Block = [3]uint32{describe.BlockSize, 1, 1}
 	info.Fixed = true
 }
 
 func oneBlock(param string) geometry {
 	return func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 		info.Grid = [3]uint32{uint32(min(1, v.of(param))), 1, 1}
-		info.Block = [3]uint32{launch.BlockSize, 1, 1}
+		info.Block = [3]uint32{describe.BlockSize, 1, 1}
 		info.Fixed = true
 	}
 }
@@ -42,7 +42,7 @@ func oneBlock(param string) geometry {
 // thread has two, and a warp or a block six.
 func perRow(shortRow, warpRow int64) geometry {
 	return func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-		each, many := int64(launch.BlockSize), int64(6)
+		each, many := int64(describe.BlockSize), int64(6)
 		switch cols := v.of("cols"); {
 		case cols > warpRow:
 			each = 1
@@ -51,7 +51,7 @@ func perRow(shortRow, warpRow int64) geometry {
 		default:
 			many = 2
 		}
-		launch.Divide(info, v.of("rows"), each, each*many)
+		describe.Divide(info, v.of("rows"), each, each*many)
 		info.Fixed = true
 	}
 }
@@ -69,5 +69,5 @@ func points(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 	if !ok {
 		n = 1 << 62
 	}
-	launch.Divide(info, n, launch.BlockSize*2, launch.BlockSize*32)
+	describe.Divide(info, n, describe.BlockSize*2, describe.BlockSize*32)
 }

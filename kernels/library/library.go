@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 // Catalog finds the library's kernels by name. Any number of goroutines may use it.
@@ -29,7 +29,7 @@ func (Catalog) Kernel(name string, elems []dag.DType) (dag.LaunchKernel, error) 
 	}
 	given := versions[0].given
 	if len(elems) != len(given) {
-		return nil, fmt.Errorf("takes %s, got %d", launch.CountArguments(given), len(elems))
+		return nil, fmt.Errorf("takes %s, got %d", describe.CountArguments(given), len(elems))
 	}
 	for i, p := range given {
 		switch {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library/cubin"
 	"github.com/dagrun/dagrun/kernels/library/cuda"
 	"github.com/dagrun/dagrun/kernels/library/ptx"

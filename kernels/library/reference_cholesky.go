@@ -3,15 +3,16 @@
 package library
 
 import (
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 func potrf[C numbers.Element](*libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		n := launch.Integer(c.Args[0])
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		n := reference.Integer(c.Args[0])
 		ld := rowLength(c, 2, n)
-		a := launch.Slice[C](c.Args[1], spread(n, n, ld))
+		a := reference.Slice[C](c.Args[1], spread(n, n, ld))
 		for p := range n {
 			pivot := numbers.Sqrt(a[p*ld+p])
 			a[p*ld+p] = pivot
@@ -29,11 +30,11 @@ func potrf[C numbers.Element](*libraryKernel) launch.Reference {
 
 func trsm[C numbers.Element](*libraryKernel) launch.Reference {
 	return launch.Reference{
-		Spans: func(c *launch.Call) int64 { return launch.Integer(c.Args[0]) },
+		Spans: func(c *launch.Call) int64 { return reference.Integer(c.Args[0]) },
 		Run: func(c *launch.Call, lo, hi int64) {
-			m, n := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+			m, n := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
 			ldl, ldx := rowLength(c, 4, n), rowLength(c, 5, n)
-			l, x := launch.Slice[C](c.Args[2], spread(n, n, ldl)), launch.Slice[C](c.Args[3], spread(m, n, ldx))
+			l, x := reference.Slice[C](c.Args[2], spread(n, n, ldl)), reference.Slice[C](c.Args[3], spread(m, n, ldx))
 			for i := lo; i < hi; i++ {
 				r := x[i*ldx : i*ldx+n]
 				for j := range n {

@@ -4,8 +4,9 @@ package library
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // matrices are the operands of a product, already widened.
@@ -59,13 +60,13 @@ func (p *matrices[C]) at(i, q int64) C {
 func operand[C numbers.Element](t dag.DType, a launch.Arg, rows, cols, ld int64) (to []C, apart int64) {
 	switch t {
 	case dag.F16:
-		return widenedRows[C](launch.Slice[uint16](a, spread(rows, cols, ld)), rows, cols, ld, func(h uint16) C { return C(dag.HalfToFloat32(h)) }), cols
+		return widenedRows[C](reference.Slice[uint16](a, spread(rows, cols, ld)), rows, cols, ld, func(h uint16) C { return C(dag.HalfToFloat32(h)) }), cols
 	case dag.BF16:
-		return widenedRows[C](launch.Slice[uint16](a, spread(rows, cols, ld)), rows, cols, ld, func(h uint16) C { return C(dag.BFloatToFloat32(h)) }), cols
+		return widenedRows[C](reference.Slice[uint16](a, spread(rows, cols, ld)), rows, cols, ld, func(h uint16) C { return C(dag.BFloatToFloat32(h)) }), cols
 	case dag.I32:
-		return widenedRows[C](launch.Slice[int32](a, spread(rows, cols, ld)), rows, cols, ld, func(v int32) C { return C(v) }), cols
+		return widenedRows[C](reference.Slice[int32](a, spread(rows, cols, ld)), rows, cols, ld, func(v int32) C { return C(v) }), cols
 	}
-	return launch.Slice[C](a, spread(rows, cols, ld)), ld
+	return reference.Slice[C](a, spread(rows, cols, ld)), ld
 }
 
 func widenedRows[C, T any](from []T, rows, cols, ld int64, widen func(T) C) []C {
@@ -97,20 +98,20 @@ func (p *matrices[C]) operands(c *launch.Call, ta dag.DType, a launch.Arg, tb da
 func storing[C numbers.Element](t dag.DType, a launch.Arg, n int64) (load func(i int64) C, store func(i int64, v C)) {
 	switch t {
 	case dag.F16:
-		c := launch.Slice[uint16](a, n)
+		c := reference.Slice[uint16](a, n)
 		return func(i int64) C { return C(dag.HalfToFloat32(c[i])) }, func(i int64, v C) { c[i] = dag.HalfFromFloat32(float32(v)) }
 	case dag.BF16:
-		c := launch.Slice[uint16](a, n)
+		c := reference.Slice[uint16](a, n)
 		return func(i int64) C { return C(dag.BFloatToFloat32(c[i])) }, func(i int64, v C) { c[i] = dag.BFloatFromFloat32(float32(v)) }
 	}
-	c := launch.Slice[C](a, n)
+	c := reference.Slice[C](a, n)
 	return func(i int64) C { return c[i] }, func(i int64, v C) { c[i] = v }
 }
 
 // products computes the rows of a product on all cores. It is one span, because operands may have to be widened first.
 func products[C numbers.Element](p *matrices[C], lower bool, finish func(i, j int64, sum C)) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(*launch.Call, int64, int64) {
-		parallel(launch.SpansOf(p.m, gemmRows), func(s int64) {
+	return launch.Reference{Spans: reference.OneSpan, Run: func(*launch.Call, int64, int64) {
+		parallel(reference.SpansOf(p.m, gemmRows), func(s int64) {
 			lo, hi := s*gemmRows, min((s+1)*gemmRows, p.m)
 			acc := make([]C, (hi-lo)*p.n)
 			p.rowsOf(lo, hi, acc)
@@ -134,10 +135,10 @@ func scaledSum[C numbers.Element](alpha, sum, beta C, old func() C) C {
 
 func gemm[C numbers.Element](k *libraryKernel) launch.Reference {
 	t := k.types.T
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		p := &matrices[C]{ta: launch.Integer(c.Args[0]) != 0, tb: launch.Integer(c.Args[1]) != 0, m: launch.Integer(c.Args[2]), n: launch.Integer(c.Args[3]), k: launch.Integer(c.Args[4])}
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		p := &matrices[C]{ta: reference.Integer(c.Args[0]) != 0, tb: reference.Integer(c.Args[1]) != 0, m: reference.Integer(c.Args[2]), n: reference.Integer(c.Args[3]), k: reference.Integer(c.Args[4])}
 		p.operands(c, t, c.Args[6], t, c.Args[7], 10)
-		alpha, beta, ld := launch.Scalar[C](c.Args[5]), launch.Scalar[C](c.Args[8]), rowLength(c, 12, p.n)
+		alpha, beta, ld := reference.Scalar[C](c.Args[5]), reference.Scalar[C](c.Args[8]), rowLength(c, 12, p.n)
 		load, store := storing[C](t, c.Args[9], spread(p.m, p.n, ld))
 		products(p, false, func(i, j int64, sum C) {
 			store(i*ld+j, scaledSum(alpha, sum, beta, func() C { return load(i*ld + j) }))
@@ -146,8 +147,8 @@ func gemm[C numbers.Element](k *libraryKernel) launch.Reference {
 }
 
 func matmul[C numbers.Element](k *libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		p := &matrices[C]{ta: launch.Integer(c.Args[0]) != 0, tb: launch.Integer(c.Args[1]) != 0, m: launch.Integer(c.Args[2]), n: launch.Integer(c.Args[3]), k: launch.Integer(c.Args[4])}
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		p := &matrices[C]{ta: reference.Integer(c.Args[0]) != 0, tb: reference.Integer(c.Args[1]) != 0, m: reference.Integer(c.Args[2]), n: reference.Integer(c.Args[3]), k: reference.Integer(c.Args[4])}
 		p.operands(c, k.types.X, c.Args[5], k.types.T, c.Args[6], 8)
 		ld := rowLength(c, 10, p.n)
 		_, store := storing[C](k.types.T, c.Args[7], spread(p.m, p.n, ld))
@@ -157,10 +158,10 @@ func matmul[C numbers.Element](k *libraryKernel) launch.Reference {
 
 // matmulStandardised takes tb, m, n, k, a, mean, inverse, b, c.
 func matmulStandardised[C numbers.Element](k *libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		p := &matrices[C]{tb: launch.Integer(c.Args[0]) != 0, m: launch.Integer(c.Args[1]), n: launch.Integer(c.Args[2]), k: launch.Integer(c.Args[3])}
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		p := &matrices[C]{tb: reference.Integer(c.Args[0]) != 0, m: reference.Integer(c.Args[1]), n: reference.Integer(c.Args[2]), k: reference.Integer(c.Args[3])}
 		p.operands(c, k.types.X, c.Args[4], k.types.T, c.Args[7], len(c.Args))
-		mean, inverse := launch.Slice[C](c.Args[5], p.k), launch.Slice[C](c.Args[6], p.k)
+		mean, inverse := reference.Slice[C](c.Args[5], p.k), reference.Slice[C](c.Args[6], p.k)
 		a := p.a
 		p.a = make([]C, p.m*p.k)
 		for i, v := range a {
@@ -172,11 +173,11 @@ func matmulStandardised[C numbers.Element](k *libraryKernel) launch.Reference {
 }
 
 func syrk[C numbers.Element](*libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		n, k := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		n, k := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
 		lda, ldc := rowLength(c, 6, k), rowLength(c, 7, n)
-		a, to := launch.Slice[C](c.Args[3], spread(n, k, lda)), launch.Slice[C](c.Args[5], spread(n, n, ldc))
-		alpha, beta := launch.Scalar[C](c.Args[2]), launch.Scalar[C](c.Args[4])
+		a, to := reference.Slice[C](c.Args[3], spread(n, k, lda)), reference.Slice[C](c.Args[5], spread(n, n, ldc))
+		alpha, beta := reference.Scalar[C](c.Args[2]), reference.Scalar[C](c.Args[4])
 		products(&matrices[C]{tb: true, m: n, n: n, k: k, a: a, b: a, lda: lda, ldb: lda}, true, func(i, j int64, sum C) {
 			to[i*ldc+j] = scaledSum(alpha, sum, beta, func() C { return to[i*ldc+j] })
 		}).Run(c, 0, 1)
@@ -187,12 +188,12 @@ func syrk[C numbers.Element](*libraryKernel) launch.Reference {
 func gemv[C numbers.Element](*libraryKernel) launch.Reference {
 	return launch.Reference{
 		Spans: func(c *launch.Call) int64 {
-			return launch.SpansOf(launch.Integer(c.Args[0]), rowSpan(launch.Integer(c.Args[1])))
+			return reference.SpansOf(reference.Integer(c.Args[0]), rowSpan(reference.Integer(c.Args[1])))
 		},
 		Run: func(c *launch.Call, lo, hi int64) {
-			m, n := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
-			alpha, beta := launch.Scalar[C](c.Args[2]), launch.Scalar[C](c.Args[5])
-			a, x, y := launch.Slice[C](c.Args[3], m*n), launch.Slice[C](c.Args[4], n), launch.Slice[C](c.Args[6], m)
+			m, n := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
+			alpha, beta := reference.Scalar[C](c.Args[2]), reference.Scalar[C](c.Args[5])
+			a, x, y := reference.Slice[C](c.Args[3], m*n), reference.Slice[C](c.Args[4], n), reference.Slice[C](c.Args[6], m)
 			for i := lo * rowSpan(n); i < min(hi*rowSpan(n), m); i++ {
 				var s [128]C
 				for j, v := range a[i*n : (i+1)*n] {
@@ -216,11 +217,11 @@ func gemv[C numbers.Element](*libraryKernel) launch.Reference {
 func transposing[T any](*libraryKernel) launch.Reference {
 	const span = 32
 	return launch.Reference{
-		Spans: func(c *launch.Call) int64 { return launch.SpansOf(launch.Integer(c.Args[0]), span) },
+		Spans: func(c *launch.Call) int64 { return reference.SpansOf(reference.Integer(c.Args[0]), span) },
 		Run: func(c *launch.Call, lo, hi int64) {
-			rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+			rows, cols := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
 			ldx, ldy := rowLength(c, 4, cols), rowLength(c, 5, rows)
-			x, y := launch.Slice[T](c.Args[2], spread(rows, cols, ldx)), launch.Slice[T](c.Args[3], spread(cols, rows, ldy))
+			x, y := reference.Slice[T](c.Args[2], spread(rows, cols, ldx)), reference.Slice[T](c.Args[3], spread(cols, rows, ldy))
 			from, to := lo*span, min(hi*span, rows)
 			for j := range cols {
 				for i := from; i < to; i++ {
@@ -235,11 +236,11 @@ func transposing[T any](*libraryKernel) launch.Reference {
 func spmv[V int32 | float32 | float64, C numbers.Element](*libraryKernel) launch.Reference {
 	const span = 1 << 13
 	return launch.Reference{
-		Spans: func(c *launch.Call) int64 { return launch.SpansOf(launch.Integer(c.Args[0]), span) },
+		Spans: func(c *launch.Call) int64 { return reference.SpansOf(reference.Integer(c.Args[0]), span) },
 		Run: func(c *launch.Call, lo, hi int64) {
-			rows, cols, nnz := launch.Integer(c.Args[0]), launch.Integer(c.Args[1]), launch.Integer(c.Args[2])
-			offsets, columns := launch.Slice[int32](c.Args[3], rows+1), launch.Slice[int32](c.Args[4], nnz)
-			values, x, y := launch.Slice[V](c.Args[5], nnz), launch.Slice[C](c.Args[6], cols), launch.Slice[C](c.Args[7], rows)
+			rows, cols, nnz := reference.Integer(c.Args[0]), reference.Integer(c.Args[1]), reference.Integer(c.Args[2])
+			offsets, columns := reference.Slice[int32](c.Args[3], rows+1), reference.Slice[int32](c.Args[4], nnz)
+			values, x, y := reference.Slice[V](c.Args[5], nnz), reference.Slice[C](c.Args[6], cols), reference.Slice[C](c.Args[7], rows)
 			for i := lo * span; i < min(hi*span, rows); i++ {
 				from, to := offsets[i]-offsets[0], offsets[i+1]-offsets[0]
 				if nnz <= rows*8 {

@@ -4,8 +4,9 @@ package library
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 const widenedChunk = 1 << 10
@@ -43,18 +44,18 @@ func layoutOf(k *libraryKernel) layout {
 func elementwise[C numbers.Element](f chunk[C]) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		l := layoutOf(k)
-		return launch.Reference{Spans: launch.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
-			n := launch.Integer(c.Args[0])
-			from, to := lo*launch.ElementwiseSpan, min(hi*launch.ElementwiseSpan, n)
+		return launch.Reference{Spans: reference.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
+			n := reference.Integer(c.Args[0])
+			from, to := lo*reference.ElementwiseSpan, min(hi*reference.ElementwiseSpan, n)
 			var in [3][]C
 			for j, p := range l.inputs {
-				in[j] = launch.Slice[C](c.Args[p], n)[from:to]
+				in[j] = reference.Slice[C](c.Args[p], n)[from:to]
 			}
 			var scalars [8]C
 			for j, p := range l.scalars {
 				scalars[j] = scalarOrElement[C](c.Args[p])
 			}
-			f(from, scalars[:], launch.Slice[C](c.Args[l.output], n)[from:to], in[:])
+			f(from, scalars[:], reference.Slice[C](c.Args[l.output], n)[from:to], in[:])
 		}}
 	}
 }
@@ -63,21 +64,21 @@ func elementwise[C numbers.Element](f chunk[C]) func(*libraryKernel) launch.Refe
 func widened(f chunk[float32], widen func(uint16) float32, narrow func(float32) uint16) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		l := layoutOf(k)
-		return launch.Reference{Spans: launch.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
-			n := launch.Integer(c.Args[0])
-			from, to := lo*launch.ElementwiseSpan, min(hi*launch.ElementwiseSpan, n)
+		return launch.Reference{Spans: reference.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
+			n := reference.Integer(c.Args[0])
+			from, to := lo*reference.ElementwiseSpan, min(hi*reference.ElementwiseSpan, n)
 			var scalars [8]float32
 			for j, p := range l.scalars {
-				scalars[j] = launch.Scalar[float32](c.Args[p])
+				scalars[j] = reference.Scalar[float32](c.Args[p])
 			}
 			var memory [4][widenedChunk]float32
-			output := launch.Slice[uint16](c.Args[l.output], n)
+			output := reference.Slice[uint16](c.Args[l.output], n)
 			for at := from; at < to; at += widenedChunk {
 				end := min(at+widenedChunk, to)
 				var in [3][]float32
 				for j, p := range l.inputs {
 					in[j] = memory[j][:end-at]
-					for i, h := range launch.Slice[uint16](c.Args[p], n)[at:end] {
+					for i, h := range reference.Slice[uint16](c.Args[p], n)[at:end] {
 						in[j][i] = widen(h)
 					}
 				}
@@ -114,10 +115,10 @@ func everything(f chunk[float32], d chunk[float64], i chunk[int32]) []version {
 
 // bits16 copies elements of 16 bits without converting them: a NaN keeps its bits.
 func bits16(k *libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
-		n := launch.Integer(c.Args[0])
-		from, to := lo*launch.ElementwiseSpan, min(hi*launch.ElementwiseSpan, n)
-		copy(launch.Slice[uint16](c.Args[2], n)[from:to], launch.Slice[uint16](c.Args[1], n)[from:to])
+	return launch.Reference{Spans: reference.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
+		n := reference.Integer(c.Args[0])
+		from, to := lo*reference.ElementwiseSpan, min(hi*reference.ElementwiseSpan, n)
+		copy(reference.Slice[uint16](c.Args[2], n)[from:to], reference.Slice[uint16](c.Args[1], n)[from:to])
 	}}
 }
 
@@ -125,5 +126,5 @@ func scalarOrElement[C numbers.Element](a launch.Arg) C {
 	if a.Memory != nil {
 		return *(*C)(a.Memory)
 	}
-	return launch.Scalar[C](a)
+	return reference.Scalar[C](a)
 }

@@ -3,8 +3,9 @@
 package library
 
 import (
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // margins returns how many extra rows x has before and after the rows of the result, and the arguments after that. Only some
@@ -13,7 +14,7 @@ func margins(c *launch.Call, some bool) (above, below int64, rest []launch.Arg) 
 	if !some {
 		return 0, 0, c.Args[2:]
 	}
-	return launch.Integer(c.Args[2]), launch.Integer(c.Args[3]), c.Args[4:]
+	return reference.Integer(c.Args[2]), reference.Integer(c.Args[3]), c.Args[4:]
 }
 
 // gaussianBlur takes rows, cols, margins, diameter, sigma, x, y: along rows first, then along columns.
@@ -21,9 +22,9 @@ func gaussianBlur[C numbers.Element](margin bool) func(*libraryKernel) launch.Re
 	const span = 32
 	return func(*libraryKernel) launch.Reference {
 		return launch.Reference{
-			Spans: func(c *launch.Call) int64 { return launch.SpansOf(launch.Integer(c.Args[0]), span) },
+			Spans: func(c *launch.Call) int64 { return reference.SpansOf(reference.Integer(c.Args[0]), span) },
 			Run: func(c *launch.Call, lo, hi int64) {
-				rows := launch.Integer(c.Args[0])
+				rows := reference.Integer(c.Args[0])
 				blurRows[C](c, margin, lo*span, min(hi*span, rows))
 			},
 		}
@@ -31,10 +32,10 @@ func gaussianBlur[C numbers.Element](margin bool) func(*libraryKernel) launch.Re
 }
 
 func blurRows[C numbers.Element](c *launch.Call, margin bool, from, to int64) {
-	rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+	rows, cols := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
 	above, below, rest := margins(c, margin)
 	diameter := int64(int32(rest[0].Bits))
-	sigma, x, y := launch.Scalar[C](rest[1]), launch.Slice[C](rest[2], (above+rows+below)*cols), launch.Slice[C](rest[3], rows*cols)
+	sigma, x, y := reference.Scalar[C](rest[1]), reference.Slice[C](rest[2], (above+rows+below)*cols), reference.Slice[C](rest[3], rows*cols)
 	radius := diameter / 2
 	weight := make([]C, diameter)
 	var all C
@@ -77,7 +78,7 @@ func blurRows[C numbers.Element](c *launch.Call, margin bool, from, to int64) {
 func sobel[C numbers.Element](margin bool) func(c *launch.Call, rows, cols, from, to int64) {
 	return func(c *launch.Call, rows, cols, from, to int64) {
 		above, below, rest := margins(c, margin)
-		x, y := launch.Slice[C](rest[0], (above+rows+below)*cols), launch.Slice[C](rest[1], rows*cols)
+		x, y := reference.Slice[C](rest[0], (above+rows+below)*cols), reference.Slice[C](rest[1], rows*cols)
 		for r := from; r < to; r++ {
 			for col := range cols {
 				var p [3][3]C
@@ -104,7 +105,7 @@ func heat[C numbers.Element](v, alpha, up, down, left, right C) C {
 // stencil5 takes rows, cols, alpha, x, y. With a halo of 1, x has an extra row above and below.
 func stencil5[C numbers.Element](halo int64) func(c *launch.Call, rows, cols, from, to int64) {
 	return func(c *launch.Call, rows, cols, from, to int64) {
-		alpha, x, y := launch.Scalar[C](c.Args[2]), launch.Slice[C](c.Args[3], (rows+2*halo)*cols), launch.Slice[C](c.Args[4], rows*cols)
+		alpha, x, y := reference.Scalar[C](c.Args[2]), reference.Slice[C](c.Args[3], (rows+2*halo)*cols), reference.Slice[C](c.Args[4], rows*cols)
 		for r := from; r < to; r++ {
 			for col := range cols {
 				i := (r+halo)*cols + col
@@ -119,10 +120,10 @@ func stencil5[C numbers.Element](halo int64) func(c *launch.Call, rows, cols, fr
 }
 
 func stencil3[C numbers.Element](*libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.ElementwiseSpans, Run: func(c *launch.Call, lo, hi int64) {
-		n := launch.Integer(c.Args[0])
-		alpha, x, y := launch.Scalar[C](c.Args[1]), launch.Slice[C](c.Args[2], n), launch.Slice[C](c.Args[3], n)
-		for i := lo * launch.ElementwiseSpan; i < min(hi*launch.ElementwiseSpan, n); i++ {
+	return launch.Reference{Spans: reference.ElementwiseSpans, Run: func(c *launch.Call, lo, hi int64) {
+		n := reference.Integer(c.Args[0])
+		alpha, x, y := reference.Scalar[C](c.Args[1]), reference.Slice[C](c.Args[2], n), reference.Slice[C](c.Args[3], n)
+		for i := lo * reference.ElementwiseSpan; i < min(hi*reference.ElementwiseSpan, n); i++ {
 			v := x[i]
 			if i > 0 && i < n-1 {
 				v += C(alpha * ((x[i-1] + x[i+1]) - C(2*v)))
@@ -137,22 +138,22 @@ func stencil3[C numbers.Element](*libraryKernel) launch.Reference {
 func conv2d(positive, margin bool) func(*libraryKernel) launch.Reference {
 	zeros := func(c *launch.Call) (above, below int64, rest []launch.Arg) {
 		if margin {
-			return launch.Integer(c.Args[7]), launch.Integer(c.Args[8]), c.Args[9:]
+			return reference.Integer(c.Args[7]), reference.Integer(c.Args[8]), c.Args[9:]
 		}
-		return launch.Integer(c.Args[6]), launch.Integer(c.Args[6]), c.Args[7:]
+		return reference.Integer(c.Args[6]), reference.Integer(c.Args[6]), c.Args[7:]
 	}
 	high := func(c *launch.Call) int64 {
 		above, below, _ := zeros(c)
-		return (launch.Integer(c.Args[0])+above+below-launch.Integer(c.Args[4]))/launch.Integer(c.Args[5]) + 1
+		return (reference.Integer(c.Args[0])+above+below-reference.Integer(c.Args[4]))/reference.Integer(c.Args[5]) + 1
 	}
 	return func(*libraryKernel) launch.Reference {
 		return launch.Reference{Spans: high, Run: func(c *launch.Call, lo, hi int64) {
-			rows, cols, in, out := launch.Integer(c.Args[0]), launch.Integer(c.Args[1]), launch.Integer(c.Args[2]), launch.Integer(c.Args[3])
-			size, stride, pad := launch.Integer(c.Args[4]), launch.Integer(c.Args[5]), launch.Integer(c.Args[6])
+			rows, cols, in, out := reference.Integer(c.Args[0]), reference.Integer(c.Args[1]), reference.Integer(c.Args[2]), reference.Integer(c.Args[3])
+			size, stride, pad := reference.Integer(c.Args[4]), reference.Integer(c.Args[5]), reference.Integer(c.Args[6])
 			above, _, rest := zeros(c)
 			wide := (cols+2*pad-size)/stride + 1
-			x, weights := launch.Slice[float32](rest[0], rows*cols*in), launch.Slice[float32](rest[1], out*size*size*in)
-			y := launch.Slice[float32](rest[2], high(c)*wide*out)
+			x, weights := reference.Slice[float32](rest[0], rows*cols*in), reference.Slice[float32](rest[1], out*size*size*in)
+			y := reference.Slice[float32](rest[2], high(c)*wide*out)
 			for r := lo; r < hi; r++ {
 				for col := range wide {
 					for o := range out {
@@ -187,12 +188,12 @@ func conv2d(positive, margin bool) func(*libraryKernel) launch.Reference {
 // meanPool takes rows, cols, channels, size, stride, x, y. Spans are rows of the result.
 func meanPool[C numbers.Element](*libraryKernel) launch.Reference {
 	high := func(c *launch.Call) int64 {
-		return (launch.Integer(c.Args[0])-launch.Integer(c.Args[3]))/launch.Integer(c.Args[4]) + 1
+		return (reference.Integer(c.Args[0])-reference.Integer(c.Args[3]))/reference.Integer(c.Args[4]) + 1
 	}
 	return launch.Reference{Spans: high, Run: func(c *launch.Call, lo, hi int64) {
-		rows, cols, channels, size, stride := launch.Integer(c.Args[0]), launch.Integer(c.Args[1]), launch.Integer(c.Args[2]), launch.Integer(c.Args[3]), launch.Integer(c.Args[4])
+		rows, cols, channels, size, stride := reference.Integer(c.Args[0]), reference.Integer(c.Args[1]), reference.Integer(c.Args[2]), reference.Integer(c.Args[3]), reference.Integer(c.Args[4])
 		wide := (cols-size)/stride + 1
-		x, y := launch.Slice[C](c.Args[5], rows*cols*channels), launch.Slice[C](c.Args[6], high(c)*wide*channels)
+		x, y := reference.Slice[C](c.Args[5], rows*cols*channels), reference.Slice[C](c.Args[6], high(c)*wide*channels)
 		for r := lo; r < hi; r++ {
 			for col := range wide {
 				for ch := range channels {

@@ -5,8 +5,9 @@ package library
 import (
 	"math"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // columnsOf returns how many neighbouring columns a thread has: 4 or 2 if their number is divisible by that.
@@ -94,9 +95,9 @@ func columnMoments[X int32 | float32 | float64, C numbers.Element](rows int64, s
 
 // columnStandardise takes rows, cols, x, z, scratch.
 func columnStandardise[X int32 | float32 | float64, C numbers.Element](*libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
-		x, z := launch.Slice[X](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows*cols)
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		rows, cols := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
+		x, z := reference.Slice[X](c.Args[2], rows*cols), reference.Slice[C](c.Args[3], rows*cols)
 		if rows == 0 {
 			return
 		}
@@ -118,9 +119,9 @@ func columnStandardise[X int32 | float32 | float64, C numbers.Element](*libraryK
 
 // columnSums takes rows, cols, pivot, x, sums, scratch.
 func columnSums[X int32 | float32 | float64](*libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
-		pivot, x, to := launch.Slice[X](c.Args[2], cols), launch.Slice[X](c.Args[3], rows*cols), launch.Slice[float64](c.Args[4], 2*cols)
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		rows, cols := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
+		pivot, x, to := reference.Slice[X](c.Args[2], cols), reference.Slice[X](c.Args[3], rows*cols), reference.Slice[float64](c.Args[4], 2*cols)
 		sums, squares := columnTotals(rows, cols, x, pivot)
 		copy(to, sums)
 		copy(to[cols:], squares)
@@ -129,10 +130,10 @@ func columnSums[X int32 | float32 | float64](*libraryKernel) launch.Reference {
 
 // momentsOfParts takes parts, rows, cols, pivot, sums, mean, inverse.
 func momentsOfParts[X int32 | float32 | float64, C numbers.Element](*libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		parts, rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1]), launch.Integer(c.Args[2])
-		pivot, sums := launch.Slice[X](c.Args[3], cols), launch.Slice[float64](c.Args[4], 2*parts*cols)
-		mean, inverse := launch.Slice[C](c.Args[5], cols), launch.Slice[C](c.Args[6], cols)
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		parts, rows, cols := reference.Integer(c.Args[0]), reference.Integer(c.Args[1]), reference.Integer(c.Args[2])
+		pivot, sums := reference.Slice[X](c.Args[3], cols), reference.Slice[float64](c.Args[4], 2*parts*cols)
+		mean, inverse := reference.Slice[C](c.Args[5], cols), reference.Slice[C](c.Args[6], cols)
 		for j := range cols {
 			var sum, squares float64
 			for t := range parts {
@@ -178,15 +179,15 @@ func (b *bins) at(v float64) int64 {
 // histogram takes n, bins, low, high, x, out, scratch.
 func histogram[C numbers.Element](*libraryKernel) launch.Reference {
 	const span = 1 << 18
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		n, bins := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
-		low, high := launch.Scalar[C](c.Args[2]), launch.Scalar[C](c.Args[3])
-		x, out := launch.Slice[C](c.Args[4], n), launch.Slice[int64](c.Args[5], bins)
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		n, bins := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
+		low, high := reference.Scalar[C](c.Args[2]), reference.Scalar[C](c.Args[3])
+		x, out := reference.Slice[C](c.Args[4], n), reference.Slice[int64](c.Args[5], bins)
 		even := evenBins(bins, float64(low), float64(high))
 		if even.none {
 			n = 0
 		}
-		parts := make([][]int64, launch.SpansOf(n, span))
+		parts := make([][]int64, reference.SpansOf(n, span))
 		parallel(int64(len(parts)), func(s int64) {
 			count := make([]int64, bins)
 			for _, v := range x[s*span : min((s+1)*span, n)] {
@@ -210,12 +211,12 @@ func fftStage[C numbers.Element](*libraryKernel) launch.Reference {
 	const span = 1 << 14
 	return launch.Reference{
 		Spans: func(c *launch.Call) int64 {
-			return launch.SpansOf(launch.Integer(c.Args[0])/2*launch.Integer(c.Args[1]), span)
+			return reference.SpansOf(reference.Integer(c.Args[0])/2*reference.Integer(c.Args[1]), span)
 		},
 		Run: func(c *launch.Call, lo, hi int64) {
-			n, batch, half := launch.Integer(c.Args[0]), launch.Integer(c.Args[1]), launch.Integer(c.Args[2])
-			inverse := launch.Integer(c.Args[3]) != 0
-			x, y := launch.Slice[C](c.Args[4], n*batch*2), launch.Slice[C](c.Args[5], n*batch*2)
+			n, batch, half := reference.Integer(c.Args[0]), reference.Integer(c.Args[1]), reference.Integer(c.Args[2])
+			inverse := reference.Integer(c.Args[3]) != 0
+			x, y := reference.Slice[C](c.Args[4], n*batch*2), reference.Slice[C](c.Args[5], n*batch*2)
 			for i := lo * span; i < min(hi*span, n/2*batch); i++ {
 				which, j := i/(n/2), i%(n/2)
 				k := j % half

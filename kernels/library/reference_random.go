@@ -6,8 +6,9 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 func philox(counter, stream, key uint64) [4]uint32 {
@@ -64,11 +65,11 @@ func drawing[T any, C numbers.Element](f func(u []C, a, b C), store func(C) T) f
 	}
 	return func(*libraryKernel) launch.Reference {
 		return launch.Reference{
-			Spans: func(c *launch.Call) int64 { return launch.SpansOf(launch.Integer(c.Args[0]), drawSpan) },
+			Spans: func(c *launch.Call) int64 { return reference.SpansOf(reference.Integer(c.Args[0]), drawSpan) },
 			Run: func(c *launch.Call, lo, hi int64) {
-				n := launch.Integer(c.Args[0])
-				y := launch.Slice[T](c.Args[5], n)
-				a, b := launch.Scalar[C](c.Args[3]), launch.Scalar[C](c.Args[4])
+				n := reference.Integer(c.Args[0])
+				y := reference.Slice[T](c.Args[5], n)
+				a, b := reference.Scalar[C](c.Args[3]), reference.Scalar[C](c.Args[4])
 				var memory [4]C
 				u := memory[:width]
 				for i := lo * drawSpan; i < min(hi*drawSpan, n); i += width {
@@ -94,10 +95,10 @@ func draws(f func(u []float32, a, b float32), d func(u []float64, a, b float64))
 
 func philoxBits(*libraryKernel) launch.Reference {
 	return launch.Reference{
-		Spans: func(c *launch.Call) int64 { return launch.SpansOf(launch.Integer(c.Args[0]), drawSpan) },
+		Spans: func(c *launch.Call) int64 { return reference.SpansOf(reference.Integer(c.Args[0]), drawSpan) },
 		Run: func(c *launch.Call, lo, hi int64) {
-			n := launch.Integer(c.Args[0])
-			y := launch.Slice[uint32](c.Args[3], n)
+			n := reference.Integer(c.Args[0])
+			y := reference.Slice[uint32](c.Args[3], n)
 			for i := lo * drawSpan; i < min(hi*drawSpan, n); i += 4 {
 				r := philox(uint64(i/4), c.Args[2].Bits, c.Args[1].Bits)
 				copy(y[i:n], r[:])

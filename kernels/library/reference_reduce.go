@@ -10,8 +10,9 @@ import (
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 const (
@@ -120,15 +121,15 @@ func (r *reduction[T, S]) all(x, y []T) S {
 // reference makes the reference of a kernel that takes n, one or two input buffers, and out.
 func (r reduction[T, S]) reference(inputs int, finish func(S) S) func(*libraryKernel) launch.Reference {
 	return func(*libraryKernel) launch.Reference {
-		return launch.Reference{Spans: launch.OneSpan, ReadsAll: true, Run: func(c *launch.Call, _, _ int64) {
-			n := launch.Integer(c.Args[0])
-			x := launch.Slice[T](c.Args[1], n)
-			y := launch.Slice[T](c.Args[inputs], n)
+		return launch.Reference{Spans: reference.OneSpan, ReadsAll: true, Run: func(c *launch.Call, _, _ int64) {
+			n := reference.Integer(c.Args[0])
+			x := reference.Slice[T](c.Args[1], n)
+			y := reference.Slice[T](c.Args[inputs], n)
 			result := r.all(x, y)
 			if finish != nil {
 				result = finish(result)
 			}
-			launch.Slice[S](c.Args[1+inputs], 1)[0] = result
+			reference.Slice[S](c.Args[1+inputs], 1)[0] = result
 		}}
 	}
 }
@@ -208,8 +209,8 @@ func argmax[C numbers.Element](*libraryKernel) launch.Reference {
 		}
 		return join(a, place[C]{x, i})
 	}}
-	return launch.Reference{Spans: launch.OneSpan, ReadsAll: true, Run: func(c *launch.Call, _, _ int64) {
-		x := launch.Slice[C](c.Args[1], launch.Integer(c.Args[0]))
-		launch.Slice[int64](c.Args[2], 1)[0] = r.all(x, x).index
+	return launch.Reference{Spans: reference.OneSpan, ReadsAll: true, Run: func(c *launch.Call, _, _ int64) {
+		x := reference.Slice[C](c.Args[1], reference.Integer(c.Args[0]))
+		reference.Slice[int64](c.Args[2], 1)[0] = r.all(x, x).index
 	}}
 }

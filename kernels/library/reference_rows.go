@@ -6,8 +6,10 @@ package library
 import (
 	"math"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // shortRow and warpRow are the longest rows that one thread and one warp reduce; a block reduces longer ones. softmax keeps a row in registers,
@@ -31,12 +33,12 @@ func foldIn[A any](shortRow, warpRow, cols int64, start A, join func(a, b A) A, 
 	if cols <= warpRow {
 		return foldLanes(32, cols, start, join, at)
 	}
-	return foldLanes(launch.BlockSize, cols, start, join, at)
+	return foldLanes(describe.BlockSize, cols, start, join, at)
 }
 
 // foldLanes reduces elements in the lanes of a warp or a block, and a tree.
 func foldLanes[A any](count int, cols int64, start A, join func(a, b A) A, at func(j int64) A) A {
-	var lanes [launch.BlockSize]A
+	var lanes [describe.BlockSize]A
 	wide := lanes[:count]
 	for l := range wide {
 		wide[l] = start
@@ -70,9 +72,9 @@ func foldElements[C numbers.Element](r []C, start C, join func(a, b C) C) C {
 	}
 	var parts []C
 	for ; len(r) > 0; r = r[min(len(r), rowPart):] {
-		parts = append(parts, foldLanes(launch.BlockSize, int64(min(len(r), rowPart)), start, join, func(j int64) C { return r[j] }))
+		parts = append(parts, foldLanes(describe.BlockSize, int64(min(len(r), rowPart)), start, join, func(j int64) C { return r[j] }))
 	}
-	return foldLanes(launch.BlockSize, int64(len(parts)), start, join, func(j int64) C { return parts[j] })
+	return foldLanes(describe.BlockSize, int64(len(parts)), start, join, func(j int64) C { return parts[j] })
 }
 
 // rowSpan is the number of rows that have about 64 Ki elements.
@@ -83,10 +85,10 @@ func byRows(f func(c *launch.Call, rows, cols, from, to int64)) func(*libraryKer
 	return func(*libraryKernel) launch.Reference {
 		return launch.Reference{
 			Spans: func(c *launch.Call) int64 {
-				return launch.SpansOf(launch.Integer(c.Args[0]), rowSpan(launch.Integer(c.Args[1])))
+				return reference.SpansOf(reference.Integer(c.Args[0]), rowSpan(reference.Integer(c.Args[1])))
 			},
 			Run: func(c *launch.Call, lo, hi int64) {
-				rows, cols := launch.Integer(c.Args[0]), launch.Integer(c.Args[1])
+				rows, cols := reference.Integer(c.Args[0]), reference.Integer(c.Args[1])
 				f(c, rows, cols, lo*rowSpan(cols), min(hi*rowSpan(cols), rows))
 			},
 		}
@@ -107,21 +109,21 @@ func rowMost[C numbers.Element](r []C) C {
 }
 
 func rowMax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
-	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows)
+	x, y := reference.Slice[C](c.Args[2], rows*cols), reference.Slice[C](c.Args[3], rows)
 	for i := from; i < to; i++ {
 		y[i] = rowMost(x[i*cols : (i+1)*cols])
 	}
 }
 
 func rowSum[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
-	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows)
+	x, y := reference.Slice[C](c.Args[2], rows*cols), reference.Slice[C](c.Args[3], rows)
 	for i := from; i < to; i++ {
 		y[i] = foldElements(x[i*cols:(i+1)*cols], 0, total[C])
 	}
 }
 
 func rowLogSumExp[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
-	x, most, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows), launch.Slice[C](c.Args[4], rows)
+	x, most, y := reference.Slice[C](c.Args[2], rows*cols), reference.Slice[C](c.Args[3], rows), reference.Slice[C](c.Args[4], rows)
 	for i := from; i < to; i++ {
 		r, m := x[i*cols:(i+1)*cols], most[i]
 		y[i] = numbers.Log(fold(cols, 0, total[C], func(j int64) C { return numbers.Exp(r[j] - m) })) + m
@@ -129,7 +131,7 @@ func rowLogSumExp[C numbers.Element](c *launch.Call, rows, cols, from, to int64)
 }
 
 func rowNormalise[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
-	l, x := launch.Slice[C](c.Args[2], rows), launch.Slice[C](c.Args[3], rows*cols)
+	l, x := reference.Slice[C](c.Args[2], rows), reference.Slice[C](c.Args[3], rows*cols)
 	for i := from; i < to; i++ {
 		for j := range cols {
 			x[i*cols+j] = numbers.Exp(x[i*cols+j] - l[i])
@@ -138,7 +140,7 @@ func rowNormalise[C numbers.Element](c *launch.Call, rows, cols, from, to int64)
 }
 
 func softmax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
-	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows*cols)
+	x, y := reference.Slice[C](c.Args[2], rows*cols), reference.Slice[C](c.Args[3], rows*cols)
 	for i := from; i < to; i++ {
 		r, w := x[i*cols:(i+1)*cols], y[i*cols:(i+1)*cols]
 		m := rowMost(r) // the same in any order
@@ -166,21 +168,21 @@ func rowArgmaxOf[C numbers.Element](cols int64, at func(j int64) C) int32 {
 }
 
 func rowArgmax[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
-	x, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[int32](c.Args[3], rows)
+	x, y := reference.Slice[C](c.Args[2], rows*cols), reference.Slice[int32](c.Args[3], rows)
 	for i := from; i < to; i++ {
 		y[i] = rowArgmaxOf(cols, func(j int64) C { return x[i*cols+j] })
 	}
 }
 
 func rowArgmaxSum[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
-	a, b, y := launch.Slice[C](c.Args[2], rows*cols), launch.Slice[C](c.Args[3], rows*cols), launch.Slice[int32](c.Args[4], rows)
+	a, b, y := reference.Slice[C](c.Args[2], rows*cols), reference.Slice[C](c.Args[3], rows*cols), reference.Slice[int32](c.Args[4], rows)
 	for i := from; i < to; i++ {
 		y[i] = rowArgmaxOf(cols, func(j int64) C { return a[i*cols+j] + b[i*cols+j] })
 	}
 }
 
 func addBias[C numbers.Element](c *launch.Call, rows, cols, from, to int64) {
-	bias, x := launch.Slice[C](c.Args[2], cols), launch.Slice[C](c.Args[3], rows*cols)
+	bias, x := reference.Slice[C](c.Args[2], cols), reference.Slice[C](c.Args[3], rows*cols)
 	for i := from; i < to; i++ {
 		for j := range cols {
 			x[i*cols+j] += bias[j]
@@ -193,12 +195,12 @@ func concatenating[T any](*libraryKernel) launch.Reference {
 	const span = 1 << 16
 	return launch.Reference{
 		Spans: func(c *launch.Call) int64 {
-			return launch.SpansOf(launch.Integer(c.Args[0])*(launch.Integer(c.Args[1])+launch.Integer(c.Args[2])), span)
+			return reference.SpansOf(reference.Integer(c.Args[0])*(reference.Integer(c.Args[1])+reference.Integer(c.Args[2])), span)
 		},
 		Run: func(c *launch.Call, lo, hi int64) {
-			rows, m, n := launch.Integer(c.Args[0]), launch.Integer(c.Args[1]), launch.Integer(c.Args[2])
+			rows, m, n := reference.Integer(c.Args[0]), reference.Integer(c.Args[1]), reference.Integer(c.Args[2])
 			wide := m + n
-			x, y, z := launch.Slice[T](c.Args[3], rows*m), launch.Slice[T](c.Args[4], rows*n), launch.Slice[T](c.Args[5], rows*wide)
+			x, y, z := reference.Slice[T](c.Args[3], rows*m), reference.Slice[T](c.Args[4], rows*n), reference.Slice[T](c.Args[5], rows*wide)
 			for i, end := lo*span, min(hi*span, rows*wide); i < end; {
 				row, j := i/wide, i%wide
 				if j < m {

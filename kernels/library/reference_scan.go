@@ -3,14 +3,16 @@
 package library
 
 import (
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // A warp of a scan reads a number of times 128 neighbours, of which each lane has four each time: 8192 bytes.
 const (
 	scanWarp  = 8192 // bytes
-	scanBlock = launch.BlockSize / 32 * scanWarp
+	scanBlock = describe.BlockSize / 32 * scanWarp
 )
 
 // scanWarpLanes replaces each value by the sum of those up to it, in the order of a warp's lanes.
@@ -104,9 +106,9 @@ func beforeTiles[C numbers.Element](sums []C) {
 func scanning[C numbers.Element](inclusive bool) func(*libraryKernel) launch.Reference {
 	return func(k *libraryKernel) launch.Reference {
 		part, tile := scanWarp/k.types.T.Size(), scanBlock/k.types.T.Size()
-		return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-			n := launch.Integer(c.Args[0])
-			x, y := launch.Slice[C](c.Args[1], n), launch.Slice[C](c.Args[2], n)
+		return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+			n := reference.Integer(c.Args[0])
+			x, y := reference.Slice[C](c.Args[1], n), reference.Slice[C](c.Args[2], n)
 			tiles := (n + tile - 1) / tile
 			before := make([]C, tiles)
 			parallel(tiles, func(t int64) {

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 type key interface {
@@ -29,9 +30,9 @@ func compareKeys[K key](a, b K) int {
 
 // sorting takes n, x, y, scratch.
 func sorting[K key](*libraryKernel) launch.Reference {
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		n := launch.Integer(c.Args[0])
-		x, y := launch.Slice[K](c.Args[1], n), launch.Slice[K](c.Args[2], n)
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		n := reference.Integer(c.Args[0])
+		x, y := reference.Slice[K](c.Args[1], n), reference.Slice[K](c.Args[2], n)
 		sorted := slices.Clone(x) // x and y may be the same
 		slices.SortStableFunc(sorted, compareKeys[K])
 		copy(y, sorted)
@@ -44,10 +45,10 @@ func sortingPairs[K key, V uint32 | uint64](*libraryKernel) launch.Reference {
 		key   K
 		value V
 	}
-	return launch.Reference{Spans: launch.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		n := launch.Integer(c.Args[0])
-		keys, values := launch.Slice[K](c.Args[1], n), launch.Slice[V](c.Args[2], n)
-		sorted, moved := launch.Slice[K](c.Args[3], n), launch.Slice[V](c.Args[4], n)
+	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
+		n := reference.Integer(c.Args[0])
+		keys, values := reference.Slice[K](c.Args[1], n), reference.Slice[V](c.Args[2], n)
+		sorted, moved := reference.Slice[K](c.Args[3], n), reference.Slice[V](c.Args[4], n)
 		pairs := make([]pair, n)
 		for i := range pairs {
 			pairs[i] = pair{keys[i], values[i]}

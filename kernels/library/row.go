@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // matrix is the shape in which a kernel reads or writes a buffer that may be a tile.
@@ -67,7 +68,7 @@ func (k *libraryKernel) scalarsOf(args []dag.Arg) scalars {
 	v := scalars{k, make([]int64, len(args), len(args)+len(sizeNames)), args}
 	for i, p := range k.parameters {
 		if p.mode == 0 {
-			v.v[i] = launch.IntegerValue(args[i])
+			v.v[i] = describe.IntegerValue(args[i])
 		}
 	}
 	return v
@@ -75,7 +76,7 @@ func (k *libraryKernel) scalarsOf(args []dag.Arg) scalars {
 
 // of returns an integer by name, float returns a float by name.
 func (v scalars) of(name string) int64      { return v.v[v.at(name)] }
-func (v scalars) float(name string) float64 { return launch.FloatValue(v.args[v.at(name)]) }
+func (v scalars) float(name string) float64 { return describe.FloatValue(v.args[v.at(name)]) }
 
 // at returns the index of a parameter. It panics for a name that the signature lacks.
 func (v scalars) at(name string) int {

@@ -5,7 +5,7 @@ package library
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 const fewSteps = 4 // of a kernel that reads, computes and writes
@@ -64,7 +64,7 @@ func rowSteps(operations float64) steps {
 		cols := float64(v.of("cols"))
 		switch {
 		case v.of("cols") > warpRow:
-			cols /= launch.BlockSize
+			cols /= describe.BlockSize
 		case v.of("cols") > shortRow:
 			cols /= 32
 		}

@@ -4,7 +4,7 @@ package library
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 func denseRows() []row {
@@ -22,7 +22,7 @@ func denseRows() []row {
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmulStandardised[float32]}, {bind{T: dag.F64, X: dag.F64}, matmulStandardised[float64]}, {bind{T: dag.F32, X: dag.I32}, matmulStandardised[float32]}}},
 		{name: "gemv", doc: "y = alpha * a * x + beta * y; a is m x n, row-major", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]", flops: "2*m*n", steps: gemvSteps,
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("m"), launch.BlockSize/32*2)
+				describe.Spread(info, v.of("m"), describe.BlockSize/32*2)
 				info.Fixed = true
 			}, versions: both(gemv[float32], gemv[float64])},
 		{name: "transpose", doc: "y = x transposed; x is rows x cols", signature: "rows i64, cols i64, x in T[rows*cols], y out T[rows*cols]",
@@ -34,11 +34,11 @@ func denseRows() []row {
 		{name: "spmv_csr", doc: "y = a * x for a sparse matrix in compressed rows (CSR); offsets are where the rows start, relative to the first; every column must be below cols",
 			signature: "rows i64, cols i64, nnz i64 0..2147483647, offsets in i32[rows+1], columns in i32[nnz], values in X[nnz], x in T[cols], y out T[rows]", flops: "2*nnz", steps: sparseSteps,
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				each := int64(launch.BlockSize)
+				each := int64(describe.BlockSize)
 				if v.of("nnz") > v.of("rows")*8 {
 					each /= 32
 				}
-				launch.Spread(info, v.of("rows"), each)
+				describe.Spread(info, v.of("rows"), each)
 				info.Fixed = true
 			},
 			versions: []version{{bind{T: dag.F32, X: dag.F32}, spmv[float32, float32]}, {bind{T: dag.F32, X: dag.I32}, spmv[int32, float32]}, {bind{T: dag.F64, X: dag.F64}, spmv[float64, float64]}}},
@@ -48,7 +48,7 @@ func denseRows() []row {
 			signature: "m i64, n i64 0..512, l in T[n*n], x inout T[m*n]", flops: "m*n*n", steps: solveSteps,
 			matrices: []matrix{shaped("l", "n", "n"), shaped("x", "m", "n")},
 			launch: func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("m"), 64/k.types.T.Size())
+				describe.Spread(info, v.of("m"), 64/k.types.T.Size())
 				if v.of("n") == 0 {
 					info.Grid[0] = 0
 				}
@@ -93,18 +93,18 @@ func thin(name string, most, least, rows int64) form {
 		suits: func(v scalars) bool { return v.of("n") <= most && v.of("m") >= least && !transposed(v) && !long(v) },
 		check: func(v scalars) error {
 			if v.of("n") > most {
-				return launch.Wrong("n", "is %d, but this form of the kernel computes at most %d columns", v.of("n"), most)
+				return describe.Wrong("n", "is %d, but this form of the kernel computes at most %d columns", v.of("n"), most)
 			}
 			if transposed(v) {
-				return launch.Wrong("ta", "is %d, but this form of the kernel computes only with 0", v.of("ta"))
+				return describe.Wrong("ta", "is %d, but this form of the kernel computes only with 0", v.of("ta"))
 			}
 			if long(v) {
-				return launch.Wrong("k", "is %d, but this form of the kernel computes with rows of less than %d elements", v.of("k"), apart)
+				return describe.Wrong("k", "is %d, but this form of the kernel computes with rows of less than %d elements", v.of("k"), apart)
 			}
 			return nil
 		},
 		launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-			launch.Spread(info, v.of("m"), rows)
+			describe.Spread(info, v.of("m"), rows)
 			info.Grid[0], info.Block[0] = min(info.Grid[0], mostThin), thinThreads
 			if v.of("n") == 0 {
 				info.Grid[0] = 0

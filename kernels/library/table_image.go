@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 func imageRows() []row {
@@ -37,7 +37,7 @@ func imageRows() []row {
 			launch: points, versions: both(byRows(stencil5[float32](1)), byRows(stencil5[float64](1)))},
 		{name: "stencil3", doc: "y = x + alpha * (left + right - 2 * x); the ends are copied", signature: "n i64, alpha T, x in T[n], y out T[n]", flops: "5*n", steps: fixed(7),
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Divide(info, v.of("n"), launch.BlockSize*4, launch.BlockSize*16)
+				describe.Divide(info, v.of("n"), describe.BlockSize*4, describe.BlockSize*16)
 			}, versions: both(stencil3[float32], stencil3[float64])},
 		{name: "conv2d", doc: "y = the convolution of a picture with channels last; weights are [out][size][size][in]", signature: conv, flops: convFlops, steps: convolutionSteps,
 			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(false, false)}}},
@@ -50,14 +50,14 @@ func imageRows() []row {
 			check: fits, launch: convolved, versions: []version{{bind{T: dag.F32}, conv2d(true, true)}}},
 		{name: "mean_pool", doc: "y = the mean of each size x size window, channels last", signature: "rows i64 1.., cols i64 1.., channels i64 1.., size i64 1.., stride i64 1.., x in T[rows*cols*channels], y out T[((rows-size)/stride+1)*((cols-size)/stride+1)*channels]", flops: "size*size*((rows-size)/stride+1)*((cols-size)/stride+1)*channels", steps: poolSteps,
 			check: fits, launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, ((v.of("rows")-v.of("size"))/v.of("stride")+1)*((v.of("cols")-v.of("size"))/v.of("stride")+1)*v.of("channels"), launch.BlockSize)
+				describe.Spread(info, ((v.of("rows")-v.of("size"))/v.of("stride")+1)*((v.of("cols")-v.of("size"))/v.of("stride")+1)*v.of("channels"), describe.BlockSize)
 			}, versions: both(meanPool[float32], meanPool[float64])},
 	}
 }
 
 func oddDiameter(v scalars) error {
 	if d := v.of("diameter"); d%2 == 0 {
-		return launch.Wrong("diameter", "is %d; it must be odd", d)
+		return describe.Wrong("diameter", "is %d; it must be odd", d)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func oddDiameter(v scalars) error {
 func fits(v scalars) error {
 	rows, cols := paddedSize(v)
 	if size := v.of("size"); size > rows || size > cols {
-		return launch.Wrong("size", "is %d; the picture is %d x %d", size, rows, cols)
+		return describe.Wrong("size", "is %d; the picture is %d x %d", size, rows, cols)
 	}
 	return nil
 }
@@ -86,10 +86,10 @@ func paddedSize(v scalars) (rows, cols int64) {
 func convolved(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 	rows, cols := paddedSize(v)
 	high, wide := (rows-v.of("size"))/v.of("stride")+1, (cols-v.of("size"))/v.of("stride")+1
-	launch.Divide(info, high*wide*((v.of("out")+7)/8), launch.BlockSize, launch.BlockSize*32)
+	describe.Divide(info, high*wide*((v.of("out")+7)/8), describe.BlockSize, describe.BlockSize*32)
 }
 
 // blurred gives a block several tiles, because each block computes the weights again.
 func blurred(info *dag.LaunchInfo, rows, cols int64) {
-	squares(info, rows, cols, 32, launch.MaxBlocks)
+	squares(info, rows, cols, 32, describe.MaxBlocks)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 // mostWaiting is how many blocks a kernel has at most whose tiles wait for each other: all run at once on a large GPU.
@@ -17,7 +17,7 @@ const orderTile = 4096
 
 // chained is a launch with a block for each tile, up to mostWaiting.
 func chained(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-	launch.Spread(info, v.of("n"), orderTile)
+	describe.Spread(info, v.of("n"), orderTile)
 	info.Grid[0] = min(info.Grid[0], mostWaiting)
 	info.Fixed = true
 }
@@ -26,7 +26,7 @@ func chained(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 func scannedTiles(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 	tile := scanBlock / k.types.T.Size()
 	info.Grid = [3]uint32{uint32((v.of("n") + tile - 1) / tile), 1, 1}
-	info.Block = [3]uint32{launch.BlockSize, 1, 1}
+	info.Block = [3]uint32{describe.BlockSize, 1, 1}
 	info.Fixed = true
 }
 
@@ -38,7 +38,7 @@ func orderRows() []row {
 	passes := func(k *libraryKernel) int64 { return k.types.T.Size() }
 	moving := func(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
 		tiles := (v.of("n") + orderTile - 1) / orderTile
-		launch.Spread(info, tiles, 1)
+		describe.Spread(info, tiles, 1)
 		info.Grid[0] = min(info.Grid[0], mostWaiting)
 		info.Fixed = true
 	}

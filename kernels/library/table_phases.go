@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 func phaseRows() []row {
@@ -26,7 +26,7 @@ func phaseRows() []row {
 		{name: "column_moments", doc: "mean and inverse = each column's mean and 1 / standard deviation, from what column_sums made of the parts of the matrix; inverse is 1 for a constant column",
 			signature: "parts i64 1.., rows i64 1.., cols i64, pivot in X[cols], sums in f64[2*parts*cols], mean out T[cols], inverse out T[cols]", flops: "2*parts*cols", steps: fixed(12),
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("cols"), launch.BlockSize)
+				describe.Spread(info, v.of("cols"), describe.BlockSize)
 			},
 			versions: []version{
 				{bind{T: dag.F32, X: dag.F32}, momentsOfParts[float32, float32]},
@@ -45,7 +45,7 @@ func phaseRows() []row {
 		{name: "fft_stage", doc: "y = one of the log2(n) stages (half = 1, 2, 4, ... n/2) of batch Fourier transforms of n complex numbers, stored as pairs; inverse = 1 does not scale",
 			signature: "n i64 2.., batch i64, half i64 1.., inverse i32 0..1, x in T[2*n*batch], y out T[2*n*batch]", flops: "17*n*batch", steps: fixed(12),
 			check: powersOfTwo, launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Divide(info, v.of("n")/2*v.of("batch"), launch.BlockSize*2, launch.BlockSize*4)
+				describe.Divide(info, v.of("n")/2*v.of("batch"), describe.BlockSize*2, describe.BlockSize*4)
 			},
 			versions: both(fftStage[float32], fftStage[float64])},
 	}
@@ -78,7 +78,7 @@ func byColumns(launch geometry, steps steps) []form {
 func ownColumns(own int64) func(scalars) error {
 	return func(v scalars) error {
 		if cols := v.of("cols"); columnsOf(cols) != own {
-			return launch.Wrong("cols", "is %d, for which the kernel has another form", cols)
+			return describe.Wrong("cols", "is %d, for which the kernel has another form", cols)
 		}
 		return nil
 	}
@@ -88,9 +88,9 @@ func powersOfTwo(v scalars) error {
 	n, half := v.of("n"), v.of("half")
 	switch {
 	case n&(n-1) != 0:
-		return launch.Wrong("n", "is %d; it must be a power of two", n)
+		return describe.Wrong("n", "is %d; it must be a power of two", n)
 	case half&(half-1) != 0 || half >= n:
-		return launch.Wrong("half", "is %d; it must be a power of two below n", half)
+		return describe.Wrong("half", "is %d; it must be a power of two below n", half)
 	}
 	return nil
 }

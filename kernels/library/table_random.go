@@ -4,7 +4,7 @@ package library
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 func randomRows() []row {
@@ -23,5 +23,5 @@ func randomRows() []row {
 
 // drawn has each thread make 16 bytes of random bits at a time.
 func drawn(k *libraryKernel, v scalars, info *dag.LaunchInfo) {
-	launch.Spread(info, v.of("n"), launch.BlockSize*16/max(computedIn(k.types.T).Size(), 4))
+	describe.Spread(info, v.of("n"), describe.BlockSize*16/max(computedIn(k.types.T).Size(), 4))
 }

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 func rowRows() []row {
@@ -33,7 +33,7 @@ func rowRows() []row {
 			launch: perRow(shortRow, warpRow), forms: []form{ofColumns("few", 1, 16, perRow(shortRow, warpRow), rowSteps(1))}, versions: both(byRows(addBias[float32]), byRows(addBias[float64]))},
 		{name: "concat", doc: "z = x and y side by side: each row has m elements of x, then n of y", signature: "rows i64, m i64, n i64, x in T[rows*m], y in T[rows*n], z out T[rows*(m+n)]",
 			steps: fixed(11), launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Divide(info, v.of("rows")*(v.of("m")+v.of("n")), launch.BlockSize*4, launch.BlockSize*16)
+				describe.Divide(info, v.of("rows")*(v.of("m")+v.of("n")), describe.BlockSize*4, describe.BlockSize*16)
 			},
 			versions: []version{{bind{T: dag.F32}, concatenating[float32]}, {bind{T: dag.F64}, concatenating[float64]}, {bind{T: dag.I32}, concatenating[int32]}}},
 	}
@@ -45,7 +45,7 @@ const mostColumns = math.MaxInt64
 func columns(least, most int64) func(scalars) error {
 	return func(v scalars) error {
 		if cols := v.of("cols"); cols < least || cols > most {
-			return launch.Wrong("cols", "is %d, for which the kernel has another form", cols)
+			return describe.Wrong("cols", "is %d, for which the kernel has another form", cols)
 		}
 		return nil
 	}
@@ -64,7 +64,7 @@ func rowForms(steps steps) []form {
 	for _, most := range []int64{64, 128, 256} {
 		several := ofColumns(fmt.Sprintf("to%d", most), shortRow+1, most, geometry, steps)
 		suits := several.suits
-		several.suits = func(v scalars) bool { return suits(v) && v.of("rows") > launch.MaxBlocks*launch.BlockSize/32 }
+		several.suits = func(v scalars) bool { return suits(v) && v.of("rows") > describe.MaxBlocks*describe.BlockSize/32 }
 		forms = append(forms, several)
 	}
 	return append(forms, ofColumns("warp", shortRow+1, warpRow, geometry, steps))
@@ -91,9 +91,9 @@ func long() form {
 		launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 			tasks, ok := product(v.of("rows"), (v.of("cols")-1)/rowPart+1)
 			if !ok {
-				tasks = launch.MaxBlocks
+				tasks = describe.MaxBlocks
 			}
-			launch.Spread(info, tasks, 1)
+			describe.Spread(info, tasks, 1)
 			info.Fixed = true
 		},
 	}

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // moved makes the versions of a kernel that moves elements of 4 and 8 bytes as bits, and has indices or flags of a second type.
@@ -38,13 +39,13 @@ func selectRows() []row {
 		{name: "gather", doc: "y[i] = x[index[i]], and 0 where the index is not from 0 to m-1",
 			signature: "n i64, m i64, index in X[n], x in T[m], y out T[n]", flops: "n", steps: fixed(12),
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, v.of("n"), launch.BlockSize*4)
+				describe.Spread(info, v.of("n"), describe.BlockSize*4)
 			},
 			versions: slices.Concat(moved(dag.I32, gathering[uint32, int32], gathering[uint64, int32]), moved(dag.I64, gathering[uint32, int64], gathering[uint64, int64]))},
 		{name: "scatter", doc: "y[index[i]] = x[i]; of several elements for one place the last wins, and indices that are not from 0 to m-1 are ignored",
 			signature: "n i64, m i64, index in X[n], x in T[n], y inout T[m], scratch bytes[64 + 8*m]", flops: "4*n", steps: fixed(60),
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				launch.Spread(info, max(v.of("n"), v.of("m")), launch.BlockSize*16)
+				describe.Spread(info, max(v.of("n"), v.of("m")), describe.BlockSize*16)
 				info.Grid[0] = min(info.Grid[0], mostWaiting)
 				if v.of("n") == 0 || v.of("m") == 0 {
 					info.Grid[0] = 0
@@ -55,11 +56,11 @@ func selectRows() []row {
 		{name: "segment_sum", doc: "y[s] = the sum of x[offsets[s]] to x[offsets[s+1]-1]; offsets outside 0..n are moved to the nearest end",
 			signature: "n i64, segments i64, offsets in X[segments+1], x in T[n], y out A[segments]", flops: "n", steps: segmentSteps,
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
-				each := int64(launch.BlockSize)
+				each := int64(describe.BlockSize)
 				if warpPerSegment(v.of("n"), v.of("segments")) {
 					each /= 32
 				}
-				launch.Spread(info, v.of("segments"), each)
+				describe.Spread(info, v.of("segments"), each)
 				info.Fixed = true
 			},
 			versions: []version{

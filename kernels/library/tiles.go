@@ -5,7 +5,9 @@ package library
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // shaped is a matrix of rows x cols, by the names of the parameters that count them.
@@ -56,20 +58,20 @@ func (k *libraryKernel) checkTile(i int, v scalars) error {
 			continue
 		}
 		if high, wide := m.shape(v); high != rows || wide != cols {
-			return launch.Wrong(m.param, "is a matrix of %d x %d, but its tile has %d x %d", high, wide, rows, cols)
+			return describe.Wrong(m.param, "is a matrix of %d x %d, but its tile has %d x %d", high, wide, rows, cols)
 		}
 		return nil
 	}
-	return launch.Wrong(k.params[i].Name, "needs elements that follow each other")
+	return describe.Wrong(k.params[i].Name, "needs elements that follow each other")
 }
 
 // rowLength is the row length of a matrix: what the argument at an index says, or cols for a kernel without that argument and for a matrix
 // whose rows follow each other.
 func rowLength(c *launch.Call, index int, cols int64) int64 {
-	if index >= len(c.Args) || launch.Integer(c.Args[index]) == 0 {
+	if index >= len(c.Args) || reference.Integer(c.Args[index]) == 0 {
 		return cols
 	}
-	return launch.Integer(c.Args[index])
+	return reference.Integer(c.Args[index])
 }
 
 // spread is how many elements there are from a matrix's first to its last.

@@ -17,7 +17,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library/ptx"
 )
 
@@ -63,7 +64,7 @@ func (m *Maker) Map(spec *dag.MapSpec) (dag.LaunchKernel, error) {
 	}
 	k := p.kernel(spec, mapTurn)
 	if p.calls() {
-		k.short = p.kernel(spec, launch.BlockSize)
+		k.short = p.kernel(spec, describe.BlockSize)
 	}
 	made, _ := m.made.LoadOrStore(key, k)
 	return made.(*mapKernel), nil
@@ -84,7 +85,7 @@ func (p *mapProgram) kernel(spec *dag.MapSpec, turn int64) *mapKernel {
 	body = strings.ReplaceAll(body, mapEntryPlaceholder, k.entry)
 	k.module = &launch.Module{Name: "map " + spec.Text, Kind: launch.PTX, MayWait: true, Code: ptx.Complete(body),
 		References: map[string]launch.Reference{k.entry: p.reference()}}
-	if turn == launch.BlockSize || !p.calls() {
+	if turn == describe.BlockSize || !p.calls() {
 		k.module.Body = body
 	}
 	return k
@@ -96,7 +97,7 @@ const fewElements = 1 << 16
 
 // Form implements [dag.ShapedKernel].
 func (k *mapKernel) Form(args []dag.Arg) dag.LaunchKernel {
-	if k.short != nil && len(args) > 0 && !args[0].IsBuffer && launch.IntegerValue(args[0]) <= fewElements {
+	if k.short != nil && len(args) > 0 && !args[0].IsBuffer && describe.IntegerValue(args[0]) <= fewElements {
 		return k.short
 	}
 	return k
@@ -196,12 +197,12 @@ func mapKey(spec *dag.MapSpec) string {
 // Describe implements [dag.LaunchKernel].
 func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	info := dag.LaunchInfo{HasHint: true, Extents: make([]int64, len(args))}
-	if err := launch.CheckKinds(k.params, args); err != nil {
+	if err := describe.CheckKinds(k.params, args); err != nil {
 		return info, err
 	}
-	n := launch.IntegerValue(args[0])
+	n := describe.IntegerValue(args[0])
 	if n < 0 {
-		return info, launch.Wrong("n", "is %d; it must be at least 0", n)
+		return info, describe.Wrong("n", "is %d; it must be at least 0", n)
 	}
 	for i, p := range k.params {
 		if !p.Buffer {
@@ -212,13 +213,13 @@ func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 			count = min(n, 1)
 		}
 		if have := args[i].Range.Bytes() / size; count > have {
-			return info, launch.Wrong(p.Name, "needs %s, but its slice has only %d", launch.CountElements(count), have)
+			return info, describe.Wrong(p.Name, "needs %s, but its slice has only %d", describe.CountElements(count), have)
 		}
 		info.Extents[i] = count
 		info.Work.Bytes += count * size
 		if a, out := args[i].Range, args[1].Range; i > 1 && a.Buffer == out.Buffer && (a.Lo != out.Lo || single && n > 1) &&
 			a.Lo < out.Lo+n*k.params[1].DType.Size() && out.Lo < a.Lo+count*size {
-			return info, launch.Wrong(p.Name, "overlaps %s in memory, and %s is written", k.params[1].Name, k.params[1].Name)
+			return info, describe.Wrong(p.Name, "overlaps %s in memory, and %s is written", k.params[1].Name, k.params[1].Name)
 		}
 	}
 	info.Work.Flops = n * k.program.flops
@@ -227,7 +228,7 @@ func (k *mapKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	if !slices.ContainsFunc(k.params, func(p dag.KernelParam) bool { return p.Buffer && p.DType.Size() > 1 }) {
 		many *= 4 // a turn of bytes is short
 	}
-	launch.Divide(&info, n, k.turn, many)
+	describe.Divide(&info, n, k.turn, many)
 	info.Work.Blocks, info.Work.Threads = int64(info.Grid[0]), int32(info.Block[0])
 	return info, nil
 }

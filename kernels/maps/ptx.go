@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/describe"
 )
 
 const (
 	mapUnroll = 4
-	mapTurn   = mapUnroll * launch.BlockSize // elements of a block in a turn
+	mapTurn   = mapUnroll * describe.BlockSize // elements of a block in a turn
 )
 
 // mapWriter writes one kernel. Registers %v<instruction>_<element> hold values, %c<instruction> constants and scalars.
@@ -87,7 +87,7 @@ func (p *mapProgram) ptx(entry string, turn int64) string {
 	w.line("cvt.u64.u32 %%j, %%thread")
 	w.line("add.s64 %%i, %%i, %%j")
 	w.line("mul.wide.u32 %%step, %%blocks, %d", turn)
-	short := turn == launch.BlockSize
+	short := turn == describe.BlockSize
 	if !short {
 		w.wholeTurns()
 	}
@@ -99,7 +99,7 @@ func (p *mapProgram) ptx(entry string, turn int64) string {
 // wholeTurns goes through the turns in which the thread has all its elements.
 func (w *mapWriter) wholeTurns() {
 	w.WriteString("whole_turn:\n")
-	w.line("add.s64 %%j, %%i, %d", mapTurn-launch.BlockSize)
+	w.line("add.s64 %%j, %%i, %d", mapTurn-describe.BlockSize)
 	w.line("setp.ge.s64 %%whole, %%j, %%n")
 	w.line("@%%whole bra one_turn")
 	w.turn(mapUnroll)
@@ -116,7 +116,7 @@ func (w *mapWriter) singleTurns(step bool) {
 	if step {
 		w.line("add.s64 %%i, %%i, %%step")
 	} else {
-		w.line("add.s64 %%i, %%i, %d", launch.BlockSize)
+		w.line("add.s64 %%i, %%i, %d", describe.BlockSize)
 	}
 	w.line("bra one_turn")
 }
@@ -198,7 +198,7 @@ func (w *mapWriter) turn(count int) {
 
 // place is the address of a thread's element u of a turn.
 func (w *mapWriter) place(buffer, u int) string {
-	return fmt.Sprintf("%%at%d+%d", buffer, int64(u)*launch.BlockSize*w.buffer(buffer).Size())
+	return fmt.Sprintf("%%at%d+%d", buffer, int64(u)*describe.BlockSize*w.buffer(buffer).Size())
 }
 
 // load reads an element and converts it to the type that is computed in.

@@ -7,8 +7,9 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 const mapChunk = 512
@@ -34,8 +35,8 @@ func (v mapValues[C]) first(count int64) mapValues[C] {
 }
 
 func mapReference[C float32 | float64](p *mapProgram) launch.Reference {
-	return launch.Reference{Spans: launch.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
-		n := launch.Integer(c.Args[0])
+	return launch.Reference{Spans: reference.ElementwiseSpans, ReadsAll: true, Run: func(c *launch.Call, lo, hi int64) {
+		n := reference.Integer(c.Args[0])
 		values := make([]mapValues[C], len(p.code))
 		for i, instr := range p.code {
 			if instr.kind == mapFloat {
@@ -46,8 +47,8 @@ func mapReference[C float32 | float64](p *mapProgram) launch.Reference {
 				fillWhole(p, instr, c, values[i].whole)
 			}
 		}
-		to := min(hi*launch.ElementwiseSpan, n)
-		for from := lo * launch.ElementwiseSpan; from < to; from += mapChunk {
+		to := min(hi*reference.ElementwiseSpan, n)
+		for from := lo * reference.ElementwiseSpan; from < to; from += mapChunk {
 			count := min(mapChunk, to-from)
 			for i, instr := range p.code {
 				switch r := values[i].first(count); {
@@ -75,9 +76,9 @@ func fillFloats[C float32 | float64](p *mapProgram, i mapInstr, c *launch.Call, 
 	case mapConstant:
 	case mapScalar:
 		if a := c.Args[2+len(p.in)+int(i.a)]; p.scalars[i.a] == dag.F64 {
-			v = C(launch.Scalar[float64](a))
+			v = C(reference.Scalar[float64](a))
 		} else {
-			v = C(launch.Scalar[int64](a))
+			v = C(reference.Scalar[int64](a))
 		}
 	case mapSingle:
 		loadElements(p.in[i.a], c.Args[2+i.a], 1, 0, to[:1])
@@ -95,7 +96,7 @@ func fillWhole(p *mapProgram, i mapInstr, c *launch.Call, to []int64) {
 	switch i.op {
 	case mapConstant:
 	case mapScalar:
-		v = launch.Scalar[int64](c.Args[2+len(p.in)+int(i.a)])
+		v = reference.Scalar[int64](c.Args[2+len(p.in)+int(i.a)])
 	case mapSingle:
 		loadElements(p.in[i.a], c.Args[2+i.a], 1, 0, to[:1])
 		v = to[0]
@@ -238,7 +239,7 @@ func mapOne[C float32 | float64](op mapOp, a, b C) C {
 }
 
 func convertAll[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64, C float32 | float64 | int64](a launch.Arg, n, from int64, to []C) {
-	for i, v := range launch.Slice[T](a, n)[from:][:len(to)] {
+	for i, v := range reference.Slice[T](a, n)[from:][:len(to)] {
 		to[i] = C(v)
 	}
 }
@@ -254,7 +255,7 @@ func loadElements[C float32 | float64 | int64](t dag.DType, a launch.Arg, n, fro
 		if t == dag.BF16 {
 			widen = dag.BFloatToFloat32
 		}
-		for i, h := range launch.Slice[uint16](a, n)[from:][:len(to)] {
+		for i, h := range reference.Slice[uint16](a, n)[from:][:len(to)] {
 			to[i] = C(widen(h))
 		}
 	case dag.I8:
@@ -279,12 +280,12 @@ func loadElements[C float32 | float64 | int64](t dag.DType, a launch.Arg, n, fro
 func storeElements[C float32 | float64](t dag.DType, a launch.Arg, n, from int64, v []C) {
 	switch t {
 	case dag.F32:
-		to := launch.Slice[float32](a, n)[from:]
+		to := reference.Slice[float32](a, n)[from:]
 		for i, x := range v {
 			to[i] = float32(x)
 		}
 	case dag.F64:
-		to := launch.Slice[float64](a, n)[from:]
+		to := reference.Slice[float64](a, n)[from:]
 		for i, x := range v {
 			to[i] = float64(x)
 		}
@@ -293,12 +294,12 @@ func storeElements[C float32 | float64](t dag.DType, a launch.Arg, n, from int64
 		if t == dag.BF16 {
 			narrow = dag.BFloatFromFloat32
 		}
-		to := launch.Slice[uint16](a, n)[from:]
+		to := reference.Slice[uint16](a, n)[from:]
 		for i, x := range v {
 			to[i] = narrow(float32(x))
 		}
 	case dag.Bool:
-		to := launch.Slice[uint8](a, n)[from:]
+		to := reference.Slice[uint8](a, n)[from:]
 		for i, x := range v {
 			to[i] = truth[uint8](x != 0)
 		}
@@ -329,7 +330,7 @@ func storeIntegers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | ui
 		ends[0] = T(1) << (t.Size()*8 - 1)
 		ends[1] = ^ends[0]
 	}
-	to := launch.Slice[T](a, n)[from:]
+	to := reference.Slice[T](a, n)[from:]
 	for i, x := range v {
 		switch d := float64(x); {
 		case d != d:

@@ -4,7 +4,8 @@ package maps
 
 import (
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/internal/reference"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // wholeOne computes one whole number from others of those kinds. An unsigned number is in the same bits.
@@ -108,7 +109,7 @@ func signedQuotient(op mapOp, a, b int64) int64 {
 func storeWhole(t dag.DType, a launch.Arg, n, from int64, v []int64) {
 	switch {
 	case t == dag.Bool:
-		to := launch.Slice[uint8](a, n)[from:]
+		to := reference.Slice[uint8](a, n)[from:]
 		for i, x := range v {
 			to[i] = truth[uint8](x != 0)
 		}
@@ -124,7 +125,7 @@ func storeWhole(t dag.DType, a launch.Arg, n, from int64, v []int64) {
 }
 
 func storeLow[T uint8 | uint16 | uint32 | uint64](a launch.Arg, n, from int64, v []int64) {
-	to := launch.Slice[T](a, n)[from:]
+	to := reference.Slice[T](a, n)[from:]
 	for i, x := range v {
 		to[i] = T(x)
 	}

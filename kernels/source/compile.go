@@ -13,13 +13,10 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/files"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
-
-// ErrNoCompiler is the error where nothing that compiles CUDA C is installed.
-var ErrNoCompiler = errors.New("there is no compiler for CUDA C")
 
 // Compilers are those that may be installed; each is looked for when it is first needed. The zero value looks everywhere.
 type Compilers struct {
@@ -41,7 +38,7 @@ const mostAttempts = 12
 
 // Compile compiles a module's source with the compiler that its Build asks for, or the first that manages. Several compilations may
 // run at once.
-func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target) (*Compiled, error) {
+func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target launch.Target) (*launch.Compiled, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -118,14 +115,14 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target Target
 	case installed:
 		return nil, fmt.Errorf("%s: %s", m.Name, strings.Join(skipped, "; "))
 	case wanted != "" && wanted != "auto":
-		return nil, fmt.Errorf("%s is CUDA C, its compiler is to be %s, and %w: %s", m.Name, wanted, ErrNoCompiler, strings.Join(skipped, "; "))
+		return nil, fmt.Errorf("%s is CUDA C, its compiler is to be %s, and %w: %s", m.Name, wanted, launch.ErrNoCompiler, strings.Join(skipped, "; "))
 	}
 	return nil, fmt.Errorf("%s is CUDA C, and %w: install the package clang (version 14 or newer) or NVIDIA's libnvrtc, or register Go implementations of its kernels",
-		m.Name, ErrNoCompiler)
+		m.Name, launch.ErrNoCompiler)
 }
 
 // with compiles with one compiler. Host code that it trips over is left out, and it tries again.
-func (c *Compilers) with(ctx context.Context, name string, j *job) (*Compiled, error) {
+func (c *Compilers) with(ctx context.Context, name string, j *job) (*launch.Compiled, error) {
 	switch name {
 	case "nvrtc":
 		if j.confined != nil {
@@ -138,7 +135,7 @@ func (c *Compilers) with(ctx context.Context, name string, j *job) (*Compiled, e
 	return c.NVCC.compile(ctx, j)
 }
 
-func retrying(ctx context.Context, j *job, compile func(context.Context, *job) (*Compiled, error)) (*Compiled, error) {
+func retrying(ctx context.Context, j *job, compile func(context.Context, *job) (*launch.Compiled, error)) (*launch.Compiled, error) {
 	for attempt := 1; ; attempt++ {
 		r, err := compile(ctx, j)
 		var wrong *CompileError
@@ -158,7 +155,7 @@ func failedBy(compiler string, err error) error {
 }
 
 // nvrtcAndPrelude compiles a source as it is, or else with what nvcc includes in every file.
-func (c *Compilers) nvrtcAndPrelude(ctx context.Context, j *job) (*Compiled, error) {
+func (c *Compilers) nvrtcAndPrelude(ctx context.Context, j *job) (*launch.Compiled, error) {
 	r, err := c.nvrtc(ctx, j)
 	if wrong := (*CompileError)(nil); errors.As(err, &wrong) && !j.prelude {
 		j.prelude = true
@@ -167,7 +164,7 @@ func (c *Compilers) nvrtcAndPrelude(ctx context.Context, j *job) (*Compiled, err
 	return r, err
 }
 
-func (c *Compilers) nvrtc(ctx context.Context, j *job) (*Compiled, error) {
+func (c *Compilers) nvrtc(ctx context.Context, j *job) (*launch.Compiled, error) {
 	library, err := c.NVRTC.Get()
 	if err != nil {
 		return nil, fmt.Errorf("nvrtc is %w", errNotInstalled)
@@ -199,10 +196,10 @@ func (c *Compilers) nvrtc(ctx context.Context, j *job) (*Compiled, error) {
 	if r.PTX {
 		kind = launch.PTX
 	}
-	return j.result(&Compiled{Kind: kind, Code: r.Code, Compiler: name, Architecture: r.Architecture, Log: r.Log, Cached: r.Cached}, r.Symbols), nil
+	return j.result(&launch.Compiled{Kind: kind, Code: r.Code, Compiler: name, Architecture: r.Architecture, Log: r.Log, Cached: r.Cached}, r.Symbols), nil
 }
 
-func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
+func (c *Compilers) clang(ctx context.Context, j *job) (*launch.Compiled, error) {
 	program, err := c.Clang.Get()
 	if err != nil {
 		return nil, fmt.Errorf("clang is %w", errNotInstalled)
@@ -237,7 +234,7 @@ func (c *Compilers) clang(ctx context.Context, j *job) (*Compiled, error) {
 		return nil, failedBy(name, err)
 	}
 	text, symbols := takeNames(r.PTX)
-	return j.result(&Compiled{Kind: launch.PTX, Code: text, Compiler: name, Architecture: r.Architecture, Log: r.Log, Cached: r.Cached}, symbols), nil
+	return j.result(&launch.Compiled{Kind: launch.PTX, Code: text, Compiler: name, Architecture: r.Architecture, Log: r.Log, Cached: r.Cached}, symbols), nil
 }
 
 // clangOptions says an allowed option in clang's words. Precision that clang cannot lower stays higher.

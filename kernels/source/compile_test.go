@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 )
@@ -31,7 +31,7 @@ func withClang(t testing.TB) *Compilers {
 }
 
 // compiled compiles some kernels of files, the first of which is the source.
-func compiled(t *testing.T, build launch.Build, kernels []string, files ...string) (*Compiled, error) {
+func compiled(t *testing.T, build launch.Build, kernels []string, files ...string) (*launch.Compiled, error) {
 	t.Helper()
 	c := withClang(t)
 	folder := t.TempDir()
@@ -55,7 +55,7 @@ func compiled(t *testing.T, build launch.Build, kernels []string, files ...strin
 			source.Build.Names = append(source.Build.Names, k.Expression())
 		}
 	}
-	r, err := c.Compile(context.Background(), &source, Target{})
+	r, err := c.Compile(context.Background(), &source, launch.Target{})
 	if err != nil {
 		return nil, errorWithout{err, folder + string(filepath.Separator)}
 	}
@@ -70,7 +70,7 @@ type errorWithout struct {
 
 func (e errorWithout) Error() string { return strings.ReplaceAll(e.error.Error(), e.folder, "") }
 
-func entries(t *testing.T, r *Compiled) []string {
+func entries(t *testing.T, r *launch.Compiled) []string {
 	m, err := ptx.Parse(string(r.Code))
 	require.NoError(t, err)
 	var names []string
@@ -225,10 +225,10 @@ func TestAChangedHeaderIsNoticed(t *testing.T) {
 	c := &Compilers{Clang: clang.Lazy{Options: clang.Options{Cache: t.TempDir()}}}
 	write("a.h", "#include \"b.h\"\nvoid host() { unknown(); }\n")
 	write("b.h", "#define VALUE 7\n")
-	compile := func() *Compiled {
+	compile := func() *launch.Compiled {
 		path := filepath.Join(folder, "f.cu")
 		r, err := c.Compile(context.Background(), &launch.Module{Name: path, Path: path, Kind: launch.Source, Build: launch.Build{Compiler: "clang", Names: []string{"f"}},
-			Code: []byte("#include \"a.h\"\n__global__ void f(float *x) { x[0] = VALUE; }\n")}, Target{})
+			Code: []byte("#include \"a.h\"\n__global__ void f(float *x) { x[0] = VALUE; }\n")}, launch.Target{})
 		require.NoError(t, err)
 		return r
 	}

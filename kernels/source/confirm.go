@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
@@ -48,9 +48,9 @@ func (m *Module) confirm(ctx context.Context, kernels []dag.LaunchKernel) (note 
 	for _, name := range m.asked {
 		source.Build.Names = append(source.Build.Names, "&"+name)
 	}
-	compiled, err := m.compilers.Compile(ctx, &source, Target{})
+	compiled, err := m.compilers.Compile(ctx, &source, launch.Target{})
 	switch {
-	case errors.Is(err, ErrNoCompiler):
+	case errors.Is(err, launch.ErrNoCompiler):
 		return err.Error(), nil, nil
 	case err != nil:
 		return "", nil, err

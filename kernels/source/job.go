@@ -11,48 +11,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
-	"github.com/dagrun/dagrun/kernels/source/internal/failure"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
 // CompileError is the error for a source that does not compile.
-type CompileError = failure.CompileError
-
-// Target says what code is wanted for.
-type Target struct {
-	Capability [2]int // of the device; zero stands for the CPU device
-	PTX        bool   // PTX is wanted, also where a compiler makes code for the device itself
-}
-
-// Compiled is a source's code.
-type Compiled struct {
-	Kind         launch.Kind // PTX or Cubin
-	Code         []byte
-	Symbols      map[string]string // of the kernels in Build.Names
-	Compiler     string            // such as "clang 14.0.6"
-	Architecture string
-	Log          string   // warnings
-	Skipped      []string // why compilers that come first were not used
-	Cached       bool
-}
-
-// Origin says in a line how the code came about.
-func (c *Compiled) Origin() string {
-	text := "compiled for " + c.Architecture + " by " + c.Compiler
-	if c.Cached {
-		text += " earlier, from the cache"
-	}
-	if len(c.Skipped) > 0 {
-		text += " (" + strings.Join(c.Skipped, "; ") + ")"
-	}
-	return text
-}
+type CompileError = launch.CompileError
 
 // job is one source on its way through the compilers.
 type job struct {
 	module *launch.Module
-	target Target
+	target launch.Target
 	main   *userFile
 	files  []*userFile // that it includes, of the user's
 	found  []foundHeader
@@ -66,7 +35,7 @@ type job struct {
 	search   *search
 }
 
-func newJob(m *launch.Module, target Target, p *preprocessor) *job {
+func newJob(m *launch.Module, target launch.Target, p *preprocessor) *job {
 	j := &job{module: m, target: target, main: withoutHostCode(m.Name, m.Code, p), found: p.found, libraries: p.libraries, thrust: p.thrust, missing: p.missing, search: &p.search}
 	seen := map[string]bool{}
 	for _, h := range p.found {
@@ -128,7 +97,7 @@ func (j *job) absent() []string {
 }
 
 // result is what a compiler gave, with the symbols in the order of the names.
-func (j *job) result(compiled *Compiled, symbols []string) *Compiled {
+func (j *job) result(compiled *launch.Compiled, symbols []string) *launch.Compiled {
 	compiled.Symbols = map[string]string{}
 	for i, name := range j.module.Build.Names {
 		if i < len(symbols) {

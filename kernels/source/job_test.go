@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
@@ -43,13 +43,13 @@ func TestTypesOfFixedWidthNeedNoHeader(t *testing.T) {
 			m, err := Open("mine", "/mine/fill.cu", []byte(c.code), Options{ReadFile: read, Build: launch.Build{Compiler: "nvrtc"}})
 			require.NoError(t, err)
 			p := preprocess("/mine/fill.cu", c.code, nil, search{read: read})
-			assert.Equal(t, c.implied, newJob(m.Module(), Target{}, p).implied() != nil)
+			assert.Equal(t, c.implied, newJob(m.Module(), launch.Target{}, p).implied() != nil)
 
 			compilers := &Compilers{NVRTC: nvrtc.Lazy{Options: nvrtc.Options{Cache: "off"}}}
 			if _, err := compilers.NVRTC.Get(); err != nil || c.header != "" { // the header is not in a folder
 				return
 			}
-			_, err = compilers.Compile(context.Background(), m.Module(), Target{})
+			_, err = compilers.Compile(context.Background(), m.Module(), launch.Target{})
 			require.NoError(t, err)
 		})
 	}
@@ -72,7 +72,7 @@ func TestPreludeForNVRTC(t *testing.T) {
 	const code = "#include <thrust/pair.h>\n__global__ void k(uint *x) { register int i = INT_MAX; x[0] = i * M_PI + std::numeric_limits<float>::infinity() + sizeof(std::size_t); }\n"
 	m, err := Open("mine", "/mine/k.cu", []byte(code), Options{Build: launch.Build{Compiler: "nvrtc"}})
 	require.NoError(t, err)
-	j := newJob(m.Module(), Target{}, preprocess("/mine/k.cu", code, nil, search{}))
+	j := newJob(m.Module(), launch.Target{}, preprocess("/mine/k.cu", code, nil, search{}))
 	require.Len(t, j.headers(), len(standardHeaders))
 	require.Empty(t, j.implied())
 	j.prelude = true
@@ -92,6 +92,6 @@ func TestPreludeForNVRTC(t *testing.T) {
 	}
 	without, err := Open("mine", "/mine/k.cu", []byte(strings.Replace(code, "#include <thrust/pair.h>", "", 1)), Options{Build: launch.Build{Compiler: "nvrtc"}})
 	require.NoError(t, err)
-	_, err = compilers.Compile(context.Background(), without.Module(), Target{})
+	_, err = compilers.Compile(context.Background(), without.Module(), launch.Target{})
 	require.NoError(t, err)
 }

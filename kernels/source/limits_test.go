@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // sparse makes a file of a size that takes no space.
@@ -64,7 +64,7 @@ func TestLargeHeadersAreRefusedUnread(t *testing.T) {
 		build := launch.Build{Include: []string{folder}}
 		_, err := Open("m", source, []byte(code), Options{ReadFile: read, Build: build})
 		assert.EqualError(t, err, `module "m": `+source+place+header+size, code)
-		_, err = new(Compilers).Compile(context.Background(), &launch.Module{Name: source, Path: source, Kind: launch.Source, Code: []byte(code), Build: build}, Target{})
+		_, err = new(Compilers).Compile(context.Background(), &launch.Module{Name: source, Path: source, Kind: launch.Source, Code: []byte(code), Build: build}, launch.Target{})
 		assert.EqualError(t, err, source+place+header+size, code)
 	}
 	_, err := Open("m", source, []byte("#include \""+filepath.Base(folder)+"\"\n__global__ void f(float *x) { x[0] = 1; }\n"), Options{ReadFile: os.ReadFile})

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 func TestDevicesAreNoHeaders(t *testing.T) {
@@ -26,7 +26,7 @@ func TestDevicesAreNoHeaders(t *testing.T) {
 		code := []byte("\n#include \"" + filepath.Base(header) + "\"\n__global__ void f(float *x) { x[0] = 1; }\n")
 		_, err := Open("m", source, code, Options{ReadFile: os.ReadFile})
 		assert.EqualError(t, err, `module "m": `+source+":2: "+header+" is not a regular file")
-		_, err = new(Compilers).Compile(context.Background(), &launch.Module{Name: source, Path: source, Kind: launch.Source, Code: code}, Target{})
+		_, err = new(Compilers).Compile(context.Background(), &launch.Module{Name: source, Path: source, Kind: launch.Source, Code: code}, launch.Target{})
 		assert.EqualError(t, err, source+":2: "+header+" is not a regular file")
 	}
 }
@@ -41,7 +41,7 @@ func TestDevicesAreNotHashed(t *testing.T) {
 	module := &launch.Module{Name: path, Path: path, Kind: launch.Source, Build: launch.Build{Compiler: "clang", Names: []string{"f"}},
 		Code: []byte("#if 0\n#include \"zero.h\"\n#endif\n__global__ void f(float *x) { x[0] = 1; }\n")}
 	for range 2 {
-		r, err := c.Compile(context.Background(), module, Target{})
+		r, err := c.Compile(context.Background(), module, launch.Target{})
 		require.NoError(t, err)
 		assert.False(t, r.Cached)
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
@@ -156,7 +156,7 @@ func (k *userKernel) Describe(args []dag.Arg) (dag.LaunchInfo, error) {
 	}
 	info := dag.LaunchInfo{Extents: make([]int64, len(args))}
 	for i, a := range args {
-		if a.IsBuffer {
+		if a.IsBuffer && a.Mode != dag.Untouched {
 			info.Extents[i] = -1
 			info.Work.Bytes += a.Range.Bytes()
 			if a.Mode == dag.ReadWrite {
@@ -203,7 +203,11 @@ func (k *userKernel) Leaves(l *dag.Launch) (arg int, problem string) {
 		if w.Write {
 			does = "writes"
 		}
-		answer = leaving{w.Param, fmt.Sprintf("is exceeded: thread %s of block %s %s bytes %d to %d (%s)", place3(w.Thread), place3(w.Block), does, w.Lo, w.Hi-1, w.At)}
+		how := "is exceeded"
+		if l.Args[w.Param].Mode == dag.Untouched {
+			how = "is used"
+		}
+		answer = leaving{w.Param, fmt.Sprintf("%s: thread %s of block %s %s bytes %d to %d (%s)", how, place3(w.Thread), place3(w.Block), does, w.Lo, w.Hi-1, w.At)}
 	}
 	k.left[string(key)] = answer
 	return answer.arg, answer.problem
@@ -221,7 +225,10 @@ func (k *userKernel) known(l *dag.Launch) (access.Launch, map[int]int64, []byte)
 		}
 		if a.IsBuffer {
 			bytes[i] = a.Range.Hi - a.Range.Lo
-			key = fmt.Append(key, " ", bytes[i])
+			if a.Mode == dag.Untouched {
+				bytes[i] = 0
+			}
+			key = fmt.Append(key, " ", bytes[i], a.Mode == dag.Untouched)
 			continue
 		}
 		if a.Struct != "" { // what depends on its members is not followed

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // signatureOf writes a kernel's parameters on one line.
@@ -212,29 +212,15 @@ func TestSignaturesOfPTX(t *testing.T) {
 
 func TestParametersOfCubinsAreCounted(t *testing.T) {
 	code := testCubin()
-	assert.Equal(t, map[string]int{"blur": 2}, CubinParameters(code))
+	assert.Equal(t, map[string]int{"blur": 2}, launch.CubinParameters(code))
 	for n := range code {
-		CubinParameters(code[:n]) // must not panic
+		launch.CubinParameters(code[:n]) // must not panic
 	}
-	assert.Nil(t, CubinParameters([]byte("no ELF")))
+	assert.Nil(t, launch.CubinParameters([]byte("no ELF")))
 
 	code[20] = 118 // as CUDA 11.8 writes it
-	assert.Equal(t, map[string]int{"blur": 2}, CubinParameters(code))
+	assert.Equal(t, map[string]int{"blur": 2}, launch.CubinParameters(code))
 	assert.Equal(t, byte(118), code[20])
-}
-
-// Kernels with more than 4 KiB of parameters list them in records of another form.
-func TestLargeParametersOfCubins(t *testing.T) {
-	le := binary.LittleEndian
-	record := func(attribute byte, ordinal, offset uint16, size uint32) []byte {
-		b := le.AppendUint32([]byte{4, attribute, 12, 0}, 0)
-		return le.AppendUint32(le.AppendUint16(le.AppendUint16(b, ordinal), offset), size)
-	}
-	large := append(record(0x45, 1, 32_000, 8|0x0500<<16), record(0x45, 0, 0, 32_000)...)
-	assert.Equal(t, []dag.KernelParam{{Size: 32_000}, {Size: 8}}, cubinParams(large, le))
-	assert.Equal(t, []dag.KernelParam{{Size: 4}, {Size: 8}}, cubinParams(append(record(0x17, 1, 8, 8<<18|0x1f000), record(0x17, 0, 0, 4<<18)...), le))
-	assert.Nil(t, cubinParams(record(0x45, 1, 0, 8), le), "the first parameter is missing")
-	assert.Empty(t, cubinParams(nil, le))
 }
 
 // testCubin makes an ELF file as NVIDIA's tools do, with one kernel of two parameters and a variable.
@@ -292,7 +278,7 @@ func testCubin() []byte {
 	}
 	copy(body, "\x7fELF\x02\x01\x01\x33\x07")
 	le.PutUint16(body[16:], 2)
-	le.PutUint16(body[18:], machineCUDA)
+	le.PutUint16(body[18:], 190) // CUDA
 	le.PutUint32(body[20:], 1)
 	le.PutUint64(body[40:], uint64(len(body)))
 	le.PutUint16(body[52:], 64)

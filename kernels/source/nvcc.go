@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
 	"github.com/dagrun/dagrun/kernels/source/internal/child"
 )
@@ -58,7 +58,7 @@ func (n *NVCC) get() bool {
 	return n.found != ""
 }
 
-func (n *NVCC) compile(ctx context.Context, j *job) (*Compiled, error) {
+func (n *NVCC) compile(ctx context.Context, j *job) (*launch.Compiled, error) {
 	if !n.get() {
 		return nil, fmt.Errorf("nvcc is %w", errNotInstalled)
 	}
@@ -89,7 +89,7 @@ func (n *NVCC) compile(ctx context.Context, j *job) (*Compiled, error) {
 	if cacheable {
 		key, cacheable = cache.KeyOf(name, j.module.Name, code, options, cache.OptionFolders(options))
 	}
-	compiled := &Compiled{Kind: launch.PTX, Compiler: name, Architecture: architecture}
+	compiled := &launch.Compiled{Kind: launch.PTX, Compiler: name, Architecture: architecture}
 	if e, ok := n.cache.Get(key); cacheable && ok {
 		compiled.Code, compiled.Log, compiled.Cached = e.Code, e.Log, true
 	} else {

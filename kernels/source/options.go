@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // compilers are the values of compiler:.

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/internal/files"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // errNoHeader is the error of an include that leads to something else than a header, such as a password file.

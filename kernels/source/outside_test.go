@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // Each compiler has its own form of messages. Of files elsewhere only the place is left, and no suggestion of a name that may be from there.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/internal/launch"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/ptx"
 	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
@@ -125,7 +125,7 @@ func (m *Module) usesOf(k *userKernel) []dag.SymbolUse {
 
 // confirmSymbols takes over the sizes of variables from compiled code, and refuses kernels whose code writes variables that their text
 // does not show. The module is locked.
-func (m *Module) confirmSymbols(text *ptx.Module, compiled *Compiled, confirmed map[ptx.FunctionID]*userKernel) error {
+func (m *Module) confirmSymbols(text *ptx.Module, compiled *launch.Compiled, confirmed map[ptx.FunctionID]*userKernel) error {
 	name := func(v *ptx.Variable) string {
 		for _, s := range m.symbols {
 			if compiled.Symbols["&"+s.Name] == v.Name || variableName(v.Name) == s.Name {

@@ -24,14 +24,12 @@ type GanttOptions struct {
 
 // strokes are the characters of a chart. Every node begins with an edge, so that neighbours can be told apart.
 type strokes struct {
-	edge, fill, critical, several, idle rune
-	ellipsis                            string
-	arrow                               string
+	edge, fill, critical, several, idle, ellipsis, arrow string
 }
 
 var (
-	blocksStrokes = strokes{'▌', '░', '█', '▚', '·', "…", "─"}
-	asciiStrokes  = strokes{'|', '-', '#', '%', '.', "~", "-"}
+	blocksStrokes = strokes{"▌", "░", "█", "▚", "·", "…", "─"}
+	asciiStrokes  = strokes{"|", "-", "#", "%", ".", "~", "-"}
 )
 
 // WriteGantt writes the predicted timeline of the schedule, with the streams of a device together. The width of a node is its duration, to the
@@ -64,7 +62,7 @@ func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 	if s.timeline.MakespanUS <= 0 || columns < 8 {
 		return out.Flush()
 	}
-	seen := map[rune]bool{}
+	seen := map[string]bool{}
 	for _, band := range bands {
 		if s.plan.Banded() {
 			fmt.Fprintln(out, band.Title())
@@ -74,19 +72,19 @@ func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 			for _, c := range row {
 				seen[c] = true
 			}
-			fmt.Fprintf(out, "%-*s  %s\n", margin, streamName(int(r)), strings.TrimRight(string(row), " "))
+			fmt.Fprintf(out, "%-*s  %s\n", margin, streamName(int(r)), strings.TrimRight(strings.Join(row, ""), " "))
 		}
 	}
 	if more := len(s.plan.Streams) - drawn; more > 0 {
 		fmt.Fprintf(out, "%*s  and %s\n", margin, "", words.Count(more, "more stream", "more streams"))
 	}
 	s.ganttAxis(out, margin, columns, k)
-	legend := fmt.Sprintf("%c start of a node", k.edge)
+	legend := fmt.Sprintf("%s start of a node", k.edge)
 	if seen[k.critical] {
-		legend += fmt.Sprintf("   %c on the critical path", k.critical)
+		legend += fmt.Sprintf("   %s on the critical path", k.critical)
 	}
 	if seen[k.several] {
-		legend += fmt.Sprintf("   %c several nodes", k.several)
+		legend += fmt.Sprintf("   %s several nodes", k.several)
 	}
 	fmt.Fprintf(out, "%*s  %s\n", margin, "", legend)
 	return out.Flush()
@@ -111,8 +109,9 @@ func fewest(bands []planner.Band, most int) []planner.Band {
 	return slices.DeleteFunc(bands, func(b planner.Band) bool { return len(b.Streams) == 0 })
 }
 
-func (s *Schedule) ganttRow(stream, columns int, k *strokes, ascii bool) []rune {
-	row := make([]rune, columns)
+// ganttRow has a text for each column of a stream.
+func (s *Schedule) ganttRow(stream, columns int, k *strokes, ascii bool) []string {
+	row := make([]string, columns)
 	for c := range row {
 		row[c] = k.idle
 	}
@@ -150,25 +149,34 @@ func (s *Schedule) ganttRow(stream, columns int, k *strokes, ascii bool) []rune 
 }
 
 // ganttName writes a name into a node's columns, leaving its edge and one column of fill visible.
-func (s *Schedule) ganttName(cells []rune, node dag.NodeID, k *strokes, ascii bool) {
+func (s *Schedule) ganttName(cells []string, node dag.NodeID, k *strokes, ascii bool) {
 	name := strings.Map(func(r rune) rune {
-		switch {
-		case ascii && (r < ' ' || r > '~'):
+		if ascii && (r < ' ' || r > '~') {
 			return '?'
-		case !ascii && words.RuneWidth(r) != 1:
-			return '?' // one column wide, so that the columns after it line up
 		}
 		return r
 	}, clean(s.graph.Nodes[node].Name))
-	letters := []rune(name)
 	room := len(cells) - 2
-	if len(letters) > room {
+	if width := words.Width(name); width > room {
 		if room < 4 {
 			return
 		}
-		letters = append(letters[:room-1:room-1], []rune(k.ellipsis)...)
+		name = words.Cut(name, room-1) + k.ellipsis
 	}
-	copy(cells[1:], letters)
+	at := 0
+	for _, letter := range name {
+		width := words.RuneWidth(letter)
+		if width == 0 { // a mark on the letter before
+			cells[at] += string(letter)
+			continue
+		}
+		at++
+		cells[at] = string(letter)
+		if width == 2 {
+			at++
+			cells[at] = "" // the letter before covers it
+		}
+	}
 }
 
 func (s *Schedule) ganttAxis(out *bufio.Writer, margin, columns int, k *strokes) {

@@ -433,6 +433,31 @@ stream 1  |second---..............................
 `, out.String())
 }
 
+// Names in wide characters, with marks on others, and too long ones are shown as far as there is room, and all rows keep their width.
+func TestGanttOfWideNames(t *testing.T) {
+	b := dag.New("wide")
+	x, y, z := b.Device("x", dag.F32, 4), b.Device("y", dag.F32, 4), b.Device("z", dag.F32, 4)
+	for node, name := range []string{"日本語", "e\u0301te\u0301", "とても長い名前のノードですよね本当に"} {
+		b.Cost(b.Task(name, b.Out([]dag.BufferID{x, y, z}[node])), 20)
+		b.Stream(dag.NodeID(node), int32(node))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "list", Machine: planner.Unit()})
+	require.NoError(t, err)
+	timeline, err := planner.Simulate(g, plan, planner.Unit(), nil)
+	require.NoError(t, err)
+	s, err := New(g, plan, timeline)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, s.WriteGantt(&out, GanttOptions{Width: 40}))
+	rows := strings.Split(out.String(), "\n")
+	require.Equal(t, []string{"stream 0  ▌日本語" + strings.Repeat("█", 23), "stream 1  ▌e\u0301te\u0301" + strings.Repeat("░", 26), "stream 2  ▌とても長い名前のノードです…░░"}, rows[:3])
+	for _, row := range rows[:3] {
+		require.Equal(t, 40, words.Width(row))
+	}
+}
+
 func writePage(t testing.TB, s *Schedule, c *Course) string {
 	var b bytes.Buffer
 	require.NoError(t, s.WritePage(&b, PageOptions{Measured: c}))

@@ -24,9 +24,9 @@ func DecodePlan(r io.Reader, g *dag.Graph) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &planDecoder{Reader: jsontext.Reader{Data: data, Kind: ErrPlanShape}, g: g, p: &Plan{}, hash: g.Hash()}
+	d := &planDecoder{Reader: jsontext.Reader{Data: data, Kind: ErrPlanShape}, g: g, p: &Plan{Graph: g}, hash: g.Hash()}
 	d.read()
-	if d.misfits || d.Err == nil && d.p.Graph != d.hash {
+	if d.misfits || d.Err == nil && d.p.GraphHash != d.hash {
 		if other := otherGraph(data, g, d.hash); other != nil {
 			d.Err = other
 		}
@@ -117,7 +117,7 @@ func (d *planDecoder) read() {
 		case "name":
 			p.Name = d.Label()
 		case "graph":
-			p.Graph = d.Label()
+			p.GraphHash = d.Label()
 		case "work":
 			p.Work = d.Label()
 		case "modules":
@@ -471,7 +471,7 @@ func (d *planDecoder) settle() {
 		d.FailAt(0, ErrPlanShape, "key \"kept\" is missing: an older dagrun wrote this file, which does not say which buffers keep their bytes; plan again")
 		return
 	}
-	if n := len(p.Costs); p.Costs != nil && n != g.Len() && d.hash == p.Graph {
+	if n := len(p.Costs); p.Costs != nil && n != g.Len() && d.hash == p.GraphHash {
 		d.FailAt(0, ErrPlanShape, "there are costs for %d nodes, but the graph has %d", n, g.Len())
 		return
 	}
@@ -557,11 +557,11 @@ func (d *planDecoder) body(int) {
 				d.misfit(d.At, "this graph has no such body; node and body must stand before the plan")
 				return
 			}
-			inner := &planDecoder{Reader: d.Reader, g: g, p: &Plan{}, hash: g.Hash(), within: true}
+			inner := &planDecoder{Reader: d.Reader, g: g, p: &Plan{Graph: g}, hash: g.Hash(), within: true}
 			at := d.At
 			inner.read()
 			d.Reader, d.misfits = inner.Reader, d.misfits || inner.misfits
-			if d.Err == nil && inner.p.Graph != inner.hash {
+			if d.Err == nil && inner.p.GraphHash != inner.hash {
 				d.misfit(at, "this is the plan of another body")
 			}
 			b.Plan = inner.p

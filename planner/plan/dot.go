@@ -31,9 +31,17 @@ func WriteGraphDOT(w io.Writer, g *dag.Graph) error {
 	return d.Flush()
 }
 
-// WriteDOT writes the plan of g: a cluster and a colour for each stream with its ops in order, every dependency with its reason,
-// and a dashed edge from each record to each of its waits. The clusters of a device are in one for the device, if there are several.
-func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
+// WriteDOT writes the plan of g: a cluster and a colour for each stream with its ops in order, and a dashed edge from each record to each of its
+// waits, with the dependency that the wait enforces. The clusters of a device are in one for the device, if there are several.
+func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error { return p.writeDOT(w, g, false) }
+
+// WriteDOTWithDependencies is WriteDOT with every dependency and its reason, also where the order of a stream enforces it. Of more than some 20
+// nodes, that is hard to read.
+func (p *Plan) WriteDOTWithDependencies(w io.Writer, g *dag.Graph) error {
+	return p.writeDOT(w, g, true)
+}
+
+func (p *Plan) writeDOT(w io.Writer, g *dag.Graph, dependencies bool) error {
 	if w == nil {
 		return words.ErrNoWriter
 	}
@@ -46,7 +54,9 @@ func (p *Plan) WriteDOT(w io.Writer, g *dag.Graph) error {
 	for k, band := range p.Bands() {
 		d.band(p, k, &band)
 	}
-	d.edges()
+	if dependencies {
+		d.edges()
+	}
 	if err := d.waits(p); err != nil {
 		return err
 	}
@@ -129,7 +139,7 @@ func (d *dotWriter) band(p *Plan, number int, b *Band) {
 
 func (d *dotWriter) stream(p *Plan, k int32) {
 	s := &p.Streams[k]
-	title := fmt.Sprintf("stream %d", k)
+	title := fmt.Sprintf("stream %d%s", k, p.declared(d.g, int(k)))
 	if s.Priority != dag.Normal {
 		title += fmt.Sprintf(", %v priority", s.Priority)
 	}
@@ -206,6 +216,7 @@ func (d *dotWriter) end(i dag.NodeID) {
 // waits draws an edge to each wait from the record it waits for: the last one of its event submitted before it.
 func (d *dotWriter) waits(p *Plan) error {
 	type place struct{ stream, op int }
+	reasons := newWaitReasons(d.g, p)
 	record := make(map[int32]place)
 	cursor := make([]int, len(p.Streams))
 	for _, k := range p.Order {
@@ -227,7 +238,13 @@ func (d *dotWriter) waits(p *Plan) error {
 			d.id('r', from.stream, from.op)
 			d.WriteString(" -> ")
 			d.id('w', int(k), at)
-			fmt.Fprintf(d, " [style=dashed, label=\"wait_event %d\"];\n", op.Event)
+			label := fmt.Sprintf("wait_event %d", op.Event)
+			if edge, ok := reasons.of(k, int32(at)); ok {
+				label += "\n" + d.g.EdgeText(d.g.Edges()[edge])
+			}
+			d.WriteString(" [style=dashed, label=")
+			d.label(label)
+			d.WriteString("];\n")
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func (e *planEncoder) check(p *Plan) error {
 			return fmt.Errorf("%w: a predicted time is %v", ErrPlanShape, us)
 		}
 	}
-	for _, s := range []string{p.Name, p.Graph, p.Work, p.Strategy, p.Requested, p.Machine, p.Note, p.Stats.LowerBoundBy} {
+	for _, s := range []string{p.Name, p.GraphHash, p.Work, p.Strategy, p.Requested, p.Machine, p.Note, p.Stats.LowerBoundBy} {
 		if !utf8.ValidString(s) {
 			return fmt.Errorf("%w: %q is not valid UTF-8", ErrPlanShape, s)
 		}
@@ -126,7 +126,7 @@ func (e *planEncoder) plan(p *Plan) error {
 	e.WriteString("{\n  \"version\": ")
 	e.int(planVersion)
 	e.field("name", p.Name)
-	hash := p.Graph
+	hash := p.GraphHash
 	if hash == "" {
 		hash = e.g.Hash()
 	}

@@ -46,7 +46,8 @@ type Placement struct {
 // Plan is a schedule of a graph.
 type Plan struct {
 	Name      string
-	Graph     string           // hash of the structure of the graph it was made for
+	Graph     *dag.Graph       // that it is a plan of; nil for a plan made by hand
+	GraphHash string           // hash of the structure of that graph
 	Work      string           // hash of what its nodes do: kernels, arguments, launch shapes and costs
 	WorkDone  *dag.WorkOutline // what was hashed, from a plan file; nil if only the hash is known
 	Strategy  string           // the strategy that made the plan

@@ -25,10 +25,11 @@ type Spread struct {
 	Spilled []Residency
 	// Order is the order in which that graph's nodes come in Graph, where it is not the declared one. The nodes of Spilled are positions in it.
 	Order []dag.NodeID
-	// Offsets says where each buffer of a spilled Graph lies, if it is on a device: for Options.Offsets. nil if nothing is spilled, or a plan has to
-	// find a layout.
+	// Offsets says where each buffer of a spilled Graph lies, if it is on a device. nil if nothing is spilled, or a plan has to find a layout.
 	Offsets []int64
-	Stats   SpreadStats
+	// MemoryCap is how many bytes of a device a plan of a spilled Graph may need; 0 if nothing is spilled.
+	MemoryCap int64
+	Stats     SpreadStats
 }
 
 // Piece says of a buffer which bytes of the original it stands for: its own first byte is byte Lo of Buffer.

@@ -53,6 +53,16 @@ func (p *Plan) WriteText(w io.Writer, g *dag.Graph, t *Timeline) error {
 	return out.Flush()
 }
 
+// declared is what a file calls a stream, " (stream: 2 in the file)", where the plan has another number for it.
+func (p *Plan) declared(g *dag.Graph, stream int) string {
+	for _, op := range p.Streams[stream].Ops {
+		if number := g.Nodes[op.Node].Stream.Number(); op.Kind == Launch && number >= 0 && number != int32(stream) {
+			return fmt.Sprintf(" (stream: %d in the file)", number)
+		}
+	}
+	return ""
+}
+
 // writeStreams writes the ops of each stream.
 func (p *Plan) writeStreams(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	reasons := newWaitReasons(g, p)
@@ -66,7 +76,7 @@ func (p *Plan) writeStreams(out *bufio.Writer, g *dag.Graph, t *Timeline) {
 	}
 	for k := range p.Streams {
 		s := &p.Streams[k]
-		fmt.Fprintf(out, "\nstream %d", k)
+		fmt.Fprintf(out, "\nstream %d%s", k, p.declared(g, k))
 		if p.Banded() {
 			fmt.Fprintf(out, "  device %d", s.Device)
 		}

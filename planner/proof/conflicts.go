@@ -538,6 +538,14 @@ func (b *byteRuns) cut(w *accessWalk, byte int64) {
 	}
 }
 
+// written is the number that the user knows a node's stream by: that of a schedule of their own, which a plan may number otherwise.
+func written(g *dag.Graph, node dag.NodeID, stream int32) int32 {
+	if g.Sync != dag.SyncExplicit || g.IsJoin(node) || g.Nodes[node].Stream.Number() < 0 {
+		return stream
+	}
+	return g.Nodes[node].Stream.Number()
+}
+
 // hazardViolation reports a dependency that the plan does not enforce.
 func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Violation {
 	from, to := s.spots[e.From], s.spots[e.To]
@@ -551,9 +559,7 @@ func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Viola
 		v.Buffer, v.BufferName, v.Lo, v.Hi = e.Buffer, plan.BufferName(g, e.Buffer), e.Lo, e.Hi
 		v.Tile = e.Tile
 		v.BeforeAccess, v.Access = modeOn(g, e.From, e), modeOn(g, e.To, e)
-		if reason = fmt.Sprintf("%v %s[%d:%d]", e.Why, v.BufferName, e.Lo, e.Hi); e.Tile {
-			reason = g.EdgeText(e)
-		}
+		reason = g.EdgeText(e)
 		if g.Sync == dag.SyncExplicit {
 			v.Fault = ErrRace
 		}
@@ -564,7 +570,7 @@ func hazardViolation(g *dag.Graph, p *plan.Plan, s *schedule, e dag.Edge) *Viola
 		return v.fix("launch %q first", v.BeforeName)
 	}
 	v.Problem = fmt.Sprintf("%q (stream %d) is not ordered after %q (stream %d), which it depends on (%s)",
-		v.NodeName, to.stream, v.BeforeName, from.stream, reason)
+		v.NodeName, written(g, e.To, to.stream), v.BeforeName, written(g, e.From, from.stream), reason)
 	if g.Sync == dag.SyncExplicit {
 		if from.stream == to.stream {
 			v.Problem = fmt.Sprintf("%q is not ordered after %q, which it depends on (%s), because nodes without stream: may run in any order",

@@ -41,7 +41,7 @@ func TestListsOfViolationsSayWhereTheyEnd(t *testing.T) {
 	require.Equal(t, 3*n, all.Total)
 	require.Equal(t, 12, all.Roots, "for the first reader of each stream; the others come after it")
 	require.Len(t, all.Violations, all.Roots)
-	require.Equal(t, `"r40" (stream 0) is not ordered after "w37" (stream 1), which it depends on (RAW x[37:38]): stream 0 must wait before "r40" for an event recorded on stream 1 after "w37"`, all.Violations[0].Error())
+	require.Equal(t, `"r40" (stream 0) is not ordered after "w37" (stream 1), which it depends on (RAW x(37..38)): stream 0 must wait before "r40" for an event recorded on stream 1 after "w37"`, all.Violations[0].Error())
 	for _, most := range []int{1, 11, 12, 13} {
 		some, err := Violations(g, p, most)
 		require.NoError(t, err)
@@ -102,4 +102,70 @@ func TestRacesOfAnExplicitScheduleAreClosestPairs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, len(g.Edges()), u.Total)
 	require.Equal(t, u.Total, u.Roots, "no wait helps against the wrong order")
+}
+
+// However a plan submits nodes, its violations come by the later node as declared, and then the earlier one.
+func TestViolationsComeInDeclaredOrder(t *testing.T) {
+	b := dag.New("order")
+	for k, name := range []string{"x", "y", "z"} {
+		d := b.Device(name, dag.U8, 4)
+		b.Task(fmt.Sprintf("make%d", k), b.Out(d))
+		b.Task(fmt.Sprintf("use%d", k), b.In(d))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for _, order := range []string{
+		"0 make2, 1 use2, 2 use1, 3 make1, 4 make0, 5 use0", "0 use0, 1 make0, 2 make1, 3 use1, 4 use2, 5 make2", "0 make0, 1 use0, 2 make1, 3 use1, 4 make2, 5 use2",
+	} {
+		u, err := Violations(g, byHand(t, g, order), 0)
+		require.NoError(t, err)
+		var found []string
+		for _, v := range u.Violations {
+			found = append(found, v.BeforeName+" "+v.NodeName)
+		}
+		require.Equal(t, []string{"make0 use0", "make1 use1", "make2 use2"}, found, order)
+	}
+}
+
+// Nodes on a stream each that all write two buffers: every two of them are a pair, however many are listed, until the search has had enough.
+func TestPairsAreAllOrAsManyAsAreLookedAt(t *testing.T) {
+	defer func(most int) { mostListed = most }(mostListed)
+	const n, every = 6, 15
+	b := dag.New("race")
+	z, x, y := b.Device("z", dag.U8, 4), b.Device("x", dag.U8, 4), b.Device("y", dag.U8, 4)
+	text := ""
+	for k := range n {
+		b.Task(fmt.Sprintf("w%d", k), b.In(z), b.Slice(y, int64(k%2), int64(k%2)+1).In(), b.Out(x), b.Out(y)) // that all read z is no conflict
+		text += fmt.Sprintf(", %d w%d", k, k)
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p := byHand(t, g, text[2:])
+	all, err := Pairs(g, p, 0)
+	require.NoError(t, err)
+	require.Equal(t, [2]int{every, every}, [2]int{all.Roots, all.Total})
+	require.False(t, all.Partial)
+	at := 0
+	for to := range n {
+		for from := range to {
+			v := all.Violations[at]
+			require.Equal(t, [2]int32{int32(from), int32(to)}, [2]int32{int32(v.Before), int32(v.Node)})
+			require.Contains(t, v.Problem, fmt.Sprintf("which it depends on (WAR y[%d:%d])", from%2, from%2+1))
+			at++
+		}
+	}
+	require.Len(t, all.Violations, at)
+	for _, most := range []int{1, every - 1, every, every + 1} {
+		some, err := Pairs(g, p, most)
+		require.NoError(t, err)
+		require.Equal(t, all.Violations[:min(most, every)], some.Violations)
+		require.Equal(t, every, some.Total)
+	}
+	for _, most := range []int{1, 7, every} {
+		mostListed = most
+		some, err := Pairs(g, p, 0)
+		require.NoError(t, err)
+		require.Equal(t, most, some.Total)
+		require.True(t, some.Partial)
+	}
 }

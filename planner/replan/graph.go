@@ -136,6 +136,9 @@ func (t *Try) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &into)
 }
 
+// mostNodes is how large a graph may be: what comes before what takes a bit for each pair of nodes.
+const mostNodes = 1 << 15
+
 // DecodeGraph reads what the Python package wrote.
 func DecodeGraph(text []byte) (*Graph, error) {
 	g := &Graph{}
@@ -144,6 +147,14 @@ func DecodeGraph(text []byte) (*Graph, error) {
 	}
 	if g.Version != 1 {
 		return nil, fmt.Errorf("a graph's description of version %d, where this program knows 1: the Python package and the command must be of one version", g.Version)
+	}
+	if len(g.Nodes) > mostNodes {
+		return nil, fmt.Errorf("a graph of %d nodes: at most %d are planned again", len(g.Nodes), mostNodes)
+	}
+	for k := range g.Nodes {
+		if !g.Nodes[k].whole() {
+			return nil, fmt.Errorf("a graph's description: node %d has parameters outside its %d bytes", k, len(g.Nodes[k].Bytes))
+		}
 	}
 	for _, e := range g.Edges {
 		if min(e[0], e[1]) < 0 || max(e[0], e[1]) >= len(g.Nodes) {
@@ -154,11 +165,21 @@ func DecodeGraph(text []byte) (*Graph, error) {
 		if t.Node < 0 || t.Node >= len(g.Nodes) {
 			return nil, fmt.Errorf("a graph's description: a trial of node %d of %d", t.Node, len(g.Nodes))
 		}
+		for _, offset := range t.Offsets {
+			if bytes := len(g.Nodes[t.Node].Bytes); offset < 0 || offset > bytes-8 {
+				return nil, fmt.Errorf("a graph's description: a trial of the word at %d in %d bytes of node %d", offset, bytes, t.Node)
+			}
+		}
 	}
 	if g.US != nil && len(g.US) != len(g.Nodes) {
 		return nil, fmt.Errorf("a graph's description: %d durations for %d nodes", len(g.US), len(g.Nodes))
 	}
 	return g, nil
+}
+
+// whole tells whether the parameters of a node lie within its bytes.
+func (n *Node) whole() bool {
+	return !slices.ContainsFunc(n.Parameters, func(p [2]int) bool { return p[0] < 0 || p[1] < 0 || p[0] > len(n.Bytes)-p[1] })
 }
 
 // order returns the nodes in an order that the edges allow: that of the list, where they do.

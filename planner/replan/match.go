@@ -35,6 +35,12 @@ type located struct {
 
 // match compares a graph with what is known.
 func match(known *Known, g *Graph) (*located, error) {
+	switch {
+	case g.Torch != known.Torch:
+		return nil, &ErrOther{-1, fmt.Sprintf("torch %s instead of %s", g.Torch, known.Torch)}
+	case g.Device != known.Device:
+		return nil, &ErrOther{-1, fmt.Sprintf("%s instead of %s", g.Device, known.Device)}
+	}
 	if len(g.Nodes) != len(known.Nodes) {
 		return nil, &ErrOther{-1, fmt.Sprintf("%d nodes instead of %d", len(g.Nodes), len(known.Nodes))}
 	}

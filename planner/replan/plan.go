@@ -32,7 +32,8 @@ type Plans struct {
 	Plans   []Plan   `json:"plans"`
 
 	Chain    float64        `json:"chain"`    // microseconds of the nodes one after the other
-	Critical float64        `json:"critical"` // and of the longest path, once values are moved
+	Critical float64        `json:"critical"` // of the longest path, once values are moved: no plan is faster
+	Filled   float64        `json:"filled"`   // of all nodes, each counted by how much of the GPU its blocks fill: no plan is faster
 	Pinned   map[string]int `json:"pinned"`   // values that stay, by reason
 }
 
@@ -287,6 +288,8 @@ var ways = []struct {
 
 // plan makes the plans that the program is to compare.
 func (n *network) plan(ctx context.Context, o Options, plans *Plans) error {
+	bound := planner.LowerBoundGraph(n.graph, o.Machine, nil, len(n.nodes))
+	plans.Critical, plans.Filled = bound.CriticalPathUS, bound.EngineUS
 	var seen [][][2]int
 	for _, way := range ways {
 		p, err := planner.New(ctx, n.graph, planner.Options{Strategy: way.strategy, Streams: way.streams, Machine: o.Machine, KeepAll: true})
@@ -306,7 +309,6 @@ func (n *network) plan(ctx context.Context, o Options, plans *Plans) error {
 		if err != nil {
 			return err
 		}
-		plans.Critical = p.Stats.CriticalPathUS
 		out := Plan{Name: fmt.Sprintf("%s on %d streams", way.strategy, way.streams), US: us, Edges: edges, Words: [][4]int64{}, Sets: [][3]int64{}, Copies: [][4]int64{}}
 		if err := n.place(p, &out); err != nil {
 			return err

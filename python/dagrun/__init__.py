@@ -1,5 +1,12 @@
-"""dagrun in Python: plans captured CUDA graphs again."""
+"""dagrun in Python: plans captured CUDA graphs again. `python -m dagrun` is the dagrun command."""
 
-from .replan import Replanned, replan
+import importlib.metadata as _metadata
+
+from .replanning import Replanned, replan
 
 __all__ = ["Replanned", "replan"]
+
+try:
+    __version__ = _metadata.version("dagrun")
+except _metadata.PackageNotFoundError:  # used from the sources
+    __version__ = "unknown"

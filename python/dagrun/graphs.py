@@ -4,7 +4,7 @@ import ctypes
 import functools
 
 from . import driver
-from .driver import CHILD, COPY, KERNEL, SET, call, handle
+from .driver import COPY, KERNEL, SET, call, handle
 
 
 @functools.lru_cache(maxsize=None)
@@ -178,6 +178,20 @@ class Copy:
         if n:
             call("cuGraphAddDependencies_v2", self.graph, origins, targets, None, ctypes.c_size_t(n))
 
+    def delay(self, edges, kernels, choose):
+        """Connects nodes as connect does, with kernels that only take time on some of the edges and before some of the nodes: choose returns one of them or None."""
+        direct, node = [], handle()
+        for a, b in [*edges, *((None, n) for n in self.nodes)]:
+            kernel = choose(kernels)
+            if kernel is None:
+                if a is not None:
+                    direct.append((a, b))
+                continue
+            before = (handle * 1)(a) if a is not None else None
+            call("cuGraphAddKernelNode_v2", ctypes.byref(node), self.graph, before, ctypes.c_size_t(1 if a is not None else 0), ctypes.byref(kernel))
+            direct.append((node.value, b))
+        self.connect(direct)
+
     def change(self, k, words):
         """Gives node k other numbers of 8 bytes in its parameters: pairs of offset and number."""
         node = self.original.nodes[k]
@@ -253,5 +267,5 @@ def launch(node, stream, row=None):
         name = {1: "cuMemsetD2D8Async", 2: "cuMemsetD2D16Async", 4: "cuMemsetD2D32Async"}[s.element]
         pitch = s.pitch if (s.height or 1) > 1 else s.width * s.element
         call(name, driver.address(s.address), ctypes.c_size_t(pitch), s.value, ctypes.c_size_t(s.width), ctypes.c_size_t(s.height or 1), handle(stream))
-    elif node.type not in (driver.EMPTY, CHILD):
+    elif node.type != driver.EMPTY:
         raise RuntimeError(f"a node of type {node.type} cannot be tried by itself")

@@ -3,7 +3,7 @@
     python -m dagrun.replan_table [--only NAME,NAME] [--jobs N] [--keep FOLDER] [--inputs N]
 
 Each network is recorded once (needs NVIDIA's Sanitizer API, of the CUDA toolkit) and measured in a process of its own: both graphs in turn, nine rounds,
-medians with the smallest and the largest. Bits are compared for inputs drawn at random. The exit status is the number of networks whose bits differed."""
+medians with the smallest and the largest. Bits are compared for inputs drawn at random, and with delays between nodes. The exit status is the number of networks whose bits differed."""
 
 import argparse
 import concurrent.futures
@@ -120,7 +120,7 @@ networks = {
 }
 
 
-def one(name, recording, inputs):
+def one(name, recording, inputs, delays):
     """Captures one network, plans it again, and returns what was measured. Run in a process of its own."""
     import torch
 
@@ -145,6 +145,8 @@ def one(name, recording, inputs):
     if fast.changed:
         result["equal"] = sum(_equal(torch, graph, fast, x, y) for _ in range(inputs))
         result["inputs"] = inputs
+        result["delayed"] = sum(_equal(torch, graph, fast.delayed(seed), x, y) for seed in range(delays))
+        result["delays"] = delays
         result["us"] = _in_turn(torch, graph, fast)
     return result
 
@@ -195,7 +197,7 @@ def _line(result):
     if "us" in result:
         old, new = result["us"]
         ratio, spread = old[0] / new[0], f"{old[1]:.0f}-{old[2]:.0f} {new[1]:.0f}-{new[2]:.0f}"
-        bits = f"{result['equal']} of {result['inputs']}"
+        bits = f"{result['equal'] + result['delayed']} of {result['inputs'] + result['delays']}"
         return ratio, f"{result['name']:14}{old[0]:8.1f}{new[0]:8.1f}  {ratio:6.3f}  {spread:20}  {bits:12}{result['report']}"
     us = facts.get("us")
     best = f"{us[0]:8.1f}{min(us[1:]):8.1f}  " if us else " " * 18
@@ -207,12 +209,13 @@ def main():
     p.add_argument("--only", default=",".join(networks))
     p.add_argument("--jobs", type=int, default=4, help="networks that are recorded side by side")
     p.add_argument("--inputs", type=int, default=100)
+    p.add_argument("--delays", type=int, default=5, help="graphs with delays drawn at random between their nodes, whose bits are compared too")
     p.add_argument("--keep", help="folder for the recordings and what was measured; recordings that are there are used")
     p.add_argument("--network", choices=networks, help=argparse.SUPPRESS)
     p.add_argument("--recording", help=argparse.SUPPRESS)
     o = p.parse_args()
     if o.network:
-        print(json.dumps(one(o.network, o.recording, o.inputs)))
+        print(json.dumps(one(o.network, o.recording, o.inputs, o.delays)))
         return 0
     wanted = o.only.split(",")
     for name in wanted:
@@ -229,7 +232,7 @@ def main():
             print(f"{name:14}not recorded: {' '.join((done.stdout + done.stderr).split())[-300:]}")
             wrong += 1
             continue
-        measured = subprocess.run(_itself("--network", name, "--recording", file, "--inputs", str(o.inputs)), capture_output=True, text=True)
+        measured = subprocess.run(_itself("--network", name, "--recording", file, "--inputs", str(o.inputs), "--delays", str(o.delays)), capture_output=True, text=True)
         try:
             result = json.loads(measured.stdout.splitlines()[-1])
         except (IndexError, ValueError):
@@ -240,7 +243,7 @@ def main():
             json.dump(result, f)
         ratio, line = _line(result)
         ratios.append(ratio)
-        wrong += "equal" in result and result["equal"] < result["inputs"]
+        wrong += "equal" in result and (result["equal"] < result["inputs"] or result["delayed"] < result["delays"])
         print(line, flush=True)
     if ratios:
         print(f"geometric mean of {len(ratios)}: {statistics.geometric_mean(ratios):.3f}; {sum(r > 1.02 for r in ratios)} gain more than 2%")

@@ -76,7 +76,7 @@ var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(t
 
 // open opens the driver, or skips.
 func open(t testing.TB) *driver.Platform {
-	p, err := driver.Open(driver.Options{})
+	p, err := driver.Open(driver.Options{Compilers: &kernels.Compilers{}})
 	if err != nil {
 		t.Skipf("NO GPU: %v", err)
 	}
@@ -394,7 +394,7 @@ func TestFault(t *testing.T) {
 
 // faultAndClose takes more than half of the device's memory, faults, closes everything and waits for its input to end.
 func faultAndClose(t *testing.T) {
-	p, err := driver.Open(driver.Options{})
+	p, err := driver.Open(driver.Options{Compilers: &kernels.Compilers{}})
 	require.NoError(t, err)
 	free, _, err := p.MemoryInfo(0)
 	require.NoError(t, err)

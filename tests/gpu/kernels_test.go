@@ -639,7 +639,7 @@ func TestKernelsByNVRTC(t *testing.T) {
 // BenchmarkKernels measures kernels at sizes that fill a large GPU: run with -bench Kernels. A figure is the device's time of one
 // launch, from 20 launches between two time stamps.
 func BenchmarkKernels(b *testing.B) {
-	p, err := driver.Open(driver.Options{})
+	p, err := driver.Open(driver.Options{Compilers: &kernels.Compilers{}})
 	if err != nil {
 		b.Skipf("NO GPU: %v", err)
 	}

@@ -171,7 +171,7 @@ func TestMapsInterpreted(t *testing.T) {
 
 // BenchmarkMaps measures maps at sizes from a few blocks to many, as BenchmarkKernels measures kernels.
 func BenchmarkMaps(b *testing.B) {
-	p, err := driver.Open(driver.Options{})
+	p, err := driver.Open(driver.Options{Compilers: &kernels.Compilers{}})
 	if err != nil {
 		b.Skipf("NO GPU: %v", err)
 	}

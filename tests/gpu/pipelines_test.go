@@ -131,7 +131,7 @@ func TestPipelinesGiveTheSameBitsEveryWay(t *testing.T) {
 
 func TestPipelinesMeetTheirExpectations(t *testing.T) {
 	p := open(t)
-	cpu, err := host.Open(host.Options{Devices: len(p.Devices()), CheckOrder: true})
+	cpu, err := host.Open(host.Options{Devices: len(p.Devices()), CheckOrder: true, Compilers: &kernels.Compilers{}})
 	require.NoError(t, err)
 	defer cpu.Close()
 	for _, file := range pipelineFiles(t) {

@@ -18,8 +18,8 @@ import (
 
 const usage = `Usage: go run ./tests/mutants [FLAG ...] PACKAGE[=TESTS[:REGEXP],...] ...
 
-Draws mutants of each PACKAGE, a folder below the module's, and runs its tests and those of the packages TESTS (whose names match REGEXP) with
-each, in that order, until one fails. A mutant has one change:
+Draws mutants of each PACKAGE, a folder below the module's, and runs its tests and those of the packages TESTS (whose names match REGEXP) that
+call the changed function, until one fails: first tests that killed other mutants. A mutant has one change:
 
   && and || swapped             a comparison turned around, or off by one
   + and - swapped               ! or - removed
@@ -119,9 +119,17 @@ func run(w io.Writer, root string, s settings, arguments []string) error {
 // tally is what came out for a package.
 type tally struct {
 	name                     string
+	most                     int // 0 is all
 	tried, killed, timeLimit int
 	equivalent               int
 	survivors                []mutant
+}
+
+func (t *tally) missing() int {
+	if t.most == 0 {
+		return mostTogether
+	}
+	return t.most - t.tried - t.equivalent
 }
 
 func (t *tally) rate() float64 { return 100 * float64(t.killed) / float64(max(t.tried, 1)) }
@@ -149,40 +157,24 @@ func measurePackage(w io.Writer, b *bench, s settings, argument string, reasons 
 		}
 		return tally{}, nil
 	}
-	if err := b.measure(of); err != nil {
-		return tally{}, err
-	}
 	fmt.Fprintf(w, "%s: %d mutants, seed %d\n", of.name, len(mutants), s.seed)
 	rng := rand.New(rand.NewPCG(s.seed, 0))
 	rng.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 	return tryAll(w, b, s, of, mutants, reasons)
 }
 
-// tryAll tries mutants in the order drawn, several at a time, until enough of them have compiled.
+// mostTogether bounds how many mutants are in one test program.
+const mostTogether = 200
+
+// tryAll tries mutants in the order drawn, until enough of them have compiled.
 func tryAll(w io.Writer, b *bench, s settings, of *subject, mutants []mutant, reasons map[string]string) (tally, error) {
-	t := tally{name: of.name}
-	for at := 0; at < len(mutants) && (s.count == 0 || t.tried+t.equivalent < s.count); {
-		few := len(mutants) - at
-		if s.count > 0 {
-			few = min(few, s.count-t.tried-t.equivalent)
+	t := tally{name: of.name, most: s.count}
+	for at := 0; at < len(mutants) && t.missing() > 0; {
+		few := min(len(mutants)-at, t.missing()+t.missing()/4, mostTogether) // some do not compile
+		if err := t.tryGroup(w, b, s, of, mutants[at:at+few], reasons); err != nil {
+			return t, err
 		}
-		group := mutants[at : at+min(few, s.parallel)]
-		at += len(group)
-		verdicts, failures := make([]verdict, len(group)), make([]error, len(group))
-		var all sync.WaitGroup
-		for k := range group {
-			if reasons[group[k].name()] != "" {
-				continue
-			}
-			all.Go(func() { verdicts[k], failures[k] = b.try(of, &group[k], k) })
-		}
-		all.Wait()
-		for k := range group {
-			if failures[k] != nil {
-				return t, failures[k]
-			}
-			t.count(w, &group[k], verdicts[k])
-		}
+		at += few
 	}
 	slices.SortFunc(t.survivors, func(a, b mutant) int {
 		if a.file != b.file {
@@ -191,6 +183,49 @@ func tryAll(w io.Writer, b *bench, s settings, of *subject, mutants []mutant, re
 		return a.start - b.start
 	})
 	return t, nil
+}
+
+// tryGroup tries mutants, several at a time. Most of them are built together, the others when their turn comes.
+func (t *tally) tryGroup(w io.Writer, b *bench, s settings, of *subject, drawn []mutant, reasons map[string]string) error {
+	var shared []*mutant
+	place := map[*mutant]int{}
+	for k := range drawn {
+		if m := &drawn[k]; reasons[m.name()] == "" && m.together() {
+			place[m] = len(shared)
+			shared = append(shared, m)
+		}
+	}
+	together, err := b.group(of, shared)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(together.folder)
+	if err := b.measure(of, together); err != nil {
+		return err
+	}
+	for len(drawn) > 0 && t.missing() > 0 {
+		few := min(s.parallel, len(drawn), t.missing())
+		verdicts, failures := make([]verdict, few), make([]error, few)
+		var all sync.WaitGroup
+		for k := range few {
+			m := &drawn[k]
+			switch n, ok := place[m]; {
+			case ok:
+				all.Go(func() { verdicts[k], failures[k] = b.try(of, together, n) })
+			case reasons[m.name()] == "":
+				all.Go(func() { verdicts[k], failures[k] = b.tryAlone(of, m, together.cases) })
+			}
+		}
+		all.Wait()
+		for k := range few {
+			if failures[k] != nil {
+				return failures[k]
+			}
+			t.count(w, &drawn[k], verdicts[k])
+		}
+		drawn = drawn[few:]
+	}
+	return nil
 }
 
 // count adds a verdict; none stands for an equivalent mutant.

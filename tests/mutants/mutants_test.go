@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -63,14 +64,14 @@ func TestMutantsOfASmallFile(t *testing.T) {
 }
 
 func TestEqualChangesOfAFunctionAreNumbered(t *testing.T) {
-	mutants, err := mutantsOf("a.go", []byte("package a\nvar x, y = 1, 1\nfunc f() { g(); g() }\n"))
+	mutants, err := mutantsOf("a.go", []byte("package a\nvar x, y = 1, 1\nconst steps = 4_000\nfunc f() { g(); g() }\n"))
 	require.NoError(t, err)
 	var names []string
 	for k := range mutants {
 		names = append(names, mutants[k].name())
 	}
 	require.Equal(t, []string{
-		"a.go x: x, y = 1, 1 => x, y = 2, 1", "a.go x: x, y = 1, 1 => x, y = 1, 2",
+		"a.go x: x, y = 1, 1 => x, y = 2, 1", "a.go x: x, y = 1, 1 => x, y = 1, 2", "a.go steps: steps = 4_000 => steps = 2000",
 		"a.go f: its body => return", "a.go f: g() => nothing", "a.go f: g() => nothing (2)",
 	}, names)
 }
@@ -94,10 +95,96 @@ func module(t *testing.T, equivalent string) string {
 	return root
 }
 
+// The mutants of this module's functions are built into one program, and only that of the name tried is active in it: a mutant too many would
+// be killed by a test that does not reach it.
+func TestFunctionsOfEveryFormAreCopied(t *testing.T) {
+	root := module(t, "")
+	for name, text := range map[string]string{
+		"sum/sum.go": `package sum
+
+type Pair[T any] struct{ left, right T }
+
+func (p *Pair[T]) Count(_ string, more ...int) (count int) {
+outer:
+	for range 9 {
+		for range more {
+			count++
+			if count == 2 && len(more) == 2 {
+				break outer
+			}
+		}
+	}
+	return count
+}
+
+func First[T, U any](some T, _ int, _ *U) T { return some }
+
+func (Pair[T]) Two() int { return 2 }
+
+func Nothing(int, ...string) { called = true }
+
+var called = false
+
+const three = 2 + 1
+`,
+		"sum/sum_test.go": `package sum
+
+import "testing"
+
+func TestCount(t *testing.T) {
+	if (&Pair[int]{}).Count("", 1) != 9 || (&Pair[int]{}).Count("", 1, 2) != 2 {
+		t.Fail()
+	}
+}
+
+func TestFirst(t *testing.T) {
+	if First("x", 1, t) != "x" {
+		t.Fail()
+	}
+}
+
+func TestTwo(t *testing.T) {
+	if (Pair[int]{}).Two() != 2 || three != 3 {
+		t.Fail()
+	}
+}
+
+func TestNothing(t *testing.T) {
+	if called {
+		t.Fail()
+	}
+	Nothing(1)
+	if !called {
+		t.Fail()
+	}
+}
+`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o666))
+	}
+	var out bytes.Buffer
+	require.NoError(t, run(&out, root, settings{seed: 1, parallel: 2, grace: time.Minute, equivalent: "equivalent.txt"}, []string{"sum"}))
+	text := out.String()
+	for _, name := range []string{
+		"Pair[T].Count: its body => return", "Pair[T].Count: 9 => 10", "Pair[T].Count: count == 2 => count != 2", "First: its body => return",
+		"Pair[T].Two: return 2 => return 3", "Nothing: its body => return", "Nothing: called = true => nothing", "called: called = false => called = true",
+		"three: 2 + 1 => 2 - 1",
+	} {
+		require.Contains(t, text, "  killed     sum/sum.go:"+lineOf(t, text, name)+" "+name+"\n")
+	}
+}
+
+func lineOf(t *testing.T, text, name string) string {
+	t.Helper()
+	before, _, found := strings.Cut(text, " "+name+"\n")
+	require.True(t, found, "%s is not among\n%s", name, text)
+	return before[strings.LastIndex(before, ":")+1:]
+}
+
 func TestKillRateAndSurvivors(t *testing.T) {
 	root := module(t, "# none would notice\nsum/sum.go Below: its body => return\n    for the sake of this test\n    alone\n")
 	var out bytes.Buffer
-	err := run(&out, root, settings{seed: 1, parallel: 2, least: 90, equivalent: "equivalent.txt"}, []string{"sum=other:Tw.ce"})
+	err := run(&out, root, settings{seed: 1, parallel: 2, least: 90, grace: time.Minute, equivalent: "equivalent.txt"}, []string{"sum=other:Tw.ce"})
 	require.ErrorIs(t, err, errTooFew)
 	require.EqualError(t, err, "too few mutants were killed: 75.0% in sum; at least 90% must be")
 	text := out.String()
@@ -120,13 +207,13 @@ func TestEndlessLoopsCountAsKilled(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "sum", "sum.go"), []byte("package sum\n\nfunc Step(n *int) { *n++ }\n"), 0o666))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "sum", "sum_test.go"), []byte("package sum\n\nimport \"testing\"\n\nfunc TestStep(t *testing.T) {\n\tfor n := 0; n < 3; {\n\t\tStep(&n)\n\t}\n}\n"), 0o666))
 	var out bytes.Buffer
-	require.NoError(t, run(&out, root, settings{seed: 1, count: 1, parallel: 1, least: 100, equivalent: "equivalent.txt"}, []string{"sum"}))
+	require.NoError(t, run(&out, root, settings{seed: 1, count: 1, parallel: 1, least: 100, grace: time.Second, equivalent: "equivalent.txt"}, []string{"sum"}))
 	require.Contains(t, out.String(), "sum                                   1      1   100.0%          1          0\n")
 }
 
 // A mutant that takes memory without end must not take it from others.
 func TestMemoryOfTestsIsLimited(t *testing.T) {
-	s := settings{seed: 1, count: 1, parallel: 1, memory: 1 << 20, equivalent: "equivalent.txt"}
+	s := settings{seed: 1, count: 1, parallel: 1, grace: time.Minute, memory: 1 << 20, equivalent: "equivalent.txt"}
 	require.ErrorContains(t, run(&bytes.Buffer{}, module(t, ""), s, []string{"sum"}), "the tests of sum fail without any mutant")
 	s.memory = 16 << 30
 	require.NoError(t, run(&bytes.Buffer{}, module(t, ""), s, []string{"sum"}))
@@ -136,7 +223,7 @@ func TestOneSeedDrawsTheSame(t *testing.T) {
 	root := module(t, "")
 	draw := func(seed uint64) string {
 		var out bytes.Buffer
-		require.NoError(t, run(&out, root, settings{seed: seed, count: 2, parallel: 1, equivalent: "equivalent.txt"}, []string{"sum=other"}))
+		require.NoError(t, run(&out, root, settings{seed: seed, count: 2, parallel: 1, grace: time.Minute, equivalent: "equivalent.txt"}, []string{"sum=other"}))
 		return out.String()
 	}
 	require.Equal(t, draw(3), draw(3))

@@ -21,6 +21,13 @@ type mutant struct {
 	twin       int // counts from 2 if the function has the same change before
 	start, end int // the bytes that are replaced
 	text       string
+	within     *function // nil outside functions
+}
+
+// function is where a function is in its file, in bytes.
+type function struct {
+	start, name, body, end int    // of the declaration, after the name, after the brace that opens the body, and of the declaration's end
+	call                   string // calls a copy whose name ends in %s, with what the function was called with; empty if that cannot be said
 }
 
 // name tells a mutant from all others of the module. It has no line number, so it stays the same when other lines change.
@@ -69,6 +76,7 @@ type walk struct {
 	source   []byte
 	set      *token.FileSet
 	function string
+	within   *function
 	around   []ast.Node // from the declaration to what is visited
 	found    []mutant
 	names    map[string]int
@@ -82,8 +90,10 @@ func (w *walk) declaration(declared ast.Decl) {
 			w.function = strings.TrimLeft(w.textOf(d.Recv.List[0].Type), "*") + "." + w.function
 		}
 		if d.Body != nil {
+			w.within = w.locate(d)
 			w.returnEarly(d)
 			w.visit(d.Body)
+			w.within = nil
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
@@ -93,6 +103,51 @@ func (w *walk) declaration(declared ast.Decl) {
 			}
 		}
 	}
+}
+
+func (w *walk) locate(d *ast.FuncDecl) *function {
+	f := &function{start: w.offset(d.Pos()), name: w.offset(d.Name.End()), body: w.offset(d.Body.Lbrace) + 1, end: w.offset(d.End())}
+	call := d.Name.Name + "%s"
+	if d.Recv != nil {
+		names := d.Recv.List[0].Names
+		if len(names) == 0 || names[0].Name == "_" {
+			return f
+		}
+		call = names[0].Name + "." + call
+	}
+	if d.Type.TypeParams != nil {
+		call += "[" + strings.Join(w.passed(d.Type.TypeParams), ", ") + "]"
+	}
+	call += "(" + strings.Join(w.passed(d.Type.Params), ", ") + ")"
+	if d.Type.Results == nil {
+		f.call = call + "; return"
+	} else {
+		f.call = "return " + call
+	}
+	return f
+}
+
+// passed returns what hands parameters on. One without a name is not used, so a zero value does.
+func (w *walk) passed(parameters *ast.FieldList) []string {
+	var all []string
+	for _, p := range parameters.List {
+		more := ""
+		if _, variadic := p.Type.(*ast.Ellipsis); variadic {
+			more = "..."
+		}
+		if len(p.Names) == 0 && more == "" {
+			all = append(all, "*new("+w.textOf(p.Type)+")")
+		}
+		for _, name := range p.Names {
+			switch {
+			case name.Name != "_":
+				all = append(all, name.Name+more)
+			case more == "":
+				all = append(all, "*new("+w.textOf(p.Type)+")")
+			}
+		}
+	}
+	return all
 }
 
 func (w *walk) visit(root ast.Node) {
@@ -173,11 +228,19 @@ func (w *walk) operator(n ast.Node, at token.Pos, op token.Token) {
 	}
 }
 
+// large is the least constant that is halved. Others are made one larger, which for large ones, such as the most steps of a search, says nothing.
+const large = 1000
+
 func (w *walk) literal(n *ast.BasicLit) {
 	switch n.Kind {
 	case token.INT:
-		if value, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+		value, err := strconv.ParseInt(n.Value, 0, 64)
+		switch {
+		case err != nil:
+		case value < large:
 			w.constant(n, strconv.FormatInt(value+1, 10))
+		default:
+			w.constant(n, strconv.FormatInt(value/2, 10))
 		}
 	case token.FLOAT:
 		w.constant(n, "("+n.Value+" + 1)")
@@ -234,7 +297,7 @@ func (w *walk) add(n ast.Node, at token.Pos, length int, text string) {
 }
 
 func (w *walk) note(n ast.Node, before, after string, start, end int, text string) {
-	m := mutant{file: w.file, line: w.set.Position(n.Pos()).Line, function: w.function, before: oneLine(before), after: oneLine(after), start: start, end: end, text: text}
+	m := mutant{file: w.file, within: w.within, line: w.set.Position(n.Pos()).Line, function: w.function, before: oneLine(before), after: oneLine(after), start: start, end: end, text: text}
 	name := m.name()
 	w.names[name]++
 	m.twin = w.names[name]

@@ -1,26 +1,18 @@
-// A trial: what the tests say of one mutant. The source is never changed: the go command is given an overlay.
+// A trial: what the tests say of one mutant.
 
 package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
-
-// subject is a package whose code is changed, and the packages whose tests are run, its own first.
-type subject struct {
-	name  string
-	files []string                 // below the module's folder
-	tests []string                 // packages, each followed by :REGEXP if only some of its tests are run
-	limit map[string]time.Duration // by entry of tests
-}
 
 // verdict is how a trial ended.
 type verdict string
@@ -32,133 +24,129 @@ const (
 	uncompiled verdict = "does not compile"
 )
 
-// bench runs trials for one module.
-type bench struct {
-	root   string // the module's folder
-	work   string // for overlays
-	short  bool
-	grace  time.Duration
-	memory int64 // bytes that a test may map; 0 for no limit
-}
-
-// try builds a mutant and runs the tests of each package until one fails.
-func (b *bench) try(s *subject, m *mutant, id int) (verdict, error) {
-	overlay, err := b.overlay(m, id)
+// tryAlone builds a mutant that cannot be in one program with others, and tries it with all tests.
+func (b *bench) tryAlone(s *subject, m *mutant, all map[string][]reaches) (verdict, error) {
+	g, err := b.group(s, []*mutant{m})
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-overlay", overlay, "./"+s.name)
-	build.Dir = b.root
-	if err := build.Run(); err != nil {
-		return uncompiled, onlyExit(err)
+	defer os.RemoveAll(g.folder)
+	g.cases = map[string][]reaches{}
+	for tests, cases := range all {
+		for _, one := range cases {
+			g.cases[tests] = append(g.cases[tests], reaches{name: one.name, takes: one.takes})
+		}
 	}
-	for _, tests := range s.tests {
-		out, err := b.test(tests, s.limit[tests], "-overlay", overlay, "-failfast")
-		switch {
-		case bytes.Contains(out, []byte("panic: test timed out after")):
-			return timedOut, nil
-		case err != nil:
-			return killed, onlyExit(err)
+	return b.try(s, g, 0)
+}
+
+// try runs the tests that reach a mutant's function until one fails: first those that killed other mutants.
+func (b *bench) try(s *subject, g *group, k int) (verdict, error) {
+	if !g.compiles[k] {
+		return uncompiled, nil
+	}
+	for _, some := range s.killers.inFront(s.tests, g, k) {
+		if v, err := b.trial(s, g, k, some.tests, some.cases); v != survived || err != nil {
+			return v, err
 		}
 	}
 	return survived, nil
 }
 
-// measure runs the tests without a mutant, which must pass, and sets how long they may take with one.
-func (b *bench) measure(s *subject) error {
-	s.limit = map[string]time.Duration{}
+func (b *bench) trial(s *subject, g *group, k int, tests string, some []reaches) (verdict, error) {
+	limit := b.grace
+	var names []string
+	for _, one := range some {
+		limit += 4 * one.takes
+		names = append(names, one.name)
+	}
+	out, err := b.test(s, g, tests, names, limit, active+"="+strconv.Itoa(k+1))
+	switch {
+	case err == nil:
+		return survived, nil
+	case bytes.Contains(out, []byte("panic: test timed out after")):
+		return timedOut, nil
+	}
+	s.killers.add(tests, out)
+	return killed, onlyExit(err)
+}
+
+// measure runs each test alone and without a mutant. All must pass.
+func (b *bench) measure(s *subject, g *group) error {
+	g.cases = map[string][]reaches{}
 	for _, tests := range s.tests {
-		start := time.Now()
-		if out, err := b.test(tests, time.Hour); err != nil {
-			return fmt.Errorf("the tests of %s fail without any mutant: %w\n%s", tests, err, out)
+		_, some, _ := strings.Cut(tests, ":")
+		list, err := b.command(g.programs[tests], "-test.list", cmp.Or(some, ".")).Output()
+		if err != nil {
+			return fmt.Errorf("the tests of %s cannot be listed: %w", tests, err)
 		}
-		s.limit[tests] = (b.grace + 4*time.Since(start)).Round(time.Millisecond)
+		for _, name := range strings.Fields(string(list)) {
+			if strings.HasPrefix(name, "Benchmark") {
+				continue
+			}
+			file := filepath.Join(g.folder, "reached")
+			start := time.Now()
+			if out, err := b.test(s, g, tests, []string{name}, time.Hour, reached+"="+file); err != nil {
+				return fmt.Errorf("the tests of %s fail without any mutant: %w\n%s", tests, err, out)
+			}
+			one := reaches{name: name, takes: time.Since(start).Round(time.Millisecond), first: map[string]bool{}}
+			if numbers, err := os.ReadFile(file); err == nil {
+				for _, number := range strings.Fields(string(numbers)) {
+					one.first[number] = true
+				}
+				if err := os.Remove(file); err != nil {
+					return err
+				}
+			}
+			g.cases[tests] = append(g.cases[tests], one)
+		}
 	}
 	return nil
 }
 
-func (b *bench) test(tests string, limit time.Duration, more ...string) ([]byte, error) {
-	arguments := append([]string{"test", "-vet=off", "-count=1", "-timeout", limit.String()}, more...)
+// test runs some tests of a package in the package's folder.
+func (b *bench) test(s *subject, g *group, tests string, names []string, limit time.Duration, environment string) ([]byte, error) {
+	some := "^(" + strings.Join(names, "|") + ")$"
+	arguments := []string{g.programs[tests], "-test.failfast", "-test.paniconexit0", "-test.timeout", limit.String(), "-test.run", some}
 	if b.short {
-		arguments = append(arguments, "-short")
+		arguments = append(arguments, "-test.short")
 	}
-	if b.memory > 0 {
-		arguments = append(arguments, "-exec", fmt.Sprintf(`sh -c 'ulimit -v %d; exec "$0" "$@"'`, b.memory>>10))
-	}
-	name, some, _ := strings.Cut(tests, ":")
-	if some != "" {
-		arguments = append(arguments, "-run", some)
-	}
-	arguments = append(arguments, "./"+name)
-	if properties, err := b.drawsProperties(name); err != nil {
-		return nil, err
-	} else if properties {
+	if s.properties[tests] {
 		arguments = append(arguments, "-rapid.nofailfile") // or it would leave a file in the source for each mutant that it kills
 	}
-	command := exec.Command("go", arguments...)
-	command.Dir = b.root
+	if b.memory > 0 {
+		arguments = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, b.memory>>10)}, arguments...)
+	}
+	command := b.command(arguments[0], arguments[1:]...)
+	name, _, _ := strings.Cut(tests, ":")
+	command.Dir = filepath.Join(b.root, filepath.FromSlash(name))
+	command.Env = append(os.Environ(), environment)
 	return command.CombinedOutput()
 }
 
-// drawsProperties reports whether a package has property tests.
-func (b *bench) drawsProperties(name string) (bool, error) {
-	command := exec.Command("go", "list", "-f", `{{join .TestImports " "}} {{join .XTestImports " "}}`, "./"+name)
-	command.Dir = b.root
-	out, err := command.Output()
-	return strings.Contains(string(out), "pgregory.net/rapid"), err
+// batch is what one run of a test program tries.
+type batch struct {
+	tests string
+	cases []reaches
 }
 
-// overlay writes a changed file, and the list that puts it in the place of the original.
-func (b *bench) overlay(m *mutant, id int) (string, error) {
-	original := filepath.Join(b.root, filepath.FromSlash(m.file))
-	source, err := os.ReadFile(original)
-	if err != nil {
-		return "", err
+// inFront returns the tests that reach a mutant's function, killers of others in front.
+func (k *killers) inFront(entries []string, g *group, number int) []batch {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	var likely, others []batch
+	for _, tests := range entries {
+		front, rest := batch{tests: tests}, batch{tests: tests}
+		for _, one := range g.cases[tests] {
+			switch {
+			case !one.reaches(g, number):
+			case slices.Contains(k.of[tests], one.name):
+				front.cases = append(front.cases, one)
+			default:
+				rest.cases = append(rest.cases, one)
+			}
+		}
+		likely, others = append(likely, front), append(others, rest)
 	}
-	changed := filepath.Join(b.work, fmt.Sprintf("mutant%d.go", id))
-	if err := os.WriteFile(changed, m.apply(source), 0o666); err != nil {
-		return "", err
-	}
-	list, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(b.work, fmt.Sprintf("overlay%d.json", id))
-	return file, os.WriteFile(file, list, 0o666)
-}
-
-// onlyExit passes on errors other than an exit status: the go command could not be started.
-func onlyExit(err error) error {
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return nil
-	}
-	return err
-}
-
-// list finds the files of a package, and its own tests.
-func (b *bench) list(argument string) (*subject, error) {
-	name, tests, _ := strings.Cut(argument, "=")
-	command := exec.Command("go", "list", "-f", `{{join .GoFiles " "}}|{{len .TestGoFiles}}{{len .XTestGoFiles}}`, "./"+name)
-	command.Dir = b.root
-	var failure bytes.Buffer
-	command.Stderr = &failure
-	out, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(failure.String()))
-	}
-	files, counts, _ := strings.Cut(strings.TrimSpace(string(out)), "|")
-	s := &subject{name: name}
-	for _, file := range strings.Fields(files) {
-		s.files = append(s.files, name+"/"+file)
-	}
-	if counts != "00" {
-		s.tests = append(s.tests, name)
-	}
-	if tests != "" {
-		s.tests = append(s.tests, strings.Split(tests, ",")...)
-	}
-	if len(s.tests) == 0 {
-		return nil, fmt.Errorf("%s has no tests of its own: name packages that test it, as %s=PACKAGE", name, name)
-	}
-	return s, nil
+	return slices.DeleteFunc(append(likely, others...), func(b batch) bool { return len(b.cases) == 0 })
 }

@@ -14,17 +14,17 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/picture"
+	"github.com/dagrun/dagrun/planner/spread"
 )
 
-// spread is the pipeline of that name over several devices.
-func spread(t *testing.T, devices int) *drawing {
+// overDevices draws pipelines/spread.yaml over several devices.
+func overDevices(t *testing.T, devices int) *drawing {
 	source, err := os.ReadFile("../../pipelines/spread.yaml")
 	require.NoError(t, err)
 	g, err := dag.Parse(source, dag.Options{Name: "spread.yaml", Library: kernels.Library()})
 	require.NoError(t, err)
-	s, err := planner.SpreadGraph(context.Background(), g, planner.Options{Devices: devices})
+	s, err := spread.New(context.Background(), g, spread.Options{Devices: devices})
 	require.NoError(t, err)
 	return draw(t, fmt.Sprintf("spread-%d", devices), s.Graph, "list")
 }
@@ -82,7 +82,7 @@ func wantBands(d *drawing) (bands, order []string) {
 
 func TestBandsOfDevicesInABrowser(t *testing.T) {
 	browser(t)
-	d := spread(t, 2)
+	d := overDevices(t, 2)
 	bands, order := wantBands(d)
 	var got bandsFound
 	test(t, d.page(t, 2), bandTest, &got, "1300,1000")

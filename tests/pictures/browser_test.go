@@ -250,7 +250,7 @@ func TestSVGInABrowser(t *testing.T) {
 		add(d.name+" by level", picture.SheetOptions{Axis: picture.Level}, n, rows, func(s *picture.Sheet) { s.AddSchedule(d.schedule) })
 		add(d.name+" as declared", picture.SheetOptions{}, n, 0, func(s *picture.Sheet) { s.AddGraph(d.graph) })
 	}
-	devices := spread(t, 3)
+	devices := overDevices(t, 3)
 	add("three devices", picture.SheetOptions{}, devices.graph.Len(), len(devices.plan.Streams), func(s *picture.Sheet) { s.AddSchedule(devices.schedule) })
 	page.WriteString("</body></html>")
 	var got found

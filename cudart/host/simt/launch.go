@@ -74,6 +74,8 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 			if passed, err = r.addTexture(&a, i); err != nil {
 				return nil, fmt.Errorf("kernel %q: the texture of argument %s: %v", k.entry.f.Name, parameterName(k, i), err)
 			}
+		} else if a.Unused {
+			passed = nowhere + uint64(i)*nowhereRoom
 		} else if l.Check != CheckNothing && a.Pointer && a.Bytes > 0 && a.Bits <= plainMask {
 			passed = r.number(a.memory())
 		}

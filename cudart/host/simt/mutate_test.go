@@ -3,6 +3,9 @@
 package simt_test
 
 import (
+	"flag"
+	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -21,13 +24,21 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
-// subjects are the texts that are mutated: the kernels of check_test.go, and the library's.
-func subjects(t *testing.T) []string {
+var rewrite = flag.Bool("rewrite", false, "write golden files anew instead of comparing with them")
+
+// cleanSubjects are the kernels of check_test.go.
+func cleanSubjects() []string {
 	var all []string
 	for _, text := range cleanKernels {
 		all = append(all, header+text+"ret;\n}\n")
 	}
 	slices.Sort(all)
+	return all
+}
+
+// subjects are the texts that are mutated: the kernels of check_test.go, and the library's.
+func subjects(t *testing.T) []string {
+	all := cleanSubjects()
 	whole := string(libraryptx.Entries())
 	names := regexp.MustCompile(`\.visible \.entry (\w+)\(`).FindAllStringSubmatch(whole, -1)
 	require.NotEmpty(t, names)
@@ -105,15 +116,50 @@ func TestMutatedProgramsDoNoHarm(t *testing.T) {
 	for seed := uint64(0); seed < uint64(rounds) || time.Now().Before(until); seed++ {
 		r := rand.New(rand.NewPCG(seed, 7))
 		text := mutate(r, texts[r.IntN(len(texts))])
-		counts[tryMutated(t, seed, text, simt.Check(r.IntN(3)))]++
+		outcome, _, _ := tryMutated(t, seed, text, simt.Check(r.IntN(3)))
+		counts[outcome]++
 	}
 	t.Log(counts)
 	require.Greater(t, counts["ran"], rounds/10)
 	require.Greater(t, counts["fault"], rounds/10)
 }
 
-// tryMutated runs each kernel of a text on memory between two guards, and returns the outcome of the last one.
-func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outcome string) {
+// What mutated programs do, as it was reviewed: whether they run, what they leave in memory, or which fault ends them and where. Programs whose
+// results depend on where their memory lies are left out. -rewrite writes it anew.
+func TestMutatedProgramsDoWhatTheyDid(t *testing.T) {
+	texts := cleanSubjects()
+	var all strings.Builder
+	for seed := range uint64(700) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		text, level := mutate(r, texts[r.IntN(len(texts))]), simt.Check(r.IntN(3))
+		outcome, fault, memory := tryMutated(t, seed, text, level)
+		if outcome != "ran" && outcome != "fault" {
+			continue
+		}
+		sum := fnv.New32a()
+		fmt.Fprint(sum, memory)
+		_, otherFault, otherMemory := tryMutated(t, seed, text, level)
+		line := fmt.Sprintf("%d %s", seed, outcome)
+		if slices.Equal(memory, otherMemory) {
+			line += fmt.Sprintf(" %08x", sum.Sum32())
+		}
+		if fault == otherFault && fault != "" {
+			line += " " + strings.ReplaceAll(fault, "\n", " ")
+		}
+		fmt.Fprintln(&all, line)
+	}
+	const file = "testdata/mutated.txt"
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(all.String()), 0o644))
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), all.String(), "%s is out of date; if the change is meant: go test ./cudart/host/simt -run %s -rewrite, and review the diff", file, t.Name())
+}
+
+// tryMutated runs each kernel of a text on memory between two guards. It returns the outcome and the fault of the last one, and the memory.
+func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outcome, fault string, left []uint64) {
 	t.Helper()
 	defer func() {
 		if v := recover(); v != nil {
@@ -122,11 +168,11 @@ func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outco
 	}()
 	m, err := ptx.Parse(text)
 	if err != nil {
-		return "does not parse"
+		return "does not parse", "", nil
 	}
 	p, err := simt.Load("mutated", m)
 	if err != nil {
-		return "does not load"
+		return "does not load", "", nil
 	}
 	const words, guard = 4096, 1 << 16
 	memory := make([]uint64, words+2*guard)
@@ -168,10 +214,10 @@ func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outco
 			continue
 		}
 		run.Work()
-		outcome = "ran"
+		outcome, fault = "ran", ""
 		if f := run.Fault(); f != nil {
-			outcome = "fault"
-			require.NotEmpty(t, f.Error())
+			outcome, fault = "fault", f.Error()
+			require.NotEmpty(t, fault)
 		}
 	}
 	for i, v := range memory {
@@ -179,5 +225,5 @@ func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outco
 			t.Fatalf("seed %d: wrote outside its memory, %d bytes from its start\n%s", seed, 8*(i-guard), text)
 		}
 	}
-	return outcome
+	return outcome, fault, memory[guard : guard+words]
 }

@@ -140,6 +140,9 @@ func (x *exec) search(address uint64, size, lane int, near *span) unsafe.Pointer
 	return nil
 }
 
+// Pointers that are declared unused lead to places that are so far apart, from where systems place no memory.
+const nowhere, nowhereRoom = 1 << 47, 1 << 32
+
 // outside reports an access that lies in nothing that the launch may access. closest is the nearest such memory.
 func (x *exec) outside(address uint64, size, lane int, closest span, distance uint64) {
 	switch {
@@ -151,6 +154,10 @@ func (x *exec) outside(address uint64, size, lane int, closest span, distance ui
 		x.fail(OutOfBounds, lane, "an access of %d bytes, %d bytes before the start of %s", size, closest.lo-address, x.owner(closest))
 	case distance < 1<<20:
 		x.fail(OutOfBounds, lane, "an access of %d bytes that reaches %d bytes past the end of %s", size, address+uint64(size)-closest.hi, x.owner(closest))
+	}
+	if i := int(address-nowhere+nowhereRoom/2) / nowhereRoom; address >= nowhere-nowhereRoom/2 && i < len(x.block.run.Args) && x.block.run.Args[i].Unused {
+		x.argument = i + 1
+		x.fail(OutOfBounds, lane, "an access of %d bytes through %s, which is declared unused", size, x.block.run.argumentName(i))
 	}
 	x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, which belongs to no argument", size, address)
 }

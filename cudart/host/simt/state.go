@@ -223,9 +223,11 @@ type Arg struct {
 	Pitch   int64 // of a tile: the bytes from one row to the next
 	// ReadOnly says that the launch was declared to write none of it.
 	ReadOnly bool
-	Struct   []byte // for a struct by value: its bytes, instead of Bits
-	Within   int    // for a member of a struct by value: 1 + the index of the struct's argument; such arguments come after all others
-	Offset   int64  // for a member: where it is in the struct
+	// Unused says that the launch was declared to use none of it. Such a pointer gets an address of its own, whatever Bits is.
+	Unused bool
+	Struct []byte // for a struct by value: its bytes, instead of Bits
+	Within int    // for a member of a struct by value: 1 + the index of the struct's argument; such arguments come after all others
+	Offset int64  // for a member: where it is in the struct
 	// Texture says that the kernel reads the memory of the pointer through a texture object, whose handle is passed instead of the pointer.
 	Texture *cudart.Texture
 }

@@ -444,6 +444,7 @@ static int decode(struct call *c, const void *parameters, const char *symbol) {
     case API_cuGraphExecHostNodeSetParams: case API_cuGraphExecChildGraphNodeSetParams: case API_cuGraphExecEventRecordNodeSetEvent: case API_cuGraphExecEventWaitNodeSetEvent:
     case API_cuGraphNodeSetEnabled: case API_cuGraphExecNodeSetParams: updated(c, p->two.first, 0, p->two.second); return 1;
 
+    case API_cuKernelGetFunction: if (good) function_of_kernel(*p->load.it, (handle)p->load.from); return 1;
     case API_cuModuleLoadData: case API_cuModuleLoadDataEx: case API_cuModuleLoadFatBinary: if (good) contents_of_module(c->words[0], *p->load.it, 0, p->load.from); return 1;
     case API_cuLibraryLoadData: if (good) contents_of_module(c->words[0], 0, *p->load.it, p->load.from); return 1;
     case API_cuModuleLoad: if (good) contents_of_file(c->words[0], *p->load.it, 0, p->load.from); return 1;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "calls.h"
@@ -61,7 +62,9 @@ static int first_time(uint64_t hash) {
 static void keep(uint16_t kind, uint64_t *words, unsigned word_count, const void *bytes, size_t count) {
     words[3] = hash_of(bytes, count);
     int missing = !file_has_room(count);
+    pthread_mutex_lock(&lock);
     if (missing || !first_time(words[3])) count = 0;
+    pthread_mutex_unlock(&lock);
     file_put(kind, words, word_count, count ? bytes : NULL, count);
     static atomic_int said;
     if (!missing || atomic_exchange(&said, 1)) return;
@@ -97,11 +100,27 @@ struct fatbin_part {
 #define FATBIN 0xba55ed50u
 #define WRAPPER 0x466243b1u // what the compiler puts around a fatbin: magic, version, pointer
 
-// without_strangers copies a fatbin, but for cubins of GPUs of another generation than the current one, which are most of it. It returns NULL if it is not what it should be.
+// generations returns a bit for the generation of each GPU of the machine (the first part of its compute capability).
+static uint64_t generations(void) {
+    static _Atomic uint64_t known;
+    uint64_t found = atomic_load(&known);
+    int devices = 0;
+    if (found || !driver.device_count || !driver.device_attribute) return found;
+    calling++;
+    if (driver.device_count(&devices)) devices = 0;
+    for (int k = 0; k < devices; k++) {
+        int generation;
+        if (!driver.device_attribute(&generation, 75, k) && generation > 0 && generation < 64) found |= 1ull << generation;
+    }
+    calling--;
+    atomic_store(&known, found);
+    return found;
+}
+
+// without_strangers copies a fatbin, but for cubins of GPUs of generations that the machine does not have, which are most of it. It returns NULL if it is not what it should be.
 static unsigned char *without_strangers(const unsigned char *image, size_t *bytes) {
     const struct fatbin *h = (const void *)image;
-    int device, generation = 0;
-    if (!driver.context_device || driver.context_device(&device) || !driver.device_attribute || driver.device_attribute(&generation, 75, device)) generation = 0;
+    uint64_t here = generations();
     unsigned char *copy = malloc(*bytes);
     if (!copy || h->head < sizeof *h || *bytes < h->head) {
         free(copy);
@@ -116,7 +135,7 @@ static unsigned char *without_strangers(const unsigned char *image, size_t *byte
             return NULL;
         }
         size_t size = part->head + part->bytes;
-        if (part->kind != 2 || !generation || part->architecture / 10 == (unsigned)generation) memcpy(copy + used, part, size), used += size;
+        if (part->kind != 2 || !here || (here >> (part->architecture / 10 & 63) & 1)) memcpy(copy + used, part, size), used += size;
         at += size;
     }
     *bytes = used;
@@ -136,9 +155,7 @@ static void keep_code(uint64_t words[5], const void *image) {
     size_t bytes = 0;
     if (magic == FATBIN) {
         bytes = ((const struct fatbin *)b)->head + ((const struct fatbin *)b)->bytes;
-        calling++;
         copy = without_strangers(b, &bytes);
-        calling--;
         if (copy) b = copy;
     } else if (!memcmp(&magic, ELFMAG, SELFMAG)) {
         bytes = elf_bytes(b);
@@ -146,10 +163,8 @@ static void keep_code(uint64_t words[5], const void *image) {
         bytes = strlen((const char *)b) + 1;
     }
     words[2] = bytes;
-    pthread_mutex_lock(&lock);
     if (bytes) keep(RECORD_MODULE, words, 5, b, bytes);
     else file_put(RECORD_MODULE, words, 5, NULL, 0);
-    pthread_mutex_unlock(&lock);
     free(copy);
 }
 
@@ -245,6 +260,17 @@ static int by_address(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+// done waits for an event, but not for ever: the stream may wait for something that this thread has yet to do.
+static int done(handle event) {
+    for (int k = 0; k < 100000; k++) {
+        int wrong = driver.event_query(event);
+        if (wrong != 600) return wrong; // 600: not ready
+        struct timespec pause = {0, 100000};
+        nanosleep(&pause, NULL);
+    }
+    return 600;
+}
+
 // copy_range keeps an allocation piece by piece.
 static int copy_range(uint64_t sequence, const struct range *r, handle by, void *buffer) {
     int wrong = 0;
@@ -267,15 +293,18 @@ static int copy_all(uint64_t sequence, struct words *points_to, handle stream) {
     int mode = 2; // relaxed: what other threads capture is left alone
     int exchanged = driver.exchange_mode && !driver.exchange_mode(&mode);
     // an event, because the stream itself does not wait for the default stream until something is submitted to it
-    int wrong = driver.event_make(&event, 2) || driver.event_record(event, stream) || driver.event_wait(event) || driver.stream_make(&by, 1);
+    int wrong = driver.event_make(&event, 2);
+    if (!wrong) wrong = driver.event_record(event, stream);
+    if (!wrong) wrong = done(event);
+    if (!wrong) wrong = driver.stream_make(&by, 1);
     void *buffer = malloc(PIECE);
     qsort(points_to->at, points_to->count, sizeof *points_to->at, by_address);
-    uint64_t done = 0; // up to which address
+    uint64_t end = 0; // of what is copied
     for (size_t k = 0; !wrong && buffer && k < points_to->count; k++) {
         struct range r = memory_reach(points_to->at[k]);
-        if (!r.kind || r.kind == ALLOC_ARRAY || r.high <= done) continue;
+        if (!r.kind || r.kind == ALLOC_ARRAY || r.high <= end) continue;
         wrong = copy_range(sequence, &r, by, buffer);
-        done = r.high;
+        end = r.high;
     }
     if (by) driver.stream_drop(by);
     if (event) driver.event_drop(event);
@@ -285,15 +314,15 @@ static int copy_all(uint64_t sequence, struct words *points_to, handle stream) {
 }
 
 void contents_before_launch(uint64_t sequence, handle execution, handle stream) {
-    if (!watching || atomic_load(&captures) > 0 || !driver.event_wait || !driver.stream_make || !driver.stream_drop || !driver.stream_wait || !driver.copy_to_host) return;
+    if (!watching || atomic_load(&captures) > 0 || !driver.event_query || !driver.stream_make || !driver.stream_drop || !driver.stream_wait || !driver.copy_to_host) return;
     pthread_mutex_lock(&lock);
     struct graph *g = take(execution);
-    if (g) {
-        calling++;
-        int wrong = copy_all(sequence, &g->points_to, stream);
-        calling--;
-        if (wrong) file_note(NOTE_CONTENTS, (uint64_t)wrong, "contents of memory that a graph reaches could not be copied (error %d)", wrong);
-    }
-    drop(g);
     pthread_mutex_unlock(&lock);
+    if (!g) return;
+    calling++;
+    int wrong = copy_all(sequence, &g->points_to, stream); // without the lock: other threads may have to go on for the stream to be done
+    calling--;
+    if (wrong == 600) file_note(NOTE_CONTENTS, 600, "contents of memory that a graph reaches are missing: its stream was not done after 10 seconds");
+    else if (wrong) file_note(NOTE_CONTENTS, (uint64_t)wrong, "contents of memory that a graph reaches are missing: they could not be copied (error %d)", wrong);
+    drop(g);
 }

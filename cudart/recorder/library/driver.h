@@ -49,7 +49,7 @@ typedef uint64_t address;
     X(cuGraphExecMemcpyNodeSetParams, 562) X(cuGraphExecMemsetNodeSetParams, 563) X(cuGraphExecHostNodeSetParams, 564) \
     X(cuGraphExecChildGraphNodeSetParams, 586) X(cuGraphExecEventRecordNodeSetEvent, 595) X(cuGraphExecEventWaitNodeSetEvent, 596) \
     X(cuGraphNodeSetEnabled, 650) X(cuGraphExecNodeSetParams, 714) X(cuModuleLoad, 18) X(cuModuleLoadData, 19) \
-    X(cuModuleLoadDataEx, 20) X(cuModuleLoadFatBinary, 21) X(cuLibraryLoadData, 678) X(cuLibraryLoadFromFile, 679) X(cuModuleUnload, 22) X(cuLibraryUnload, 680) X(cuTensorMapEncodeTiled, 697) \
+    X(cuModuleLoadDataEx, 20) X(cuModuleLoadFatBinary, 21) X(cuLibraryLoadData, 678) X(cuLibraryLoadFromFile, 679) X(cuKernelGetFunction, 683) X(cuModuleUnload, 22) X(cuLibraryUnload, 680) X(cuTensorMapEncodeTiled, 697) \
     X(cuTensorMapEncodeIm2col, 698) X(cuTensorMapReplaceAddress, 699) X(cuGraphAddNode, 712) X(cuGraphAddNode_v2, 723) X(cuGetExportTable, 135) X(cuMemPrefetchAsync, 467) X(cuMemPrefetchAsync_ptsz, 468) \
     X(cuMemPrefetchAsync_v2, 716) X(cuMemPrefetchAsync_v2_ptsz, 717) X(cuStreamWaitValue32, 458) X(cuStreamWaitValue32_ptsz, 459) \
     X(cuStreamWaitValue64, 473) X(cuStreamWaitValue64_ptsz, 474) X(cuStreamWriteValue32, 460) X(cuStreamWriteValue32_ptsz, 461) \
@@ -426,6 +426,7 @@ struct driver {
     int (*function_module)(handle *module, handle function);
     int (*kernel_library)(handle *library, handle kernel);
     int (*context_device)(int *device);
+    int (*device_count)(int *count);
     int (*device_attribute)(int *value, int attribute, int device);
     int (*function_attribute)(int *value, int attribute, handle function);
     int (*capture_info)(handle stream, int *status, uint64_t *id, handle *graph, const handle **nodes, size_t *count);
@@ -435,7 +436,6 @@ struct driver {
     int (*event_make)(handle *event, unsigned flags);
     int (*event_record)(handle event, handle stream);
     int (*event_query)(handle event);
-    int (*event_wait)(handle event);
     int (*stream_make)(handle *stream, unsigned flags);
     int (*stream_drop)(handle stream);
     int (*stream_wait)(handle stream);

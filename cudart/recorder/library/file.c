@@ -181,7 +181,7 @@ void file_put(uint16_t kind, const uint64_t *words, unsigned count, const void *
     char *at = (char *)t->block + t->block->used;
     struct record_header h = {(uint32_t)size, kind, (uint16_t)count, (uint32_t)bytes, t->index};
     memcpy(at, &h, sizeof h);
-    memcpy(at + sizeof h, words, 8ull * count);
+    if (count) memcpy(at + sizeof h, words, 8ull * count);
     if (bytes) memcpy(at + sizeof h + 8ull * count, tail, bytes);
     atomic_store_explicit((_Atomic uint64_t *)&t->block->used, t->block->used + size, memory_order_release);
 }

@@ -61,8 +61,7 @@ enum {
     RECORD_PLACE,        // id; then for each frame, innermost first: kind (0 machine code, 1 Python) and image index or code id, and address or instruction offset: 2 words: (kind<<56 | index), offset
     RECORD_IMAGE,        // index, address where it is loaded, bytes; tail: path, 0, build id (raw bytes)
     RECORD_CODE,         // id, first line, version of Python (3*256+12); tail: file name, 0, function name, 0, line table (raw bytes)
-    RECORD_MODULE,       // module (0 for a library), library (0 for a module), bytes, hash (of the bytes, 0 if not known; see hash.h), sequence from which the handle means this; tail: code as it was given to the
-                         // loader, but of a fatbin only what is for this generation of GPUs, and PTX (absent if the hash occurred before, or if a note says that it is missing)
+    RECORD_MODULE,       // module (0 for a library), library (0 for a module), bytes, hash (of the bytes, 0 if not known; see hash.h), sequence from which the handle means this; tail: code as it was given to the loader, of a fatbin only PTX and what is for GPUs of the machine (absent if the hash occurred before, or if a note says that it is missing)
     RECORD_FUNCTION,     // handle, sequence, module, flags (FUNCTION_*), registers, shared bytes, parameters n, then for each offset and size, then the library, 0 if it is not known; tail: mangled name
     RECORD_GRAPH,        // sequence, graph, execution (0: not instantiated), nodes n, edges m; tail: n struct graph_node, m struct graph_edge, then bytes (parameters)
     RECORD_ACCESS,       // launch number, flags (ACCESS_*), lost (accesses that did not fit), runs n; tail: n struct access_run
@@ -107,8 +106,8 @@ enum {
     CALL_NODE_ACCESS,    // a node of a graph launch was measured: execution, launch of the graph (begin number of its CALL_GRAPH_LAUNCH), node (of the executable graph), launch number, function, grid x, y, z, block x, y, z
     CALL_GREEN,          // green context stream or event call: stream, event, action (0 record, 1 wait), context
     CALL_HOST_ACCESS,    // address, bytes, access (RUN_READ or RUN_WRITE), page
-                         // This is no call: the thread itself touched pinned or managed memory. Only the first read and the first write of a page after a call gave work to
-                         // the device are noted, as one byte, since how many were touched is not known.
+                         // This is no call: the thread itself touched pinned or managed memory. Only the first read and the first write of a page (of memory above 512 pages, of
+                         // a 512th part) after a call gave work to the device are noted, as one byte, since how many were touched is not known.
 };
 
 enum { NOTE_CUT = 1, NOTE_REFUSED, NOTE_UNMEASURED, NOTE_UNCOVERED, NOTE_ALLOCATOR, NOTE_TEXT, NOTE_GRAPH, NOTE_CONTENTS, NOTE_TABLE }; // table: of undocumented functions; graph: what the Python package tried with a graph, as JSON; the value is a sequence

@@ -38,6 +38,38 @@ static int parameter(handle function, size_t index, size_t *offset, size_t *byte
     return wrong;
 }
 
+// Functions that were got from kernels of libraries.
+static struct {
+    handle function, library;
+} *of_library;
+static size_t of_library_count, of_library_room;
+
+void function_of_kernel(handle function, handle kernel) {
+    handle library = 0;
+    calling++;
+    if (!driver.kernel_library || driver.kernel_library(&library, kernel)) library = 0;
+    calling--;
+    pthread_mutex_lock(&adding);
+    if (of_library_count == of_library_room) {
+        void *more = realloc(of_library, (2 * of_library_room + 64) * sizeof *of_library);
+        if (more) of_library = more, of_library_room = 2 * of_library_room + 64;
+    }
+    if (library && of_library_count < of_library_room) {
+        of_library[of_library_count].function = function;
+        of_library[of_library_count++].library = library;
+    }
+    pthread_mutex_unlock(&adding);
+}
+
+// library_of returns the library of a kernel, or of a function that was got from one.
+static handle library_of(handle function, int is_kernel) {
+    handle library = 0;
+    if (is_kernel) return driver.kernel_library && !driver.kernel_library(&library, function) ? library : 0;
+    for (size_t k = of_library_count; k > 0 && !library; k--)
+        if (of_library[k - 1].function == function) library = of_library[k - 1].library;
+    return library;
+}
+
 static struct function *add(handle function, const char *symbol) {
     uint64_t words[8 + 2 * PARAMETERS] = {function};
     struct function *f = find(function);
@@ -54,10 +86,10 @@ static struct function *add(handle function, const char *symbol) {
     const char *name = symbol;
     if (!name && (!driver.function_name || driver.function_name(&name, function)) && (!driver.kernel_name || driver.kernel_name(&name, function))) name = NULL;
     handle module = 0, real = function;
-    if (driver.kernel_function && driver.kernel_function(&real, function)) real = function;
+    int is_kernel = driver.kernel_function && !driver.kernel_function(&real, function);
+    if (!is_kernel) real = function;
+    handle library = library_of(function, is_kernel);
     if (driver.function_module && driver.function_module(&module, real)) module = 0;
-    handle library = 0;
-    if (driver.kernel_library && driver.kernel_library(&library, function)) library = 0;
     int registers = 0, shared = 0;
     if (driver.function_attribute) {
         driver.function_attribute(&shared, 1, real);    // static shared memory
@@ -116,5 +148,6 @@ size_t function_bytes(handle function, void **parameters, void **extra, unsigned
 void functions_forget(void) {
     pthread_mutex_lock(&adding);
     for (unsigned k = 0; k < BUCKETS; k++) atomic_store_explicit(&buckets[k], NULL, memory_order_release);
+    of_library_count = 0;
     pthread_mutex_unlock(&adding);
 }

@@ -10,6 +10,8 @@
 size_t function_known(handle function, const char *symbol);
 // function_bytes lays out the parameters of a launch as the kernel gets them, and returns how many bytes they are. `to` has room for them.
 size_t function_bytes(handle function, void **parameters, void **extra, unsigned char *to, size_t room);
+// function_of_kernel notes which kernel of a library a function was got from.
+void function_of_kernel(handle function, handle kernel);
 // functions_forget drops what is known, because a module was unloaded and handles may be used again.
 void functions_forget(void);
 // function_flags_of tells what the measuring part found in a function's code; it is set there.

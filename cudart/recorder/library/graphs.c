@@ -32,6 +32,7 @@ struct bytes {
 };
 
 static void append(struct bytes *b, const void *from, size_t count) {
+    if (count == 0) return; // from may be NULL then
     if (b->used + count > b->room) {
         size_t room = 2 * (b->used + count) + 4096;
         unsigned char *at = realloc(b->at, room);

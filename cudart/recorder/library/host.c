@@ -1,6 +1,7 @@
 // What the host itself touches of pinned and managed memory: when work is given to the device, the pages of that memory are closed (mprotect). A touch then raises
 // SIGSEGV, whose handler notes it, opens the page, and lets the thread go on. So the first read and the first write of each page after work was submitted are
-// noted. The device is not affected by any of this; system calls are: the kernel does not raise signals for them, they return EFAULT.
+// noted. System calls fail: the kernel does not raise signals for them, they return EFAULT. The device is not affected: pinned memory has mappings of its own
+// there, and of managed memory, NVIDIA's kernel module since 550 asks for the protection only where it handles faults of the host.
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -18,14 +19,19 @@
 #include "file.h"
 #include "place.h"
 
-// Memory, and the stretch of its pages that may be open. Pages may hold several allocations.
+// Memory, and the stretch of its pages that may be open. Pages may hold several allocations. Pages are opened by pieces: every border between what is open and
+// what is not makes a mapping of its own, which the kernel never joins again where the driver made the mapping, and a process may have 65530 of these.
 struct area {
     uint64_t first, last;         // bytes
     uint64_t low, high;           // pages
     uint64_t open_low, open_high; // none are if they are equal
+    uint64_t piece;               // bytes
 };
 
 #define AREAS (1u << 16)
+#define PIECES 512      // of an area
+#define ALL_PIECES 16384
+static uint64_t pieces; // of all areas
 static struct area *areas; // mapped, because the handler must not meet the allocator
 static unsigned count;
 static uint64_t page = 4096;
@@ -128,16 +134,19 @@ static void faulted(int signal_number, siginfo_t *info, void *state) {
     if (write < 0) write = last_read == address, last_read = write ? 0 : address; // comes again if it was a write
     take();
     struct area all = {0};
+    uint64_t high = low + page;
     for (unsigned k = 0; info->si_code > 0 && k < count; k++) {
         const struct area *a = &areas[k];
         if (address < a->low || address >= a->high) continue;
         ours = 1, inside |= address >= a->first && address < a->last;
         all = *a;
+        low = a->low + (address - a->low) / a->piece * a->piece;
+        high = low + a->piece < a->high ? low + a->piece : a->high;
     }
     if (ours) {
-        wrong = mprotect((void *)low, page, write ? PROT_READ | PROT_WRITE : PROT_READ);
+        wrong = mprotect((void *)low, high - low, write ? PROT_READ | PROT_WRITE : PROT_READ);
         if (!wrong) {
-            opened(low, low + page);
+            opened(low, high);
         } else { // too many stretches of pages, for one
             wrong = mprotect((void *)all.low, all.high - all.low, PROT_READ | PROT_WRITE);
             opened(all.low, all.high);
@@ -188,6 +197,9 @@ void host_put(uint64_t address, uint64_t bytes, uint32_t kind, uint64_t flags) {
     block_signals(&were);
     int full = count == AREAS;
     if (!full) {
+        uint64_t most = pieces + PIECES < ALL_PIECES ? PIECES : 1;
+        a.piece = ((a.high - a.low) / page + most - 1) / most * page;
+        pieces += (a.high - a.low + a.piece - 1) / a.piece;
         areas[count++] = a;
         widen(&areas[count - 1], a.low, a.high);
     }
@@ -204,6 +216,7 @@ void host_drop(uint64_t address) {
         if (areas[k].first != address) continue;
         struct area a = areas[k];
         areas[k] = areas[--count];
+        pieces -= (a.high - a.low + a.piece - 1) / a.piece;
         mprotect((void *)a.low, a.high - a.low, PROT_READ | PROT_WRITE);
         opened(a.low, a.high); // others may lie on the same pages
         break;
@@ -215,6 +228,7 @@ void host_drop_all(void) {
     if (!watching) return;
     sigset_t were;
     block_signals(&were);
+    pieces = 0;
     for (; count > 0; count--) mprotect((void *)areas[count - 1].low, areas[count - 1].high - areas[count - 1].low, PROT_READ | PROT_WRITE);
     unblock_signals(&were);
 }

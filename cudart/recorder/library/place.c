@@ -60,14 +60,28 @@ struct layout { // offsets in bytes
     int frame_of_thread, frame_of_c_frame; // the second is -1 if the first leads to the frame itself
     int code, previous, instruction, owner; // of a frame; owner is -1 if there is none
     int first_line, file, name, line_table, bytecode; // of a code object; bytecode is -1 if `instruction` is an index
-    int shim; // the value of owner of a frame that runs no code of its own
+    int shim; // the value of owner from which on a frame runs no code of its own
+    const void *code_type; // what `code` leads to may be something else; NULL if it never is
 };
 
 static const struct layout layouts[] = {
-    {3 * 256 + 10, 24, -1, 32, 24, 96, -1, 40, 104, 112, 120, -1, -1},
-    {3 * 256 + 11, 56, 8, 32, 48, 56, -1, 72, 112, 120, 136, 184, -1},
-    {3 * 256 + 12, 56, 0, 0, 8, 56, 70, 68, 112, 120, 136, 192, 3},
+    {3 * 256 + 10, 24, -1, 32, 24, 96, -1, 40, 104, 112, 120, -1, -1, NULL},
+    {3 * 256 + 11, 56, 8, 32, 48, 56, -1, 72, 112, 120, 136, 184, -1, NULL},
+    {3 * 256 + 12, 56, 0, 0, 8, 56, 70, 68, 112, 120, 136, 192, 3, NULL},
 };
+
+// told_layout reads the layout that Python 3.13 and later tell debuggers at the beginning of _PyRuntime: numbers of 8 bytes, of which the minor version says where each is.
+static const struct layout *told_layout(int minor) {
+    static struct layout told;
+    const uint64_t *w = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    const void *code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+    if (!w || !code_type || memcmp(w, "xdebugpy", 8) || w[1] >> 16 != (3u << 8 | (unsigned)minor) || w[2] || minor > 14) return NULL; // w[2]: threads without a GIL have code of their own
+    int thread = minor == 13 ? 19 : 22, frame = thread + 9, code = frame + (minor == 13 ? 6 : 8), object = code + (minor == 13 ? 10 : 11);
+    if (w[object] != 16 || w[object + 1] != 8 || w[thread + 4] >= w[thread] || w[frame + 5] >= w[frame] || w[code + 9] > w[code]) return NULL; // not as expected
+    told = (struct layout){3 * 256 + minor, (int)w[thread + 4], -1, (int)w[frame + 2], (int)w[frame + 1], (int)w[frame + 3], (int)w[frame + 5],
+                           (int)w[code + 5], (int)w[code + 1], (int)w[code + 2], (int)w[code + 4], (int)w[code + 9], 3, code_type};
+    return &told;
+}
 
 static const struct layout *python;
 static void *(*thread_state)(void);
@@ -87,6 +101,7 @@ static void find_python(void) {
     const struct layout *found = NULL;
     for (unsigned k = 0; k < sizeof layouts / sizeof *layouts; k++)
         if (layouts[k].version == major * 256 + minor) found = &layouts[k];
+    if (major == 3 && minor >= 13) found = told_layout(minor);
     thread_state = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     text_length = (long (*)(void *))dlsym(RTLD_DEFAULT, "PyUnicode_GetLength");
     text_character = (uint32_t(*)(void *, long))dlsym(RTLD_DEFAULT, "PyUnicode_ReadChar");
@@ -152,9 +167,10 @@ static uint64_t python_place(void) {
     uint64_t words[1 + 2 * FRAMES];
     unsigned n = 0;
     for (int depth = 0; frame && n < FRAMES && depth < 4 * FRAMES; depth++, frame = pointer_at(frame, l->previous)) {
-        if (l->owner >= 0 && ((char *)frame)[l->owner] == l->shim) continue;
+        if (l->owner >= 0 && ((char *)frame)[l->owner] >= l->shim) continue;
         void *code = pointer_at(frame, l->code);
-        if (!code) continue;
+        if (l->code_type) code = (void *)((uint64_t)code & ~7ull); // 3.14 keeps marks there
+        if (!code || (l->code_type && pointer_at(code, 8) != l->code_type)) continue;
         uint64_t offset;
         if (l->bytecode >= 0) {
             offset = (uint64_t)((char *)pointer_at(frame, l->instruction) - ((char *)code + l->bytecode));

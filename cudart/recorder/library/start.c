@@ -38,11 +38,11 @@ void driver_start(void) {
     } names[] = {
         {"cuFuncGetParamInfo", &driver.function_parameter}, {"cuKernelGetParamInfo", &driver.kernel_parameter}, {"cuFuncGetName", &driver.function_name},
         {"cuKernelGetName", &driver.kernel_name}, {"cuKernelGetFunction", &driver.kernel_function}, {"cuFuncGetModule", &driver.function_module}, {"cuDeviceGetMemPool", &driver.device_pool}, {"cuGraphMemAllocNodeGetParams", &driver.node_alloc},
-        {"cuKernelGetLibrary", &driver.kernel_library}, {"cuCtxGetDevice", &driver.context_device}, {"cuDeviceGetAttribute", &driver.device_attribute},
+        {"cuKernelGetLibrary", &driver.kernel_library}, {"cuCtxGetDevice", &driver.context_device}, {"cuDeviceGetCount", &driver.device_count}, {"cuDeviceGetAttribute", &driver.device_attribute},
         {"cuFuncGetAttribute", &driver.function_attribute}, {"cuStreamGetCaptureInfo_v2", &driver.capture_info}, {"cuStreamGetCaptureInfo_v3", &driver.capture_info3},
         {"cuStreamQuery", &driver.stream_query}, {"cuCtxSynchronize", &driver.context_wait},
         {"cuEventCreate", &driver.event_make}, {"cuEventRecord", &driver.event_record}, {"cuEventQuery", &driver.event_query}, {"cuEventDestroy_v2", &driver.event_drop},
-        {"cuEventSynchronize", &driver.event_wait}, {"cuStreamCreate", &driver.stream_make}, {"cuStreamDestroy_v2", &driver.stream_drop}, {"cuStreamSynchronize", &driver.stream_wait},
+        {"cuStreamCreate", &driver.stream_make}, {"cuStreamDestroy_v2", &driver.stream_drop}, {"cuStreamSynchronize", &driver.stream_wait},
         {"cuMemcpyDtoHAsync_v2", &driver.copy_to_host}, {"cuThreadExchangeStreamCaptureMode", &driver.exchange_mode},
         {"cuCtxPushCurrent_v2", &driver.push}, {"cuCtxPopCurrent_v2", &driver.pop},
         {"cuGraphGetNodes", &driver.graph_nodes}, {"cuGraphGetEdges", &driver.graph_edges}, {"cuGraphGetEdges_v2", &driver.graph_edges2}, {"cuGraphNodeGetType", &driver.node_type},

@@ -337,7 +337,15 @@ func (b *bruteForce) call(index int, c *recording.Call, pass pass) {
 			}
 		}
 		put(stream(), after, b.launched(c))
-		d.kernel, d.launched, d.recorded = true, c.Args[launchFlags]&flagEvent != 0, after
+		d.kernel, d.recorded = true, after
+		if event, when := c.LaunchEvent(); event != 0 {
+			d.event = event
+			if when != recording.EventBegun && pass.programmatic {
+				d.recorded = d.knows
+			}
+		} else {
+			d.launched = c.Args[launchFlags]&flagEvent != 0
+		}
 	case recording.Copy:
 		after := b.enqueued(c, stream(), host)
 		accesses := []happens.Access{}
@@ -608,7 +616,11 @@ func randomProcess(r *rand.Rand) (*recording.Process, *bruteForce) {
 				named = number
 				p.Accesses[number] = &recording.AccessInfo{Runs: runs()}
 			}
-			c := do(thread, recording.Launch, stream, 0, function, named, 1, 1, 1, 1, 1, 1, 0, bit(r.IntN(4) == 0)*flagProgrammatic|bit(r.IntN(20) == 0)*flagEvent, 0)
+			c := do(thread, recording.Launch, stream, 0, function, named, 1, 1, 1, 1, 1, 1, 0, bit(r.IntN(4) == 0)*flagProgrammatic|bit(r.IntN(20) == 0)*flagEvent, 0, 0, 0)
+			if c.Args[launchFlags]&flagEvent == 0 && r.IntN(10) == 0 {
+				c.Args[launchFlags] |= flagEvent
+				c.Args[13], c.Args[14] = 90+r.Uint64N(2), []uint64{recording.EventBlocks, recording.EventBegun}[r.IntN(2)]
+			}
 			c.Tail = body(at+r.Uint64N(8), bruteBase+r.Uint64N(5)*bruteStride+r.Uint64N(10))
 		case 5:
 			kinds := []uint64{memoryHost, 4, 4}

@@ -87,6 +87,8 @@ const (
 const (
 	contextDestroyed = 2
 	contextReset     = 3
+	contextRetained  = 4
+	contextReleased  = 5
 )
 
 const mapBytes = 128 // of the descriptor of a tensor copy

@@ -51,6 +51,12 @@ func TestProved(t *testing.T) {
 	}
 }
 
+func TestCostInWords(t *testing.T) {
+	require.Equal(t, "2 calls", Cost{Count: 2}.String())
+	require.Equal(t, "1 call, 0.001 us at most", Cost{1, 1}.String())
+	require.Equal(t, "3 calls, 12.5 ms at most", Cost{3, 12_500_000}.String())
+}
+
 func TestCodeOfAFix(t *testing.T) {
 	p := &recording.Process{Places: map[uint64][]recording.Frame{1: {{Python: true, File: "a.py"}}, 2: {{File: "solve"}}}}
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 // newIndex fails where a call has fewer words than one of its kind.
 func newIndex(p *recording.Process) (*index, error) {
 	x := &index{executions: map[uint64][]int{}, graphs: map[uint64][]int{}, measured: map[uint64][]nodeAccess{},
-		made: map[uint64]int32{}, children: map[uint64]bool{}}
+		made: map[uint64]int32{}, children: map[uint64]bool{}, threads: map[uint32]bool{}}
 	for i, g := range p.Graphs {
 		if g.Execution != 0 {
 			x.executions[g.Execution] = append(x.executions[g.Execution], i)
@@ -30,6 +30,7 @@ func newIndex(p *recording.Process) (*index, error) {
 		if len(c.Args) < c.Kind.Words() {
 			return nil, fmt.Errorf("byte %d: a call (%s) has %d words, and %d are needed", c.Offset, c.Kind, len(c.Args), c.Kind.Words())
 		}
+		x.threads[c.Thread] = true
 		switch c.Kind {
 		case recording.Instantiate:
 			x.made[c.Args[0]] = int32(i)

@@ -28,6 +28,12 @@ type context struct {
 	gate    *stream            // not nil if all that is submitted waits for events: those waits
 }
 
+// primaryContext is that of a device, and how often it was retained and not released.
+type primaryContext struct {
+	handle uint64
+	users  int
+}
+
 type stream struct {
 	name     string
 	context  *context
@@ -46,6 +52,7 @@ type track struct {
 	start  happens.Clock  // what this call came after
 	chains []happens.Lane // for nodes of graphs that are told one by one, see launchNodes
 	kernel bool           // it is a launch, before whose end a programmatic launch may begin
+	call   int32          // the last call, as act.call
 }
 
 type capture struct{ streams []*stream }
@@ -82,6 +89,7 @@ type index struct {
 	measured   map[uint64][]nodeAccess // the nodes that were measured, by the beginning of a graph's launch
 	made       map[uint64]int32        // the call that last instantiated or captured a graph, by execution or graph
 	children   map[uint64]bool         // graphs that are nodes of others
+	threads    map[uint32]bool         // that made calls
 }
 
 // captured is a call that made a node of a graph, and what the arguments of a launch pointed into then.
@@ -188,7 +196,8 @@ type machine struct {
 	sorted  []*group
 
 	contexts     map[uint64]*context
-	last         *context // of the last call
+	primary      map[uint64]primaryContext // by device, where it was seen to be retained
+	last         *context                  // of the last call
 	streams      map[uint64]*stream
 	created      int
 	threads      map[uint32]*thread
@@ -216,9 +225,10 @@ type machine struct {
 
 // watched is what Options.Strict looks at.
 type watched struct {
-	needed    map[int32]bool // calls
-	skipped   map[int32]bool // calls that were captured
-	pinned    map[int32]bool // synchronous copies of pinned memory
+	needed    map[int32]bool  // calls
+	skipped   map[int32]bool  // calls that were captured
+	pinned    map[int32]bool  // synchronous copies of pinned memory
+	edges     map[[2]int]bool // of graphs, by state and index, that another pass needs
 	unwritten map[where]*Unwritten
 	reads     []*Unwritten
 	functions []happens.Clock // host functions
@@ -233,7 +243,7 @@ type pass struct {
 
 func emptyMachine(p *recording.Process, x *index, pass pass) *machine {
 	m := &machine{process: p, index: x, pass: pass, acts: make([]act, 0, len(p.Calls)), report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
-		contexts: map[uint64]*context{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
+		contexts: map[uint64]*context{}, primary: map[uint64]primaryContext{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
 		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
 		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{}, updates: map[uint64]uint64{}}
 	m.last = m.context(0)
@@ -316,6 +326,22 @@ type moment struct {
 func (m *machine) step(at moment, on happens.Lane, of *stream, accesses []happens.Access) {
 	m.acts = append(m.acts, act{call: at.index, stream: of, node: -1, doubtful: m.doubtful(on)})
 	m.checker.Step(on, accesses)
+}
+
+// doubt makes what comes on a lane doubtful: it may have an order that is not known. It returns false if it was so already.
+func (m *machine) doubt(at moment, on happens.Lane) bool {
+	if !m.doubting {
+		m.doubting = true
+		lane := m.checker.Lane()
+		m.step(at, lane, nil, nil)
+		m.doubts = m.checker.Now(lane)
+	}
+	return m.checker.After(on, m.doubts)
+}
+
+// doubtful says whether what comes on a lane comes after something doubtful.
+func (m *machine) doubtful(on happens.Lane) bool {
+	return m.doubting && m.checker.Includes(on, m.doubts)
 }
 
 // note adds a step; the same call on the same stream is one step.

@@ -19,10 +19,6 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	}
 	first.run()
 	report := first.report
-	if options.Strict {
-		report.Strict = first.strictReport()
-		report.Strict.locate(p)
-	}
 	for _, r := range first.found(nil, "") {
 		if r.Because != "" {
 			report.Possible = append(report.Possible, r)
@@ -32,7 +28,11 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 	}
 	if first.loosened {
 		second := newMachine(p, x, options, pass{assume: !options.StrictThreads})
+		if options.Strict {
+			second.watch()
+		}
 		second.run()
+		first.needToo(second)
 		report.Possible = append(report.Possible, second.found(first, "programmatic")...)
 	}
 	if first.leaned && !options.StrictThreads {
@@ -40,12 +40,16 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 		third.run()
 		report.Assumed = third.found(first, "assumed")
 	}
+	if options.Strict {
+		report.Strict = first.strictReport()
+		report.Strict.locate(p)
+	}
 	return report, nil
 }
 
 func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {
 	m := emptyMachine(p, x, pass)
-	m.hostAccesses = options.HostAccesses
+	m.hostAccesses = options.HostAccesses || p.Host
 	m.checker = happens.New(m.pair, nil)
 	return m
 }
@@ -77,7 +81,7 @@ func (m *machine) run() {
 // tensorEvent applies an event of a framework's allocator.
 func (m *machine) tensorEvent(index int) {
 	event := &m.process.Tensors[index]
-	at := moment{index: int32(-1 - index), begin: event.Sequence, end: event.Sequence, thread: m.thread(event.Thread)}
+	at := moment{begin: event.Sequence, end: event.Sequence, thread: m.thread(event.Thread)}
 	m.threadsOrder(at)
 	switch event.Action {
 	case recording.TensorAlloc:
@@ -194,12 +198,24 @@ func (m *machine) call(index int, c *recording.Call) {
 	}
 }
 
-// contextCall applies a call that ends a context. One that resets a device names no context, so it can only be followed where one did all the work.
+// contextCall applies a call that ends a context, as the last release of a device's primary context does. Releases and resets name the device: where
+// its context was not seen to be retained, a reset can only be followed if one context did all the work.
 func (m *machine) contextCall(at moment, c *recording.Call) {
-	switch {
-	case c.Args[1] == contextDestroyed:
-		m.endContext(at, c.Args[0])
-	case c.Args[1] == contextReset:
+	context, device := c.Args[0], c.Args[2]
+	primary, retained := m.primary[device]
+	switch action := c.Args[1]; {
+	case action == contextDestroyed:
+		m.endContext(at, context)
+	case action == contextRetained:
+		m.primary[device] = primaryContext{context, primary.users + 1}
+	case action == contextReleased && primary.users > 1:
+		m.primary[device] = primaryContext{primary.handle, primary.users - 1}
+	case action == contextReleased && !retained:
+		m.report.Uncovered["the release of a device's context that was not seen to be retained"]++
+	case retained && (action == contextReleased || action == contextReset):
+		delete(m.primary, device)
+		m.endContext(at, primary.handle)
+	case action == contextReset:
 		var used []uint64
 		for handle, of := range m.contexts {
 			if len(of.streams) > 0 {
@@ -243,18 +259,20 @@ func (m *machine) join(s *stream, c *capture) {
 func (m *machine) launch(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[launchStream])
 	f := m.function(c.Args[launchFunction], c.Begin)
-	if c.Args[launchFlags]&flagEvent != 0 {
+	event, when := c.LaunchEvent()
+	records := c.Args[launchFlags]&flagEvent != 0
+	if records && (event == 0 || s.capture != nil || c.Args[launchNode] != 0) {
 		m.report.Uncovered["a launch that records an event"]++
 	}
 	if s.capture != nil || c.Args[launchNode] != 0 {
-		m.nodes[c.Args[launchNode]] = captured{at.index, c.Args[launchFlags]&flagEvent != 0, m.argumentAccesses(nil, f, c.Tail)}
+		m.nodes[c.Args[launchNode]] = captured{at.index, records, m.argumentAccesses(nil, f, c.Tail)}
 		return
 	}
 	if m.visit != nil {
 		m.visit(c)
 	}
 	on := m.enqueueLaunch(at, s, c.Args[launchFlags]&flagProgrammatic != 0)
-	if c.Args[launchFlags]&flagEvent != 0 {
+	if records && event == 0 {
 		m.recorders = append(m.recorders, record{at.index, at.begin, at.end, s.last.start})
 	}
 	m.buffer = m.launchAccesses(m.buffer[:0], f, c.Args[launchNumber], func(into []happens.Access) []happens.Access {
@@ -262,6 +280,9 @@ func (m *machine) launch(at moment, c *recording.Call, in *context) {
 	})
 	m.step(at, on, s, m.buffer)
 	m.showsHost(on, m.buffer)
+	if event != 0 {
+		m.recordLaunch(at, s, event, when)
+	}
 }
 
 func (m *machine) copy(at moment, c *recording.Call, in *context) {

@@ -50,8 +50,8 @@ func (m *machine) where(step, node int32) where {
 		if n.node.Type == nodeKernel {
 			w.function = n.words[0]
 		}
-		if n.place >= 0 && m.process.Calls[n.place].Place != 0 {
-			w.place = m.process.Calls[n.place].Place
+		if at := m.madeAt(n); at != 0 {
+			w.place = at
 		} else {
 			w.node = node
 		}
@@ -61,6 +61,14 @@ func (m *machine) where(step, node int32) where {
 		w.function = call.Args[launchFunction]
 	}
 	return w
+}
+
+// madeAt returns the place of the call that made a node, 0 if it is not known.
+func (m *machine) madeAt(n *graphNode) uint64 {
+	if n.place < 0 {
+		return 0
+	}
+	return m.process.Calls[n.place].Place
 }
 
 // Kinds of races, by what the second access does after what the first does.
@@ -133,8 +141,8 @@ func (m *machine) side(step, node int32, mode happens.Mode, conflict happens.Con
 		if n.node.Type == nodeKernel {
 			s.Name = m.function(n.words[0], s.Call.Begin).name
 		}
-		if n.place >= 0 && m.process.Calls[n.place].Place != 0 {
-			s.Place = m.process.Calls[n.place].Place
+		if at := m.madeAt(n); at != 0 {
+			s.Place = at
 		}
 		return s
 	}

@@ -317,6 +317,10 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		set(recording.Context, c.Context, contextDestroyed, 0)
 	case "resets":
 		set(recording.Context, 0, contextReset, 0)
+	case "retains":
+		set(recording.Context, c.Context, contextRetained, 0)
+	case "releases":
+		set(recording.Context, 0, contextReleased, 0)
 	case "function":
 		set(recording.HostFunction, p.stream(w), p.node, 1, 2)
 	case "capture":
@@ -330,6 +334,9 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 			p.process.Graphs = append(p.process.Graphs, info)
 			c.Args[1] = g.handle
 		}
+	case "host-accesses": // were recorded
+		p.process.Host = true
+		return false
 	case "unmeasured":
 		p.process.Measured = false
 		return false
@@ -437,6 +444,13 @@ func (p *program) launch(c *recording.Call, w *fields) {
 	if w.cut("recording") {
 		flags |= flagEvent
 	}
+	event, when := uint64(0), uint64(0)
+	for word, moment := range map[string]uint64{"begun": recording.EventBegun, "allowed": recording.EventBlocks} {
+		if name := w.after(word); name != "" {
+			event, when = p.named(p.events, name), moment
+			flags |= flagEvent
+		}
+	}
 	lost := w.cut("lost")
 	info, measured, function := p.accesses(c, w)
 	number := uint64(0)
@@ -447,7 +461,7 @@ func (p *program) launch(c *recording.Call, w *fields) {
 			p.process.Accesses[number] = info
 		}
 	}
-	c.Kind, c.Args = recording.Launch, []uint64{stream, p.node, function, number, 1, 1, 1, 1, 1, 1, 0, flags, 0}
+	c.Kind, c.Args = recording.Launch, []uint64{stream, p.node, function, number, 1, 1, 1, 1, 1, 1, 0, flags, 0, event, when}
 }
 
 func (p *program) graph(name string) *recordedGraph {

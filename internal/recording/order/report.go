@@ -7,7 +7,7 @@ import "github.com/dagrun/dagrun/internal/recording"
 // Options change what counts.
 type Options struct {
 	StrictThreads bool // calls of two threads are in order only where something intercepted orders them, not because one was over before the other
-	HostAccesses  bool // copies access pageable memory of the host too, for the thread that makes them
+	HostAccesses  bool // copies access pageable memory of the host too, for the thread that makes them; always so where accesses of the host were recorded
 	Strict        bool // also look for what is not needed, and for bytes that are read before they are written
 }
 

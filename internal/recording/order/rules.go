@@ -6,7 +6,8 @@
 //	overlap           nothing orders what two calls submit to one stream if they overlapped in time
 //	default           the legacy default stream waits for the blocking streams of its context, and they wait for it
 //	event             a wait comes after the latest record that was over before; where that is not known, after what all that may be have in common.
-//	                  Which event a launch records by an attribute is not in the recording: it may be any, once what comes before the kernel is done
+//	                  A launch that records one by an attribute does so when what comes before the kernel is done; what waits for a programmatic
+//	                  event may wait for the kernel too. Which event it is, is not in older recordings: it may be any
 //	synchronize       a thread that waited for an event, a stream or a context, or found it complete, comes after its work
 //	copy              a thread comes after copies that the driver documents as synchronous for it
 //	memset            a thread comes after memsets of pinned and managed memory by the synchronous functions
@@ -130,7 +131,7 @@ func (m *machine) enqueue(at moment, s *stream) happens.Lane {
 
 // follow makes a call the last one of a track.
 func (m *machine) follow(at moment, s *stream, on *track) {
-	on.before, on.end, on.kernel = m.checker.Now(on.lane), at.end, false
+	on.before, on.end, on.kernel, on.call = m.checker.Now(on.lane), at.end, false, at.index
 	s.last = on
 	m.threadOrder(on.lane, at.thread)
 }
@@ -138,6 +139,9 @@ func (m *machine) follow(at moment, s *stream, on *track) {
 // enqueueLaunch is enqueue for a kernel. It is rule "programmatic".
 func (m *machine) enqueueLaunch(at moment, s *stream, programmatic bool) happens.Lane {
 	before := s.last
+	if programmatic && before != nil && !before.kernel {
+		m.kept(before.call) // without it, the launch could overlap with the kernel before
+	}
 	programmatic = programmatic && before != nil && before.kernel && before.end < at.begin
 	m.loosened = m.loosened || programmatic
 	if !programmatic || m.pass.programmatic {
@@ -188,6 +192,20 @@ func (m *machine) recordClock(at moment, e *event, clock happens.Clock) {
 	e.records = append(e.records, record{at.index, at.begin, at.end, clock})
 }
 
+// recordLaunch is rule "event", for a launch that records one by an attribute.
+func (m *machine) recordLaunch(at moment, s *stream, event, when uint64) {
+	clock := s.last.start
+	if when&recording.EventBegun == 0 {
+		m.loosened = true
+		if m.pass.programmatic {
+			clock = m.checker.Now(s.last.lane)
+		}
+	}
+	e := m.event(event)
+	e.capture = nil
+	m.recordClock(at, e, clock)
+}
+
 // newestBefore returns when the last record began of those that were over before a moment. Records that were over before that are surely replaced.
 func newestBefore(records []record, moment uint64) uint64 {
 	newest := uint64(0)
@@ -231,6 +249,9 @@ func (m *machine) clockOf(at moment, e *event) (clock happens.Clock, known bool)
 
 // waitEvent is rule "event", for a stream that waits.
 func (m *machine) waitEvent(at moment, s *stream, e *event) {
+	if s.legacy || len(m.index.threads) > 1 {
+		m.checker.Tag(at.index) // others come after what the wait itself comes after; elsewhere, what follows it would do so without it
+	}
 	lane := m.enqueue(at, s)
 	before := m.checker.Now(lane)
 	m.checker.Tag(at.index)
@@ -346,22 +367,6 @@ func (m *machine) waitValue(at moment, on happens.Lane, address, value, flags ui
 		}
 	}
 	return found
-}
-
-// doubt makes what comes on a lane doubtful: it may have an order that is not known. It returns false if it was so already.
-func (m *machine) doubt(at moment, on happens.Lane) bool {
-	if !m.doubting {
-		m.doubting = true
-		lane := m.checker.Lane()
-		m.step(at, lane, nil, nil)
-		m.doubts = m.checker.Now(lane)
-	}
-	return m.checker.After(on, m.doubts)
-}
-
-// doubtful says whether what comes on a lane comes after something doubtful.
-func (m *machine) doubtful(on happens.Lane) bool {
-	return m.doubting && m.checker.Includes(on, m.doubts)
 }
 
 // endContext is rule "context". Whether the driver waits for the context's work is not documented.

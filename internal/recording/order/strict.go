@@ -12,7 +12,7 @@ import (
 
 // watch makes a machine look for what Strict reports.
 func (m *machine) watch() {
-	m.strict = &watched{needed: map[int32]bool{}, skipped: map[int32]bool{}, pinned: map[int32]bool{}, unwritten: map[where]*Unwritten{}}
+	m.strict = &watched{needed: map[int32]bool{}, skipped: map[int32]bool{}, pinned: map[int32]bool{}, unwritten: map[where]*Unwritten{}, edges: map[[2]int]bool{}}
 	m.checker = happens.New(m.pair, m.unwritten)
 	m.checker.Explain(func(call int32) { m.strict.needed[call] = true })
 }
@@ -48,12 +48,35 @@ func (m *machine) strictReport() *Strict {
 		}
 		info := &m.process.Graphs[state]
 		for _, edge := range g.shape.Needless() {
-			if at := g.origin[edge]; at >= 0 {
+			if at := g.origin[edge]; at >= 0 && !m.strict.edges[[2]int{state, at}] {
 				s.Edges = append(s.Edges, NeedlessEdge{Graph: state, Edge: at, From: info.Edges[at].From, To: info.Edges[at].To})
 			}
 		}
 	}
 	return s
+}
+
+// needToo takes over what another pass needs.
+func (m *machine) needToo(other *machine) {
+	if m.strict == nil {
+		return
+	}
+	maps.Copy(m.strict.needed, other.strict.needed)
+	for state, g := range other.graphs {
+		if g.failed != "" {
+			continue
+		}
+		needed := map[int]bool{}
+		for edge := range g.edges {
+			needed[edge] = true
+		}
+		for _, edge := range g.shape.Needless() {
+			delete(needed, edge)
+		}
+		for edge := range needed {
+			m.strict.edges[[2]int{state, g.origin[edge]}] = true
+		}
+	}
 }
 
 // took returns how long the threads were in the calls in which they wait, at most.

@@ -107,7 +107,7 @@ func plural(n int, one, many string) string {
 
 var because = map[string]string{
 	"arguments":    "nothing orders these two, but one of the accesses is assumed",
-	"programmatic": "only a programmatic launch is between them, which may begin before its predecessor has ended",
+	"programmatic": "only a programmatic launch or event is between them, which may come before the kernel has ended",
 	"wait":         "nothing that is known orders these two, but one of them comes after a wait of which it is not known what ends it",
 	"assumed":      "only a call of one thread that was over before another's began, a value that a stream waited for, or memory that was given out again orders these two",
 }

@@ -8,6 +8,13 @@ import (
 	"github.com/dagrun/dagrun/internal/happens"
 )
 
+// kept notes a call that is needed besides conflicts.
+func (m *machine) kept(call int32) {
+	if m.strict != nil {
+		m.strict.needed[call] = true
+	}
+}
+
 // showsHost notes work that writes memory that the host can read.
 func (m *machine) showsHost(on happens.Lane, accesses []happens.Access) {
 	if m.strict == nil {

@@ -90,6 +90,8 @@ func TestRules(t *testing.T) {
 		{name: "alignment is a number", body: "and.b64 %a1, %p, 15; sub.s64 %a2, %q, %a1; st.f32 [%a2], %f1; bfe.u64 %a3, %p, 2, 2; add.s64 %a3, %a3, %q; st.u8 [%a3], h;", p: "not used", q: "written"},
 		{name: "a select", body: "setp.eq.s32 c, %n, 0; selp.b64 %a1, %p, %q, c; st.global.f32 [%a1], %f1;", p: "written", q: "written"},
 		{name: "a select with null", body: "setp.eq.s32 c, %n, 0; selp.b64 %a1, %p, 0, c; st.global.f32 [%a1], %f1;", p: "written", q: "not used"},
+		{name: "nothing added to a select with null", body: "setp.eq.s32 c, %n, 0; selp.b64 %a1, %p, 0, c; add.s64 %a2, %a1, 0; st.global.f32 [%a2], %f1;", p: "undecided", q: "undecided", why: "an address is made from a number"},
+		{name: "a select by the sign of a float", body: "slct.b64.f32 %a1, %p, %q, %f1; slct.b64.s32 %a2, %a1, %a1, %n; st.global.f32 [%a2], %f1;", p: "written", q: "written"},
 		{name: "a guarded move", body: "setp.eq.s32 c, %n, 0; mov.b64 %a1, %p; @c mov.b64 %a1, %q; ld.global.f32 %f1, [%a1];", p: "read", q: "read"},
 		{name: "a phi in a loop", body: "mov.b64 %a1, %p; L: st.global.f32 [%a1], %f1; add.s64 %a1, %a1, 4; setp.lt.u64 c, %a1, %q; @c bra L;", p: "written", q: "not used"},
 		{name: "swapped in a loop", body: "mov.b64 %a1, %p; mov.b64 %a2, %q; L: ld.global.f32 %f1, [%a1]; st.global.f32 [%a2], %f1; mov.b64 %a3, %a1; mov.b64 %a1, %a2; mov.b64 %a2, %a3; @c bra L;", p: "read and written", q: "read and written"},
@@ -97,6 +99,7 @@ func TestRules(t *testing.T) {
 		{name: "a negated difference", body: "neg.s64 %a1, %p; add.s64 %a1, %a1, %q; add.s64 %a2, %p, %a1; st.global.f32 [%a2], %f1;", p: "not used", q: "written"},
 		{name: "through local memory", body: "st.local.u64 [depot+8], %p; ld.local.u64 %a1, [depot+8]; st.global.f32 [%a1], %f1;", p: "written", q: "not used"},
 		{name: "two cells of local memory", body: "mov.u64 %a1, depot; cvta.local.u64 %a2, %a1; add.u64 %a3, %a2, 16; st.u64 [%a2], %p; st.u64 [%a3], %q; ld.u64 %a4, [%a3]; st.global.f32 [%a4], %f1;", p: "not used", q: "written"},
+		{name: "through local memory in three turns of a loop", body: "L: ld.local.u64 %a2, [depot]; st.global.f32 [%a2], %f1; st.local.u64 [depot], %a1; mov.u64 %a1, %p; @c bra L;", p: "written", q: "not used"},
 		{name: "an unknown cell of local memory", body: "cvt.u64.u32 %a9, %n; mov.u64 %a1, depot; add.u64 %a2, %a1, %a9; st.local.v2.u64 [depot], {%p, %q}; ld.local.u64 %a3, [%a2]; ld.global.f32 %f1, [%a3];", p: "read", q: "read"},
 		{name: "a store to an unknown cell", body: "cvt.u64.u32 %a9, %n; mov.u64 %a1, depot; add.u64 %a2, %a1, %a9; st.local.u64 [%a2], %p; ld.local.u64 %a3, [depot+24]; st.global.f32 [%a3], %f1;", p: "written", q: "not used"},
 		{name: "through shared memory", body: "st.shared.u64 [tile], %p; ld.shared.u64 %a1, [tile]; st.global.f32 [%a1], %f1;", p: "undecided", q: "undecided", why: "an address is loaded from memory"},
@@ -123,6 +126,7 @@ func TestRules(t *testing.T) {
 		{name: "multimem", body: "multimem.ld_reduce.global.add.f32 %f1, [%p]; multimem.st.global.f32 [%q], %f1;", p: "read", q: "written"},
 		{name: "matrices", body: "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, [%p], 16; wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%q], {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, 16;", p: "read", q: "written"},
 		{name: "textures and surfaces", body: "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%p, {%r1}]; sust.b.1d.b32.trap [%q, {%r1}], {%r2};", p: "read", q: "written"},
+		{name: "a parameter that is the handle", body: "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [p, {%r1}]; sust.b.1d.b32.trap [q, {%r1}], {%r2};", p: "read", q: "written"},
 		{name: "a query of a texture", body: "txq.width.b32 %r1, [%p];", p: "not used", q: "not used"},
 		{name: "dead code", body: "bra E; st.global.f32 [%p], %f1; E:", p: "not used", q: "not used"},
 		{name: "an unknown instruction", body: "frobnicate.f32 %f1, [%p];", p: "undecided", q: "undecided", why: "instruction frobnicate.f32 is not known"},
@@ -189,6 +193,8 @@ func TestStructsByValue(t *testing.T) {
 	assert.Equal(t, []string{"not used", "not used", "written"}, []string{r.Fields[0].String(), r.Fields[1].String(), r.Fields[2].String()})
 	_, r = analyse(t, text("mov.b64 %a1, s; cvta.param.u64 %a1, %a1; mov.u32 %r1, %tid.x; mul.wide.u32 %a3, %r1, 8; add.s64 %a1, %a1, %a3; ld.u64 %a2, [%a1]; st.global.f32 [%a2], %f;"))
 	assert.Equal(t, []string{"written", "written", "written"}, []string{r.Fields[0].String(), r.Fields[1].String(), r.Fields[2].String()})
+	_, r = analyse(t, text("mov.b64 %a1, s; cvta.param.u64 %a1, %a1; mov.u32 %r1, %tid.x; mul.wide.u32 %a3, %r1, 8; add.s64 %a1, %a1, %a3; ld.u64 %a2, [%a1]; add.s64 %a2, %a2, 8; st.global.f32 [%a2], %f;"))
+	assert.Equal(t, []string{"written", "written", "written"}, []string{r.Fields[0].String(), r.Fields[1].String(), r.Fields[2].String()}, "an address beside one of them is still theirs")
 }
 
 func TestFloatAtomics(t *testing.T) {

@@ -291,7 +291,6 @@ func (c *context) several(r ptx.RegisterID, used int32) span {
 	if !total.ok {
 		return s.start.plus(anything)
 	}
-	total.lo, total.hi = min(total.lo, 0), max(total.hi, 0)
 	return s.start.plus(total)
 }
 

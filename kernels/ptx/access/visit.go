@@ -92,7 +92,11 @@ func (a *analysis) result(fr *frame, in *ptx.Instruction) value {
 	}
 	moves := form.Op == ptx.OpMov || form.Op == ptx.OpSelp || form.Op == ptx.OpSlct || form.Op == ptx.OpShfl
 	narrow := false
-	for _, t := range form.Types {
+	types := form.Types
+	if form.Op == ptx.OpSlct {
+		types = types[:min(1, len(types))] // the other is of the number whose sign selects
+	}
+	for _, t := range types {
 		if t.Float() && !moves || t.Bits() <= 16 {
 			return number(fromInteger)
 		}

@@ -40,6 +40,7 @@ func TestEscape(t *testing.T) {
 		{"negative", "mov.s32 %r5, -3; shr.s32 %r6, %r5, 1; mul.wide.s32 %o, %r6, 4;" + read, 8, "reads -8..-4 in [0 0 0] of [0 0 0]"},
 		{"divided", thread + "div.s32 %r5, %i, 4; rem.s32 %r6, %r5, 8; mul.wide.s32 %o, %r6, 4;" + read, 32, ""},
 		{"divided and short", thread + "and.b32 %r5, %i, 7; max.s32 %r6, %r5, 3; mul.wide.s32 %o, %r6, 4;" + read, 28, "reads 28..32 in [255 0 0] of [0 0 0]"},
+		{"a conversion that saturates", thread + "add.s32 %r5, %i, 1000; cvt.sat.u8.s32 %r6, %r5; cvt.u64.u32 %o, %r6; add.s64 %a1, %p, %o; ld.global.u8 %r7, [%a1];", 4, ""},
 		{"shared memory", "mov.u64 %a1, tile; ld.shared.f32 %f, [%a1+400];", 4, ""},
 		{"a scalar of 64 bits", "shl.b64 %o, %m, 2;" + read, 4 << 20, "reads 4194304..4194308 in [0 0 0] of [0 0 0]"},
 		{"for ever", "L: bra L;", 4, ""},
@@ -57,6 +58,18 @@ func TestEscape(t *testing.T) {
 		}
 		assert.Equal(t, c.want, got, c.name)
 	}
+}
+
+// Where a block has one thread, the number of the block is that of the thread.
+func TestEscapeOfBlocksOfOneThread(t *testing.T) {
+	m, err := ptx.Parse(head + fmt.Sprintf(kernelText, thread+"add.s64 %a1, %p, %o; ld.global.f32 %f, [%a1];"))
+	require.NoError(t, err)
+	launch := Launch{Grid: [3]uint32{8, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	_, escapes := Escape(m, m.Entries()[0], launch, map[int]int64{0: 32})
+	require.False(t, escapes)
+	w, escapes := Escape(m, m.Entries()[0], launch, map[int]int64{0: 28})
+	require.True(t, escapes)
+	require.Equal(t, Witness{Param: 0, Lo: 28, Hi: 32, Block: [3]uint32{7, 0, 0}, At: w.At}, w)
 }
 
 // A thread that runs off the end of its code, or whose launch is empty, leaves no argument.

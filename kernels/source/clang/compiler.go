@@ -18,9 +18,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
 	"github.com/dagrun/dagrun/kernels/source/internal/child"
-	"github.com/dagrun/dagrun/kernels/source/internal/failure"
 )
 
 // ErrNoCompiler is what Open returns if there is no clang that compiles CUDA C to PTX.
@@ -167,7 +167,7 @@ type Result struct {
 }
 
 // CompileError is the error for a source that does not compile.
-type CompileError = failure.CompileError
+type CompileError = launch.CompileError
 
 // target is an architecture with the version of PTX that has its instructions.
 type target struct{ architecture, ptx int }

@@ -17,8 +17,8 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
-	"github.com/dagrun/dagrun/kernels/source/internal/failure"
 )
 
 // ErrNoCompiler is what Open returns if there is no usable libnvrtc.
@@ -207,7 +207,7 @@ type Result struct {
 }
 
 // CompileError is the error for a source that does not compile.
-type CompileError = failure.CompileError
+type CompileError = launch.CompileError
 
 // architecture chooses the device's own architecture if the compiler supports it, otherwise, or if PTX is wanted, the newest PTX that
 // the device runs.

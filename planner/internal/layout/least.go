@@ -16,7 +16,7 @@ const leastWords = 4 << 20
 // Least returns, for each device with buffers, the node at which the most bytes are alive in every plan: buffers that are kept, buffers
 // that the node accesses, and buffers that are accessed both before and after it in every order. The last kind is left out for graphs that
 // are too large for the tables. Arena is what every plan needs at least, the same as Live.
-func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
+func Least(g *dag.Graph, kept []bool) ([]plan.Peak, error) {
 	devices, _, err := arenaSizes(g)
 	if err != nil {
 		return nil, err
@@ -59,10 +59,10 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 	if 2*g.Vertices()*words <= leastWords {
 		set = accessedAround(g, words, own)
 	}
-	byDevice := map[int32]*Peak{}
+	byDevice := map[int32]*plan.Peak{}
 	fixed := map[int32]int64{}
 	for _, device := range devices {
-		byDevice[device] = &Peak{Device: device, Node: -1}
+		byDevice[device] = &plan.Peak{Device: device, Node: -1}
 	}
 	for i := range g.Buffers {
 		if b := &g.Buffers[i]; b.InArena() && kept[i] {
@@ -89,23 +89,23 @@ func Least(g *dag.Graph, kept []bool) ([]Peak, error) {
 			}
 		}
 	}
-	peaks := make([]Peak, len(devices))
+	peaks := make([]plan.Peak, len(devices))
 	for d, device := range devices {
 		p := byDevice[device]
 		for i := range g.Buffers {
 			if b := &g.Buffers[i]; b.InArena() && b.Device == device && kept[i] {
-				p.add(g, dag.BufferID(i), true)
+				addBuffer(p, g, dag.BufferID(i), true)
 			}
 		}
 		if p.Node >= 0 {
 			eachBit(set(int32(p.Node)), func(k int32) {
 				if g.Buffers[buffers[k]].Device == device {
-					p.add(g, dag.BufferID(buffers[k]), false)
+					addBuffer(p, g, dag.BufferID(buffers[k]), false)
 				}
 			})
 		}
 		p.Arena = p.Live
-		p.sort()
+		sortBuffers(p)
 		peaks[d] = *p
 	}
 	return peaks, nil

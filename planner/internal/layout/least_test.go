@@ -27,14 +27,14 @@ func drawKept(rng *rand.Rand, g *dag.Graph) []bool {
 }
 
 // listed are the buffers of a peak as they are listed: the largest first.
-func listed(g *dag.Graph, kept []bool, alive func(b dag.BufferID) bool) (list []LiveBuffer, bytes int64) {
+func listed(g *dag.Graph, kept []bool, alive func(b dag.BufferID) bool) (list []plan.LiveBuffer, bytes int64) {
 	for b := range dag.BufferID(len(g.Buffers)) {
 		if kept[b] || alive(b) {
-			list = append(list, LiveBuffer{b, g.Buffers[b].Name, g.Buffers[b].Bytes, kept[b]})
+			list = append(list, plan.LiveBuffer{Buffer: b, Name: g.Buffers[b].Name, Bytes: g.Buffers[b].Bytes, Kept: kept[b]})
 			bytes += plan.AlignUp(g.Buffers[b].Bytes)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b LiveBuffer) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(list, func(a, b plan.LiveBuffer) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return list, bytes
 }
 
@@ -63,7 +63,7 @@ func TestLeastIsTheMostThatIsAliveAtANode(t *testing.T) {
 			uses := func(i int, b dag.BufferID) bool {
 				return slices.ContainsFunc(g.Accesses(dag.NodeID(i)), func(a dag.Access) bool { return a.Buffer == b && a.Lo < a.Hi })
 			}
-			want := Peak{Node: -1}
+			want := plan.Peak{Node: -1}
 			want.Buffers, want.Live = listed(g, kept, func(dag.BufferID) bool { return false })
 			for i := range n {
 				list, bytes := listed(g, kept, func(b dag.BufferID) bool {
@@ -86,7 +86,7 @@ func TestLeastIsTheMostThatIsAliveAtANode(t *testing.T) {
 			want.Arena = want.Live
 			peaks, err := Least(g, kept)
 			require.NoError(t, err)
-			require.Equal(t, []Peak{want}, peaks)
+			require.Equal(t, []plan.Peak{want}, peaks)
 		}
 	})
 	require.Positive(t, around)
@@ -190,6 +190,6 @@ func TestEmptyAccessesUseNothing(t *testing.T) {
 	require.Equal(t, []bool{true, false}, usedBuffers(g))
 	peaks, err := Least(g, Kept(g))
 	require.NoError(t, err)
-	require.Equal(t, []LiveBuffer{{x, "x", 256, false}}, peaks[0].Buffers)
+	require.Equal(t, []plan.LiveBuffer{{Buffer: x, Name: "x", Bytes: 256}}, peaks[0].Buffers)
 	require.EqualValues(t, 256, peaks[0].Live)
 }

@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/internal/scratch"
 )
 

@@ -14,25 +14,8 @@ import (
 // antichainLimit is the most buffers for which the heaviest set is found exactly. For more, the busiest place of the order is taken.
 const antichainLimit = 400
 
-// LiveBuffer is a buffer that is alive at a peak.
-type LiveBuffer struct {
-	Buffer dag.BufferID
-	Name   string
-	Bytes  int64
-	Kept   bool // shares its bytes with no other buffer for the whole program
-}
-
-// Peak is where a plan needs the most memory of one device.
-type Peak struct {
-	Device  int32
-	Arena   int64      // bytes that the plan's layout takes
-	Live    int64      // bytes of Buffers, each rounded up to 256: no layout of this plan takes less
-	Node    dag.NodeID // the node at which the last of them comes alive; -1 if all are kept
-	Buffers []LiveBuffer
-}
-
 // PeakBuffers returns the peak of each device with buffers. The plan's ops must be valid (proof.CheckOps).
-func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
+func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]plan.Peak, error) {
 	s := readSteps(g, p)
 	devices, _, err := arenaSizes(g)
 	if err != nil {
@@ -40,16 +23,16 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 	}
 	used := usedBuffers(g)
 	arenas := ArenaEnds(p)
-	var peaks []Peak
+	var peaks []plan.Peak
 	for _, device := range devices {
-		peak := Peak{Device: device, Arena: arenas[device], Node: -1}
+		peak := plan.Peak{Device: device, Arena: arenas[device], Node: -1}
 		var sharing []int32
 		for i := range g.Buffers {
 			b := &g.Buffers[i]
 			switch {
 			case !b.InArena() || b.Device != device:
 			case kept[i]:
-				peak.Live += peak.add(g, dag.BufferID(i), true)
+				peak.Live += addBuffer(&peak, g, dag.BufferID(i), true)
 			case used[i] && b.Bytes > 0:
 				sharing = append(sharing, int32(i))
 			}
@@ -58,26 +41,26 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]Peak, error) {
 			l := readLifetimes(s, sharing, order.Entries)
 			start := int32(-1)
 			for _, k := range l.heaviest(s.len()) {
-				peak.Live += peak.add(g, dag.BufferID(sharing[k]), false)
+				peak.Live += addBuffer(&peak, g, dag.BufferID(sharing[k]), false)
 				start = max(start, l.first[k])
 			}
 			peak.Node = s.nodeOf(s.order.Order[start])
 		}
-		peak.sort()
+		sortBuffers(&peak)
 		peaks = append(peaks, peak)
 	}
 	return peaks, nil
 }
 
-// add lists a buffer and returns the bytes that it takes.
-func (p *Peak) add(g *dag.Graph, buffer dag.BufferID, kept bool) int64 {
+// addBuffer lists a buffer and returns the bytes that it takes.
+func addBuffer(p *plan.Peak, g *dag.Graph, buffer dag.BufferID, kept bool) int64 {
 	bytes := g.Buffers[buffer].Bytes
-	p.Buffers = append(p.Buffers, LiveBuffer{buffer, plan.BufferName(g, buffer), bytes, kept})
+	p.Buffers = append(p.Buffers, plan.LiveBuffer{Buffer: buffer, Name: plan.BufferName(g, buffer), Bytes: bytes, Kept: kept})
 	return plan.AlignUp(bytes)
 }
 
-func (p *Peak) sort() {
-	slices.SortFunc(p.Buffers, func(a, b LiveBuffer) int {
+func sortBuffers(p *plan.Peak) {
+	slices.SortFunc(p.Buffers, func(a, b plan.LiveBuffer) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Buffer, b.Buffer))
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/internal/chance"
 )
 
 // easy finds the buffers that are only in crowds that need few bytes compared with the heaviest crowd: in most layouts of the others there is
@@ -57,7 +57,7 @@ func newEjector(p *Problem, easy []bool, bySize []int32, number int) *ejector {
 	e := &ejector{
 		p: p, size: make([]int64, n), span: make([]span, n), easy: easy, bySize: bySize, hard: slices.Repeat([]int64{1}, n), weight: make([]int64, n),
 		order: make([]edge, 0, n), tops: make([]edge, 0, n), changed: make([]uint64, p.words), marked: make([]uint64, p.words),
-		lows: make([]edge, n), highs: make([]edge, n), settled: make([]int64, n), random: effort.NewRandom() * effort.Random(2*number+1),
+		lows: make([]edge, n), highs: make([]edge, n), settled: make([]int64, n), random: chance.New() * chance.Random(2*number+1),
 	}
 	for k, bytes := range p.size {
 		e.size[k] = bytes / p.grain
@@ -89,7 +89,7 @@ const (
 	// restless: of so many buffers that take the place of others, one lets a buffer that it excludes move.
 	restless = 20
 	// The size of a buffer without a place counts at random from once to so many times when one of them is chosen.
-	chance     = 5
+	mostTimes  = 5
 	chanceUnit = 100
 	// crowded is the share of the heaviest crowd, in percent, from which a crowd is hard to place.
 	crowded = 90
@@ -344,7 +344,7 @@ func (e *ejector) weigh(k int32) {
 func (e *ejector) takeHardest() int32 {
 	hardest, most := 0, -1.0
 	for i, k := range e.out {
-		factor := chanceUnit + e.random.Below((chance-1)*chanceUnit)
+		factor := chanceUnit + e.random.Below((mostTimes-1)*chanceUnit)
 		if hard := float64(e.size[k]) * float64(e.hard[k]) * float64(factor); hard > most {
 			hardest, most = i, hard
 		}

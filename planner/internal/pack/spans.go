@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/internal/chance"
 )
 
 // span is between which offsets a buffer lies: its highest begin and its lowest end.
@@ -70,7 +70,7 @@ type ejector struct {
 	marked   []uint64 // likewise for ends
 
 	lows, highs []edge // of what may be in the way of a buffer: begins and ends, ascending
-	random      effort.Random
+	random      chance.Random
 	steps       int64
 
 	settled []int64 // by buffer, the offset in the layout that was found last

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/internal/chance"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -24,7 +24,7 @@ type polisher struct {
 	streams []draftStream
 	tail    []float64 // of each node, the longest path after it
 	cuts    []int32   // of each place, the first cut there or later; the number of nodes if there is none
-	random  effort.Random
+	random  chance.Random
 	steps   int // nodes that may still be placed
 
 	lo, hi int32   // the window: places that change. It ends after a cut or with the order.
@@ -123,7 +123,7 @@ func (a score) cost() int { return a.waits<<32 + a.records }
 
 func newPolisher(p *Problem, a *Assignment) *polisher {
 	n, width := p.len(), len(a.streams)
-	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), streams: a.streams, random: effort.NewRandom()}
+	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), streams: a.streams, random: chance.New()}
 	h.place = make([]int32, n)
 	h.tail = make([]float64, n)
 	for k, i := range h.order {

@@ -24,7 +24,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/internal/chance"
 	"github.com/dagrun/dagrun/planner/internal/plantest/instances"
 )
 
@@ -103,7 +103,7 @@ func reference(tb testing.TB, in instances.Instance) float64 {
 	for seed := uint64(1); seed <= 3 && least > bound*(1+near); seed++ {
 		s := newSearch(w, steps)
 		s.enough = bound * (1 + near)
-		s.random = effort.Random(seed)
+		s.random = chance.Random(seed)
 		// Jobs in a random order, each with its operations.
 		at := rand.New(rand.NewPCG(seed, 47)).Perm(len(in.Jobs))
 		per := w.Len() / len(in.Jobs)

@@ -12,7 +12,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dagrun/dagrun/planner/internal/effort"
+	"github.com/dagrun/dagrun/planner/internal/chance"
 )
 
 // Work is a set of operations and their needs. It is read only.
@@ -58,7 +58,7 @@ type search struct {
 	tail   []float64 // by operation: the longest path after its end
 	steps  int       // left
 	enough float64
-	random effort.Random
+	random chance.Random
 
 	best     []int32 // the best order
 	makespan float64 // of it
@@ -102,7 +102,7 @@ func (w *Work) successors() Links {
 
 func newSearch(w *Work, steps int) *search {
 	n := w.Len()
-	s := &search{w: w, succs: w.successors(), steps: steps, random: effort.NewRandom(), makespan: math.Inf(1)}
+	s := &search{w: w, succs: w.successors(), steps: steps, random: chance.New(), makespan: math.Inf(1)}
 	lanes := int32(0)
 	s.lanes = make([]int32, len(w.Room)+1)
 	for m, room := range w.Room {

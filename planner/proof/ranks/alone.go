@@ -133,6 +133,9 @@ func (o *order) touched(g *dag.Graph, ops []op, rank int32) []Violation {
 			continue
 		}
 		for _, a := range g.Accesses(dag.NodeID(i)) {
+			if a.Lo >= a.Hi {
+				continue
+			}
 			list := uses[a.Buffer]
 			from := sort.Search(len(list), func(k int) bool { return list[k].op > o.last[i] })
 			for _, u := range list[from:] {

@@ -40,6 +40,9 @@ func randomSchedule(t *testing.T, rng *rand.Rand) (*dag.Graph, []op) {
 		for range 1 + rng.IntN(2) {
 			lo := rng.Int64N(8)
 			hi := lo + 1 + rng.Int64N(8-lo)
+			if rng.IntN(8) == 0 {
+				hi = lo // touches nothing
+			}
 			accesses = append(accesses, dag.Access{Range: dag.Range{Buffer: buffers[rng.IntN(2)], Lo: lo, Hi: hi}, Mode: dag.Mode(1 + rng.IntN(3))})
 		}
 		b.Node(n, accesses...)

@@ -44,7 +44,6 @@ func (w *world) follow() {
 			}
 			continue
 		}
-		missing[rank] = 0
 		var freed []int32
 		for t := range o.transfers {
 			peer, there := rank+o.transfers[t].peer, w.partners[rank][k][t]
@@ -67,18 +66,18 @@ func (w *world) follow() {
 	}
 	for rank := range w.ranks {
 		if int(at[rank]) < len(w.ops(rank)) {
-			w.stuck(rank, at, reached, present)
+			w.stuck(rank, at, present)
 			return
 		}
 	}
 }
 
 // stuck follows who waits for whom from a rank that does not get on, until a rank comes up again.
-func (w *world) stuck(rank int32, at []int32, reached []bool, present [][]int32) {
+func (w *world) stuck(rank int32, at []int32, present [][]int32) {
 	var path []int32
 	for !slices.Contains(path, rank) {
 		path = append(path, rank)
-		rank = w.awaited(rank, at, reached, present)
+		rank = w.awaited(rank, at, present)
 	}
 	circle := path[slices.Index(path, rank):]
 	var parts []string
@@ -96,7 +95,7 @@ func (w *world) stuck(rank int32, at []int32, reached []bool, present [][]int32)
 }
 
 // awaited is a rank that has not reached what a stuck rank waits for.
-func (w *world) awaited(rank int32, at []int32, reached []bool, present [][]int32) int32 {
+func (w *world) awaited(rank int32, at []int32, present [][]int32) int32 {
 	k := at[rank]
 	o := &w.ops(rank)[k]
 	if !o.exchanges() {
@@ -112,7 +111,7 @@ func (w *world) awaited(rank int32, at []int32, reached []bool, present [][]int3
 	}
 	for t := range o.transfers {
 		peer, there := rank+o.transfers[t].peer, w.partners[rank][k][t]
-		if at[peer] < there || at[peer] == there && !reached[peer] {
+		if at[peer] < there {
 			return peer
 		}
 	}

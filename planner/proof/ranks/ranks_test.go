@@ -5,6 +5,7 @@ package ranks
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,7 @@ func prove(t *testing.T, sync string, ranks int, nodes string) []string {
 	var texts []string
 	for _, v := range found {
 		texts = append(texts, v.Text)
+		require.True(t, slices.IsSorted(v.Ranks) || !strings.HasPrefix(v.Text, "ranks wait for each other"), "the ranks of a circle ascend, wherever it was entered: %v", v)
 	}
 	return texts
 }
@@ -246,6 +248,29 @@ rank 1: "copy" (line 10) writes x while "give" (line 9) sends it, because nothin
 	}
 }
 
+// Where one rank has two all-reduces in one bucket and another cannot, the two differ by the bucket.
+func TestBucketsThatDifferAreNamed(t *testing.T) {
+	for apart, want := range map[int]string{
+		1: `rank 1 does "a" (line 9), allreduce of 32 bytes of f32 with op sum, where rank 0 does "a..b" (line 9), a bucket of allreduce of 32, 32 bytes of f32 with op sum; ranks whose files differ may need to run without --bucket`,
+		0: `rank 1 does "a..b" (line 9), a bucket of allreduce of 32, 32 bytes of f32 with op sum, where rank 0 does "a" (line 9), allreduce of 32 bytes of f32 with op sum; ranks whose files differ may need to run without --bucket`,
+	} {
+		f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+fmt.Sprintf(`
+  - {name: a, allreduce: {inout: x, op: sum}}
+  - {name: between, memcpy: {from: x, to: y}, when: rank == %d}
+  - {name: b, allreduce: {inout: y, op: sum}}
+`, apart)), dag.Options{Name: "p.yaml"}, 2)
+		require.NoError(t, err)
+		for k, g := range f.Classes {
+			f.Classes[k], err = dag.Bucket(g, 1<<20)
+			require.NoError(t, err)
+		}
+		found, err := Prove(f)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		require.Equal(t, want, found[0].Text)
+	}
+}
+
 func TestRightProgramsAreProved(t *testing.T) {
 	for name, nodes := range map[string]string{
 		"a pipeline of ranks": `
@@ -369,13 +394,19 @@ func TestFamiliesThatCannotBeAreRefused(t *testing.T) {
 		spoil func(f *dag.Family)
 		want  string
 	}{
-		"as it is":                      {func(f *dag.Family) {}, ""},
-		"no ranks":                      {func(f *dag.Family) { f.Ranks = 0; f.Class, f.Firsts = nil, nil }, none},
-		"fewer classes than ranks":      {func(f *dag.Family) { f.Class = f.Class[:3] }, none},
-		"fewer groups than ranks":       {func(f *dag.Family) { f.Firsts = f.Firsts[:3] }, none},
-		"a class below the first":       {func(f *dag.Family) { f.Class[2] = -1 }, "rank 2 is of class -1, and there are 2"},
-		"a class behind the last":       {func(f *dag.Family) { f.Class[2] = 2 }, "rank 2 is of class 2, and there are 2"},
-		"a class without ranks":         {func(f *dag.Family) { f.Classes = append(f.Classes, f.Classes[1]) }, "no rank is of class 2"},
+		"as it is":                 {func(f *dag.Family) {}, ""},
+		"no ranks":                 {func(f *dag.Family) { f.Ranks = 0; f.Class, f.Firsts = nil, nil }, none},
+		"fewer classes than ranks": {func(f *dag.Family) { f.Class = f.Class[:3] }, none},
+		"fewer groups than ranks":  {func(f *dag.Family) { f.Firsts = f.Firsts[:3] }, none},
+		"a class below the first":  {func(f *dag.Family) { f.Class[2] = -1 }, "rank 2 is of class -1, and there are 2"},
+		"a class behind the last":  {func(f *dag.Family) { f.Class[2] = 2 }, "rank 2 is of class 2, and there are 2"},
+		"a class without ranks":    {func(f *dag.Family) { f.Classes = append(f.Classes, f.Classes[1]) }, "no rank is of class 2"},
+		"a first class without ranks": {func(f *dag.Family) {
+			f.Classes = append([]*dag.Graph{f.Classes[1]}, f.Classes...)
+			for rank := range f.Class {
+				f.Class[rank]++
+			}
+		}, "no rank is of class 0"},
 		"a class without a graph":       {func(f *dag.Family) { f.Classes[1] = nil }, "there is no graph"},
 		"a group too few":               {func(f *dag.Family) { f.Firsts[0] = f.Firsts[0][:1] }, "rank 0 has 1 groups, and its class 2"},
 		"a group too many":              {func(f *dag.Family) { f.Firsts[1] = append(f.Firsts[1], 0) }, "rank 1 has 2 groups, and its class 1"},
@@ -421,6 +452,19 @@ func TestMissingBodiesAreSurvived(t *testing.T) {
 		require.NoError(t, err)
 		f.Classes[0].Nodes[0].Control.Bodies[0] = body
 		found, err := Prove(f)
+		require.NoError(t, err)
+		require.Empty(t, found)
+		f, err = dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+`
+  - name: choose
+    if: x(0..1) > 1
+    nodes:
+      - {name: a, allreduce: {inout: y, op: sum}}
+    else:
+      - {name: b, memset: {to: y, value: 0}}
+`), dag.Options{}, 2)
+		require.NoError(t, err)
+		f.Classes[0].Nodes[0].Control.Bodies[1] = body
+		found, err = Prove(f)
 		require.NoError(t, err)
 		require.Empty(t, found)
 	}

@@ -27,8 +27,9 @@ import (
 
 // Session is a session with one editor.
 type Session struct {
-	client  *lsp.Client
-	version string // of dagrun
+	client   *lsp.Client
+	version  string // of dagrun
+	confined bool
 
 	ctx       context.Context // ends all checks
 	mu        sync.Mutex
@@ -123,11 +124,19 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 		}
 	}()
 	name, dir := place(d.uri)
+	var folder *files.Folder
+	if s.confined && dir != "" {
+		var err error
+		if folder, err = files.OpenFolder(dir); err != nil {
+			return []lsp.Diagnostic{{Severity: lsp.SeverityError, Source: "dagrun", Message: files.CannotRead(dir, err).Error()}}, found
+		}
+		defer folder.Close()
+	}
 	open := func(m dag.Module) (dag.Library, error) {
 		if dir == "" {
 			return nil, errors.New("save this file first: modules are found from the folder that it is in")
 		}
-		return s.modules.open(ctx, dir, m)
+		return s.modules.open(ctx, folder, dir, m)
 	}
 	graph, err := dag.ParseContext(ctx, d.text.Source, dag.Options{Name: name, Dir: dir, MaxRepeated: mostRepeated, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
 		opened, err := open(m)
@@ -139,7 +148,7 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 		if dir == "" {
 			return nil, errors.New("save this file first: the files that it uses are found from the folder that it is in")
 		}
-		return files.Regular(ctx, name, dag.MaxFile)
+		return folder.Regular(ctx, name, dag.MaxFile)
 	}, Outside: func(name string) bool { return files.Outside(dir, name) }})
 	wrong := (*dag.ParseError)(nil)
 	switch {

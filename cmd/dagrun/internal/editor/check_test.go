@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,7 @@ func published(t *testing.T) (*Session, func() lsp.PublishParams) {
 	from, to := io.Pipe()
 	t.Cleanup(func() { from.Close() })
 	reader := lsp.NewReader(from)
-	return NewSession(t.Context(), lsp.NewClient(lsp.NewWriter(to)), "test"), func() lsp.PublishParams {
+	return NewSession(t.Context(), lsp.NewClient(lsp.NewWriter(to)), "test", false), func() lsp.PublishParams {
 		body, err := reader.Read()
 		require.NoError(t, err)
 		var m struct{ Params lsp.PublishParams }
@@ -61,6 +62,34 @@ func TestDocumentsDoNotWaitForEachOther(t *testing.T) {
 	p := next()
 	require.Equal(t, "file:///nowhere/slow.yaml", p.URI)
 	require.Equal(t, 2, *p.Version, "what the older version had is not published")
+}
+
+// A confined session reads nothing outside of the folder of a document, nor through links that lead there.
+func TestConfinedDocuments(t *testing.T) {
+	outer := t.TempDir()
+	folder := filepath.Join(outer, "in")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	for name, text := range map[string]string{
+		"k.cu": "__global__ void k(int *x) {}\n", "part.yaml": "version: 1\nnodes: []\n", "in/k.cu": "__global__ void k(int *x) {}\n", "in/part.yaml": "version: 1\nnodes: []\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(outer, filepath.FromSlash(name)), []byte(text), 0o600))
+	}
+	require.NoError(t, os.Symlink("..", filepath.Join(folder, "up")))
+	for _, confined := range []bool{false, true} {
+		s, next := published(t)
+		s.confined = confined
+		for k, prefix := range []string{"", "../", "up/"} {
+			s.opens(t, fmt.Sprintf("file://%s/%v%d.yaml", filepath.ToSlash(folder), confined, k), fmt.Sprintf("version: 1\nmodules: {m: {source: %sk.cu}}\nnodes:\n  - {name: u, use: %spart.yaml}\n", prefix, prefix))
+			list := next().Diagnostics
+			if !confined || prefix == "" {
+				require.Empty(t, list, prefix)
+				continue
+			}
+			require.Len(t, list, 2)
+			require.Contains(t, list[0].Message, "it is outside of the pipeline's folder, and --confined allows nothing there")
+			require.Contains(t, list[1].Message, "it is outside of the pipeline's folder, and --confined allows nothing there")
+		}
+	}
 }
 
 // docs/security.md tells the limits.

@@ -52,8 +52,8 @@ func (m *module) fresh() bool {
 	return true
 }
 
-// open opens a module whose paths are relative to dir. Its files are read, and nothing is compiled.
-func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (dag.Library, error) {
+// open opens a module whose paths are relative to dir. Its files are read, only from the folder if it is not nil, and nothing is compiled.
+func (c *modules) open(ctx context.Context, folder *files.Folder, dir string, declared dag.Module) (dag.Library, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := fmt.Sprintf("%q %q %q %q %q %q %q", dir, declared.Name, declared.Path, declared.Include, declared.Define, declared.Options, declared.Compiler)
@@ -63,7 +63,7 @@ func (c *modules) open(ctx context.Context, dir string, declared dag.Module) (da
 	opened := &module{read: map[string]stamp{}}
 	read := func(path string) ([]byte, error) {
 		opened.read[path] = stampOf(path)
-		return ReadModule(ctx, nil, path)
+		return ReadModule(ctx, folder, path)
 	}
 	library, err := kernels.ModuleOpener(dir, read, nil)(declared)
 	if err != nil {

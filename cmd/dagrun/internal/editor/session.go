@@ -16,9 +16,9 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// NewSession begins a session. Documents are checked until ctx ends.
-func NewSession(ctx context.Context, client *lsp.Client, version string) *Session {
-	return &Session{client: client, version: version, ctx: ctx, documents: map[string]*document{}, checks: map[string]*check{}}
+// NewSession begins a session. Documents are checked until ctx ends. Of confined ones, no file is read outside of their folders.
+func NewSession(ctx context.Context, client *lsp.Client, version string, confined bool) *Session {
+	return &Session{client: client, version: version, confined: confined, ctx: ctx, documents: map[string]*document{}, checks: map[string]*check{}}
 }
 
 // Request answers a request.

@@ -26,6 +26,12 @@ __attribute__((noinline)) static void launch_on(uint64_t stream) {
     launch(0xf1, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
 }
 
+static void launch_it(uint64_t function) {
+    int n = 1000;
+    void *parameters[] = {&memory, &n};
+    launch(function, 1, 1, 1, 32, 1, 1, 0, 0, parameters, NULL);
+}
+
 static int each; // launches of a thread
 
 static void *launches(void *nothing) {
@@ -63,10 +69,10 @@ static void graphs(size_t bytes, int distinct) {
     synchronize();
 }
 
-// modules loads a fatbin with PTX and cubins of three generations, in the wrapper that the compiler makes; then PTX, twice.
+// modules loads a fatbin with PTX and cubins of four generations, in the wrapper that the compiler makes; then PTX, twice.
 static void modules(void) {
-    int (*load)(uint64_t *, const void *), (*load_library)(uint64_t *, const void *);
-    find("cuModuleLoadData", &load), find("cuLibraryLoadData", &load_library);
+    int (*load)(uint64_t *, const void *), (*load_library)(uint64_t *, const void *), (*get)(uint64_t *, uint64_t);
+    find("cuKernelGetFunction", &get), find("cuModuleLoadData", &load), find("cuLibraryLoadData", &load_library);
     struct part {
         uint16_t kind, version;
         uint32_t head;
@@ -80,15 +86,15 @@ static void modules(void) {
         uint32_t magic;
         uint16_t version, head;
         uint64_t bytes;
-        struct part parts[4];
-    } fatbin = {0xba55ed50, 1, 16, 4 * sizeof(struct part),
-                {{1, 257, 32, 8, 0, 0, 0, 9, 75, "ptx"}, {2, 257, 32, 8, 0, 0, 0, 9, 80, "80"}, {2, 257, 32, 8, 0, 0, 0, 9, 90, "90"}, {2, 257, 32, 8, 0, 0, 0, 9, 100, "100"}}};
+        struct part parts[5];
+    } fatbin = {0xba55ed50, 1, 16, 5 * sizeof(struct part),
+                {{1, 257, 32, 8, 0, 0, 0, 9, 75, "ptx"}, {2, 257, 32, 8, 0, 0, 0, 9, 80, "80"}, {2, 257, 32, 8, 0, 0, 0, 9, 90, "90"}, {2, 257, 32, 8, 0, 0, 0, 9, 100, "100"}, {2, 257, 32, 8, 0, 0, 0, 9, 120, "120"}}};
     const struct {
         uint32_t magic, version;
         const void *at, *name;
     } wrapper = {0x466243b1, 1, &fatbin, NULL};
-    uint64_t made;
-    load_library(&made, &wrapper), load(&made, "// one\n.version 8.0"), load(&made, "// one\n.version 8.0");
+    uint64_t made, function;
+    load_library(&made, &wrapper), get(&function, made + 1), launch_it(made + 1), launch_it(function), load(&made, "// one\n.version 8.0"), load(&made, "// one\n.version 8.0");
 }
 
 // others makes one call of each kind that few programs make.
@@ -178,11 +184,20 @@ static void touches(void) {
     launch_on(0);
     buffer[0] = a; // not a page of its own
     buffer[page] = buffer[0]; // note: write of the registered memory
+    signal(SIGSEGV, own_handler); // the recorder's is put before it again by the next call
+    launch_on(0);
+    a = pinned[7]; // note: read 7
     launch_on(0);
     call(0, touched, (void *)pinned);
     launch_on(0);
     unpin(at);
     pinned[0] = 2; // given back
+    pin(&at, 1025 * page, 0); // in pieces of three pages
+    launch_on(0);
+    char *large = (char *)at;
+    large[4 * page] = 1; // note: write of the second piece
+    large[3 * page] = large[5 * page];
+    large[1024 * page] = 1; // note: write of the last piece
     *(volatile char *)8 = 1; // the program's own handler
 }
 

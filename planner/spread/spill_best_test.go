@@ -1,0 +1,149 @@
+// Tests and a benchmark of how long pipelines take whose data does not fit, against the best known ways to spill them, which
+// testdata/best/spill.txt keeps with the numbers that make the graphs:
+//
+//	go test ./planner/spread -run '^$' -bench SpillDistance -benchtime 1x
+//
+// This searches for better ones, and writes them down:
+//
+//	DAGRUN_LONG=1 go test ./planner/spread -run BestKnownSpills -timeout 0 -rewrite
+
+package spread
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// spillBest is a graph that does not fit with the shortest predicted time that is known.
+type spillBest struct {
+	plantest.SpillInstance
+	best float64
+}
+
+const spillBestFile = "testdata/best/spill.txt"
+
+func spillInstances(tb testing.TB) []spillBest {
+	tb.Helper()
+	text, err := os.ReadFile(spillBestFile)
+	require.NoError(tb, err)
+	var list []spillBest
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		var in spillBest
+		_, err := fmt.Sscan(line, &in.Family, &in.Size, &in.US, &in.Seed, &in.Tiles, &in.best)
+		require.NoError(tb, err, line)
+		list = append(list, in)
+	}
+	return list
+}
+
+func (in *spillBest) name() string {
+	return fmt.Sprintf("%s/%d/%gus/seed%d/%d", in.Family, in.Size, in.US, in.Seed, in.Tiles)
+}
+
+// options are those that an instance is spilled and planned with.
+func (in *spillBest) options(effort planner.Effort) Options {
+	return Options{Options: planner.Options{MemoryCap: in.Tiles * plantest.BlockBytes, Effort: effort}}
+}
+
+// spilledTime spills a graph, and returns how long its plan takes.
+func (in *spillBest) spilledTime(tb testing.TB, effort planner.Effort) float64 {
+	tb.Helper()
+	s, err := Spill(context.Background(), in.Graph(tb), in.options(effort))
+	require.NoError(tb, err, in.name())
+	require.NotNil(tb, s, "%s fits", in.name())
+	return in.plannedTime(tb, s)
+}
+
+func (in *spillBest) plannedTime(tb testing.TB, s *plan.Spread) float64 {
+	tb.Helper()
+	p, err := planner.New(context.Background(), s.Graph, in.options(planner.Normal).Options)
+	require.NoError(tb, err, in.name())
+	require.LessOrEqual(tb, p.Stats.PeakDeviceBytes, in.Tiles*plantest.BlockBytes)
+	return p.Stats.MakespanUS
+}
+
+// reference is what a search takes that shares nothing with the one of the planner, with so many states at a time.
+func (in *spillBest) reference(tb testing.TB, width int) float64 {
+	tb.Helper()
+	g, m := in.Graph(tb), planner.H200()
+	b := &plantest.Beam{Graph: g, Times: planner.Durations(g, m, nil), UpUS: m.CopyUS + plantest.BlockBytes/m.HostToDevice + m.SyncUS, DownUS: m.CopyUS + plantest.BlockBytes/m.DeviceToHost + m.SyncUS, Slots: int(in.Tiles), Width: width}
+	way := b.Search()
+	require.NotNil(tb, way, in.name())
+	s, err := SpillAt(g, in.options(planner.Normal), &plan.Spread{Order: way.Order, Spilled: way.Spilled})
+	require.NoError(tb, err, in.name())
+	return in.plannedTime(tb, s)
+}
+
+// TestBestKnownSpills searches where it is asked to. DAGRUN_SPILLS limits it to instances whose name contains that, such as fft/.
+func TestBestKnownSpills(t *testing.T) {
+	list := spillInstances(t)
+	require.Len(t, list, 72)
+	if os.Getenv("DAGRUN_LONG") == "" || !*rewrite {
+		return
+	}
+	for k := range list {
+		in := &list[k]
+		if !strings.Contains(in.name(), os.Getenv("DAGRUN_SPILLS")) {
+			continue
+		}
+		found := min(in.reference(t, 100), in.reference(t, 400), in.spilledTime(t, planner.Normal), in.spilledTime(t, planner.Thorough))
+		t.Logf("%s: %.1f us, known was %.1f", in.name(), found, in.best)
+		if found = math.Ceil(found*10) / 10; in.best == 0 || found < in.best {
+			in.best = found
+		}
+	}
+	text := "# family size us seed tiles best_us\n"
+	for _, in := range list {
+		text += fmt.Sprintln(in.Family, in.Size, in.US, in.Seed, in.Tiles, in.best)
+	}
+	require.NoError(t, os.WriteFile(spillBestFile, []byte(text), 0o644))
+}
+
+// The bar is 15% for each instance. DAGRUN_LONG=1 tries all of them, otherwise only the smaller ones.
+func TestSpillsAreNearTheBestKnown(t *testing.T) {
+	const bar = 0.15
+	count := 0
+	for _, in := range spillInstances(t) {
+		small := in.Size <= 9 && in.US == 20
+		if os.Getenv("DAGRUN_LONG") == "" && (!small || testing.Short()) {
+			continue
+		}
+		count++
+		require.LessOrEqual(t, in.spilledTime(t, planner.Normal)/in.best-1, bar, in.name())
+	}
+	t.Logf("%d instances", count)
+}
+
+func BenchmarkSpillDistance(b *testing.B) {
+	byFamily := map[string][]spillBest{}
+	for _, in := range spillInstances(b) {
+		byFamily[in.Family] = append(byFamily[in.Family], in)
+	}
+	for _, family := range plantest.SpillFamilies() {
+		b.Run(family, func(b *testing.B) {
+			worst, sum := 0.0, 0.0
+			for b.Loop() {
+				worst, sum = 0, 0
+				for _, in := range byFamily[family] {
+					away := in.spilledTime(b, planner.Normal)/in.best - 1
+					worst, sum = max(worst, away), sum+away
+				}
+			}
+			b.ReportMetric(100*worst, "%-worst")
+			b.ReportMetric(100*sum/float64(len(byFamily[family])), "%-mean")
+		})
+	}
+}

@@ -1,0 +1,33 @@
+"""python -m dagrun ARGUMENTS: the dagrun command. `python -m dagrun check PROGRAM.py` records the program and checks the recording."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from . import command
+
+
+def main():
+    words = sys.argv[1:]
+    if words[:1] == ["check"]:
+        at = next((k for k, w in enumerate(words[1:], 1) if w.endswith(".py") and os.path.exists(w)), None)
+        if at is not None:
+            return check(words[1:at], words[at:])
+    os.execv(command.path(), ["dagrun", *words])
+
+
+def check(flags, program):
+    """Records a Python program and checks what it did. The program's own failure is told, and what it did until then is checked."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, os.path.basename(program[0]) + ".rec")
+        ran = subprocess.run([command.path(), "record", "--quiet", "-o", file, "--", sys.executable, *program]).returncode
+        if not os.path.exists(file):
+            return ran or 1
+        if ran:
+            print(f"dagrun: {program[0]} ended with status {ran}; what it did until then is checked", file=sys.stderr)
+        return subprocess.run([command.path(), "check", *flags, file]).returncode or ran
+
+
+if __name__ == "__main__":
+    sys.exit(main())

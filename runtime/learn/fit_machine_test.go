@@ -1,0 +1,98 @@
+// Tests of fitting figures of the machine to replays: they are found from some plans and predict others.
+
+package learn
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/internal/engine"
+)
+
+// lattice is a graph of kernels in which each waits for two of the step before, and plans of it on several numbers of streams.
+func lattice(t *testing.T) (*dag.Graph, []*planner.Plan) {
+	b := dag.New("lattice")
+	b.Use(kernels.Library())
+	const width, steps = 4, 8
+	var before [width]dag.NodeID
+	for i := range steps {
+		var now [width]dag.NodeID
+		for k := range width {
+			x := b.Device(fmt.Sprintf("x%d.%d", i, k), dag.F32, 64)
+			now[k] = b.Kernel(fmt.Sprintf("k%d.%d", i, k), "square", dag.Args{64, b.Whole(x), b.Whole(x)})
+			if i > 0 {
+				b.After(now[k], before[k], before[(k+1)%width])
+			}
+		}
+		before = now
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	var plans []*planner.Plan
+	for streams := 1; streams <= width; streams++ {
+		plan, err := planner.New(t.Context(), g, planner.Options{Strategy: "list", Streams: streams})
+		require.NoError(t, err)
+		plans = append(plans, plan)
+	}
+	return g, plans
+}
+
+func TestTheFitFindsFiguresOfTheMachine(t *testing.T) {
+	g, plans := lattice(t)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	given := planner.H200()
+	measured := func(l *learner, machine *planner.Machine, w engine.Way) float64 {
+		us, err := predictEach(g, w, machine, l.learned.Profile)
+		require.NoError(t, err)
+		return us
+	}
+	for _, c := range []struct {
+		name   string
+		change func(m *planner.Machine)
+	}{
+		{"as given", func(*planner.Machine) {}},
+		{"waits in graphs take longer", func(m *planner.Machine) { m.GraphEdgeUS *= 2 }},
+		{"the host is slower", func(m *planner.Machine) { m.LaunchUS *= 1.5 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			truth := *given
+			c.change(&truth)
+			l := &learner{graph: g, platform: timed{platform}, o: Options{Plan: planner.Options{Machine: given}}}
+			l.learned.Samples = make([][]float64, g.Len())
+			var held []engine.Way
+			for k, plan := range plans {
+				for _, mode := range []engine.Mode{engine.Captured, engine.Streams} {
+					w := engine.Way{Plan: plan, Mode: mode, Threads: 1}
+					if k == 2 {
+						held = append(held, w)
+						continue
+					}
+					l.learned.Ways = append(l.learned.Ways, Way{Plan: plan, Mode: mode, Threads: 1, Each: engine.Series{Count: 3, Median: measured(l, &truth, w)}})
+				}
+			}
+			l.learned.Ways = append(l.learned.Ways, Way{Plan: plans[3], Mode: engine.Streams, Threads: 4, Each: engine.Series{Count: 3, Median: 1e4}})
+			require.NoError(t, l.fit())
+			require.NoError(t, l.learned.Machine.Validate())
+			require.Equal(t, planner.H200(), given, "the machine that was given is left alone")
+			off := 0.0 // of the machine that was given
+			for _, w := range held {
+				require.InEpsilon(t, measured(l, &truth, w), measured(l, l.learned.Machine, w), 0.1, "%s on 3 streams, from plans on 1, 2 and 4", w.Mode)
+				off = max(off, math.Abs(measured(l, given, w)/measured(l, &truth, w)-1))
+			}
+			if off == 0 {
+				require.Equal(t, given, l.learned.Machine)
+			} else {
+				require.Greater(t, off, 0.2)
+			}
+		})
+	}
+}

@@ -1,0 +1,36 @@
+// Tests of how nodes with the same work share what was measured of them.
+
+package learn
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+)
+
+func TestNodesWithTheSameWorkShareSamples(t *testing.T) {
+	prints := []string{"a", "b", "a", "a"}
+	samples := [][]float64{{1, 2}, {7, 8}, {5, 6}, nil}
+	takeFromAlone(samples, []dag.NodeID{0, 1, 3}, prints, []bool{false, true, false, true})
+	require.Equal(t, [][]float64{{1, 2}, {7, 8}, {5, 6}, {1, 2}}, samples, "the last ran beside others, the first alone")
+	samples[3] = nil
+	takeFromSame(samples, []dag.NodeID{0, 1, 3}, prints)
+	require.Equal(t, [][]float64{{3, 4}, {7, 8}, {5, 6}, {3, 4}}, samples, "the third is known already and stays as it is")
+}
+
+// Every node looks once at its own fingerprint: with each against each, this would take a minute.
+func TestManyNodesWithDifferentWorkShareNothing(t *testing.T) {
+	const n = 200_000
+	nodes, prints, samples := make([]dag.NodeID, n), make([]string, n), make([][]float64, n)
+	for i := range n {
+		nodes[i], prints[i], samples[i] = dag.NodeID(i), "work "+strconv.Itoa(i), []float64{float64(i)}
+	}
+	takeFromAlone(samples, nodes, prints, make([]bool, n))
+	takeFromSame(samples, nodes, prints)
+	for i := range n {
+		require.Equal(t, float64(i), samples[i][0])
+	}
+}
