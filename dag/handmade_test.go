@@ -90,7 +90,7 @@ func TestHandmadePipelines(t *testing.T) {
 		{`node "saxpy": its launch has no kernel`, func(p *Pipeline) { p.Nodes[2].Launch = &Launch{} }},
 		{`node "saxpy": its launch is of module 3, but there are 0`, func(p *Pipeline) { p.Nodes[2].Launch.Module = 3 }},
 		{`node "saxpy": argument 3: there is no buffer with id -1`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Range.Buffer = -1 }},
-		{`node "saxpy": argument 3 must be in, out or inout`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Mode = 9 }},
+		{`node "saxpy": argument 3 must be in, out, inout, or unused by a kernel of a module`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Mode = 9 }},
 		{`node "saxpy": argument 1 has the unknown type DType(99)`, func(p *Pipeline) { p.Nodes[2].Launch.Args[0].DType = 99 }},
 		{`node "square": its launch must have the 3 arguments of its map: a count, the output, the inputs and the numbers`, func(p *Pipeline) { p.Nodes[3].Launch.Args = p.Nodes[3].Launch.Args[:2] }},
 		{`node "square": map: there is no expression`, func(p *Pipeline) { p.Nodes[3].Launch.Map = &MapSpec{Inputs: []string{"d"}} }},

@@ -289,7 +289,7 @@ func (p *Pipeline) launchProblem(kind Kind, l *Launch) error {
 			return fmt.Errorf("argument %d has the unknown type %s", k+1, a.DType)
 		case !a.IsBuffer:
 		case a.Mode < Read || a.Mode > Untouched || a.Mode == Untouched && l.Module < 0:
-			return fmt.Errorf("argument %d must be in, out or inout, or unused by a kernel of a module", k+1)
+			return fmt.Errorf("argument %d must be in, out, inout, or unused by a kernel of a module", k+1)
 		default:
 			if err := p.rangeProblem(a.Range); err != nil {
 				return fmt.Errorf("argument %d: %w", k+1, err)

@@ -11,5 +11,5 @@ import (
 
 // Adopt makes a program replay a way that learning timed.
 func Adopt(ctx context.Context, p *Program, w learn.Way) error {
-	return p.engine.Adopt(ctx, engine.Way{Plan: w.Plan, Mode: w.Mode, Threads: w.Threads, Overlap: w.Overlap})
+	return p.engine.Trials().Adopt(ctx, engine.Way{Plan: w.Plan, Mode: w.Mode, Threads: w.Threads, Overlap: w.Overlap})
 }

@@ -52,7 +52,7 @@ var fronts = []string{"runtime"}
 // of the rooms above cmd/ is of the core, but for fronts.
 var satellites = []string{
 	"dag/exchange",
-	"planner/spread", "planner/internal/placement", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture", "planner/replan",
+	"planner/spread", "planner/internal/placement", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture",
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
 	"internal/recording", "internal/happens",

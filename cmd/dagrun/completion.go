@@ -87,17 +87,26 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 	}
 }
 
+// inputExtensions are those of the files that a command takes: pipelines, and of some commands recordings.
+func inputExtensions(c *cobra.Command) []string {
+	extensions := []string{".yaml", ".yml"}
+	if slices.Contains([]string{"check", "dot", "plan", "trace"}, c.Name()) {
+		extensions = append(extensions, ".rec")
+	}
+	return extensions
+}
+
 // onePipeline completes the name of a pipeline file if none is given yet.
-func onePipeline(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func onePipeline(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return pathsWith(typed, ".yaml", ".yml")
+	return pathsWith(typed, inputExtensions(c)...)
 }
 
 // manyPipelines completes the names of pipeline files for a command that takes several.
-func manyPipelines(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	paths, directive := pathsWith(typed, ".yaml", ".yml")
+func manyPipelines(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	paths, directive := pathsWith(typed, inputExtensions(c)...)
 	return slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(args, path) }), directive
 }
 
@@ -237,12 +246,12 @@ func machines(_ *cobra.Command, _ []string, typed string) ([]string, cobra.Shell
 	return files, directive
 }
 
-// oneKernel completes the name of a library kernel or of a call, with what it does, or of a file of kernels.
+// oneKernel completes the name of a library kernel or of a call, with what it does, or of a file of kernels or a recording.
 func oneKernel(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	offered, directive := pathsWith(typed, moduleExtensions...)
+	offered, directive := pathsWith(typed, append(slices.Clone(moduleExtensions), ".rec")...)
 	offer := func(name, text string) {
 		if name != "" && strings.HasPrefix(name, typed) {
 			offered = append(offered, cobra.CompletionWithDesc(name, words.Line(text)))

@@ -67,7 +67,7 @@ func (a *app) printRecorded(d *recordedKernels) error {
 		err = a.stdout.printf("the recording is not whole\n")
 	}
 	for k := range d.Kernels {
-		err = a.printRecordedKernel(&d.Kernels[k])
+		a.printRecordedKernel(&d.Kernels[k])
 	}
 	return err
 }
@@ -85,7 +85,7 @@ const (
 	longestKernel = 200
 )
 
-func (a *app) printRecordedKernel(k *recorded.Kernel) error {
+func (a *app) printRecordedKernel(k *recorded.Kernel) {
 	name := k.Demangled
 	if name == "" {
 		name = "a kernel whose name is not in the recording"
@@ -125,7 +125,9 @@ func (a *app) printRecordedKernel(k *recorded.Kernel) error {
 	for _, p := range k.Parameters {
 		line("pointer", pointerText(&p))
 	}
-	return a.stdout.printf("  %-9s %s of a thread, %s of static shared memory\n", "takes", counted(int(k.Registers), "register"), words.Bytes(int64(k.Shared)))
+	if k.Registers > 0 { // no kernel takes none: it is not known
+		line("takes", fmt.Sprintf("%s of a thread, %s of static shared memory", counted(int(k.Registers), "register"), words.Bytes(int64(k.Shared))))
+	}
 }
 
 // times says how many launches something is about, where it is not about all of them.

@@ -43,6 +43,12 @@ func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 	return source, nil
 }
 
+// noPipeline is the error of a command that takes pipelines only.
+func noPipeline(name string) error {
+	return fmt.Errorf("%[1]s is a recording of a program, not a pipeline: dagrun check %[1]s proves its order or names its races, dagrun trace %[1]s --html FILE and dagrun dot %[1]s show what it did, "+
+		"dagrun kernels %[1]s lists its kernels, and dagrun plan %[1]s its graphs", name)
+}
+
 // shownName is a pipeline file's name in messages.
 func shownName(name string) string {
 	if name == "-" {
@@ -108,7 +114,7 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	}
 	options.Rank, options.Ranks, options.LocalRank = a.place.Rank, a.place.Ranks, a.place.LocalRank
 	options.OpenModule = a.moduleOpener(ctx, options.Dir)
-	options.Outside = func(name string) bool { return files.Outside(options.Dir, name) }
+	options.Outside = func(name string) bool { return files.Foreign(options.Dir, name) }
 	options.ReadFile = func(name string) ([]byte, error) {
 		a.noteInput("a file of the pipeline", name)
 		return a.folder.Regular(ctx, name, dag.MaxFile)

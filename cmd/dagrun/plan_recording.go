@@ -10,9 +10,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/planner/replan"
 )
 
 // replanFlags are what plan takes for recordings only.

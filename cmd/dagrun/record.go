@@ -69,6 +69,9 @@ write into the folder FILE.parts, which dagrun check FILE reads if the recording
 			}
 			return a.record(c, args, &own)
 		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault // a command of the user's
+		},
 	}
 	f := c.Flags()
 	f.SetInterspersed(false)

@@ -26,12 +26,6 @@ func onlyFlags(c *cobra.Command, recorded string, allowed ...string) error {
 	return wrong
 }
 
-// noPipeline is the error of a command that takes pipelines only.
-func noPipeline(name string) error {
-	return fmt.Errorf("%[1]s is a recording of a program, not a pipeline: dagrun check %[1]s proves its order or names its races, dagrun trace %[1]s --html FILE and dagrun dot %[1]s show what it did, "+
-		"dagrun kernels %[1]s lists its kernels, and dagrun plan %[1]s its graphs", name)
-}
-
 // openRecording opens a recording. With --confined, nothing else is read to name its places.
 func (a *app) openRecording(name string) (*recording.Archive, error) {
 	archive, err := recording.Open(name)

@@ -32,3 +32,29 @@ func TestOutside(t *testing.T) {
 		require.Equal(t, outside, Outside(at("in"), at(name)), name)
 	}
 }
+
+// Files of the same Git repository are not foreign, unless it is that of the home directory.
+func TestForeign(t *testing.T) {
+	home := t.TempDir()
+	folder := filepath.Join(home, "work", "bench")
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	for _, name := range []string{"secret", "work/k.cu"} {
+		require.NoError(t, os.WriteFile(filepath.Join(home, name), nil, 0o600))
+	}
+	inside, beyond := filepath.Join(folder, "..", "k.cu"), filepath.Join(folder, "..", "..", "secret")
+	require.True(t, Foreign(folder, inside))
+	require.NoError(t, os.Mkdir(filepath.Join(home, "work", ".git"), 0o700))
+	require.False(t, Foreign(folder, inside))
+	require.True(t, Foreign(folder, beyond))
+	require.True(t, Outside(folder, inside))
+	require.NoError(t, os.Symlink(filepath.Join(home, "secret"), filepath.Join(home, "work", "link")))
+	require.True(t, Foreign(folder, filepath.Join(folder, "..", "link")))
+
+	require.NoError(t, os.Remove(filepath.Join(home, "work", ".git")))
+	require.NoError(t, os.Mkdir(filepath.Join(home, ".git"), 0o700))
+	require.False(t, Foreign(folder, beyond))
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	require.True(t, Foreign(folder, beyond))
+	require.True(t, Foreign(folder, inside))
+}

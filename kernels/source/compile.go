@@ -128,7 +128,7 @@ func (c *Compilers) with(ctx context.Context, name string, j *job) (*launch.Comp
 		if j.confined != nil {
 			return nil, errors.New("nvrtc is not used with --confined, because it runs within dagrun")
 		}
-		return retrying(ctx, j, c.nvrtc)
+		return retrying(ctx, j, c.nvrtcAndPrelude)
 	case "clang":
 		return retrying(ctx, j, c.clang)
 	}
@@ -152,6 +152,16 @@ func failedBy(compiler string, err error) error {
 		return wrong
 	}
 	return fmt.Errorf("%s: %w", compiler, err)
+}
+
+// nvrtcAndPrelude compiles a source as it is, or else with what nvcc includes in every file.
+func (c *Compilers) nvrtcAndPrelude(ctx context.Context, j *job) (*launch.Compiled, error) {
+	r, err := c.nvrtc(ctx, j)
+	if wrong := (*CompileError)(nil); errors.As(err, &wrong) && !j.prelude {
+		j.prelude = true
+		return c.nvrtc(ctx, j)
+	}
+	return r, err
 }
 
 func (c *Compilers) nvrtc(ctx context.Context, j *job) (*launch.Compiled, error) {

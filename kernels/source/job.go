@@ -28,6 +28,7 @@ type job struct {
 
 	libraries bool // headers of NVIDIA's libraries are included
 	thrust    bool // headers of Thrust for the host are
+	prelude   bool // what nvcc includes in every file is wanted
 	missing   []missingHeader
 	// confined are the folders that the compiler may read; nil: there is no limit.
 	confined []string
@@ -129,13 +130,19 @@ func (j *job) headers() []nvrtc.Header {
 			}
 		}
 	}
-	for _, h := range standardHeaders {
+	headers := standardHeaders
+	if j.prelude {
+		headers = slices.Concat(standardHeaders, preludeHeaders)
+	}
+	for _, h := range headers {
 		if !given[h.Name] {
 			list = append(list, h)
 		}
 	}
 	return list
 }
+
+var registerClass = regexp.MustCompile(`\bregister\b`)
 
 // implied are the options for NVRTC that include what nvcc includes in every file, where a source counts on it: types of fixed width, and those of
 // libraries.
@@ -145,6 +152,15 @@ func (j *job) implied() []string {
 		options = append(options, "--pre-include="+libraryTypes)
 	}
 	files := append([]*userFile{j.main}, j.files...)
+	if j.prelude {
+		options = append(options, "--pre-include="+preludeHeader)
+		if j.thrust && len(j.search.system) > 0 {
+			options = append(options, "--pre-include="+thrustHeader)
+		}
+		if slices.ContainsFunc(files, func(f *userFile) bool { return registerClass.Match(f.text) }) {
+			options = append(options, "-Dregister=") // which C++17 has no more
+		}
+	}
 	uses := func(f *userFile) bool { return fixedWidthType.Match(f.text) }
 	declares := func(f *userFile) bool { return fixedWidthDeclared.Match(f.text) }
 	if slices.ContainsFunc(files, uses) && !slices.ContainsFunc(files, declares) {

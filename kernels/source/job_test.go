@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,4 +65,33 @@ func TestNVRTCHasTheHeadersThatAreKeptForClang(t *testing.T) {
 		assert.NotNil(t, clang.Header(name), name)
 		assert.True(t, given[name], name)
 	}
+}
+
+// What nvcc includes in every file is there for NVRTC where a source does not compile without it.
+func TestPreludeForNVRTC(t *testing.T) {
+	const code = "#include <thrust/pair.h>\n__global__ void k(uint *x) { register int i = INT_MAX; x[0] = i * M_PI + std::numeric_limits<float>::infinity() + sizeof(std::size_t); }\n"
+	m, err := Open("mine", "/mine/k.cu", []byte(code), Options{Build: launch.Build{Compiler: "nvrtc"}})
+	require.NoError(t, err)
+	j := newJob(m.Module(), launch.Target{}, preprocess("/mine/k.cu", code, nil, search{}))
+	require.Len(t, j.headers(), len(standardHeaders))
+	require.Empty(t, j.implied())
+	j.prelude = true
+	require.Equal(t, []string{"--pre-include=dagrun_prelude.h", "-Dregister="}, j.implied())
+	j.thrust, j.search.system = true, []string{"/cccl"}
+	require.Contains(t, j.implied(), "--pre-include=dagrun_thrust.h")
+	names := map[string]bool{}
+	for _, h := range j.headers() {
+		require.False(t, names[h.Name], h.Name)
+		require.NotEmpty(t, h.Code, h.Name)
+		names[h.Name] = true
+	}
+	require.True(t, names["cub/cub.cuh"])
+	compilers := &Compilers{NVRTC: nvrtc.Lazy{Options: nvrtc.Options{Cache: "off"}}}
+	if _, err := compilers.NVRTC.Get(); err != nil {
+		return
+	}
+	without, err := Open("mine", "/mine/k.cu", []byte(strings.Replace(code, "#include <thrust/pair.h>", "", 1)), Options{Build: launch.Build{Compiler: "nvrtc"}})
+	require.NoError(t, err)
+	_, err = compilers.Compile(context.Background(), without.Module(), launch.Target{})
+	require.NoError(t, err)
 }

@@ -46,7 +46,7 @@ func (j *job) shown(log string) string {
 		return text
 	}
 	text = suggestion.ReplaceAllString(text, "") // it may be a name from there
-	if j.module.Path != "" && files.Outside(folder, j.module.Path) {
+	if j.module.Path != "" && files.Foreign(folder, j.module.Path) {
 		text += "\ndagrun kernels " + j.module.Path + " shows it"
 	}
 	return text
@@ -72,5 +72,5 @@ func (j *job) quotable(folder, name string) bool {
 			return true
 		}
 	}
-	return !files.Outside(folder, path)
+	return !files.Foreign(folder, path)
 }

@@ -27,7 +27,7 @@ var (
 
 // checkOutside returns an error if a path leads out of a folder to a file that is no header. "" stands for no folder.
 func checkOutside(folder, path string, text []byte) error {
-	if folder == "" || !files.Outside(folder, path) || slices.Contains(headerEndings, strings.ToLower(filepath.Ext(files.PlaceOf(path).String()))) || directiveFirst.Match(text) {
+	if folder == "" || !files.Foreign(folder, path) || slices.Contains(headerEndings, strings.ToLower(filepath.Ext(files.PlaceOf(path).String()))) || directiveFirst.Match(text) {
 		return nil
 	}
 	return errNoHeader
@@ -55,7 +55,7 @@ var leadingPlace = regexp.MustCompile(`^\d+(?::\d+)?: `)
 
 // withoutQuotes returns the error of parsing a file, without what it quotes if the file is outside of a folder.
 func withoutQuotes(folder, path string, err error) error {
-	if folder == "" || !files.Outside(folder, path) {
+	if folder == "" || !files.Foreign(folder, path) {
 		return err
 	}
 	return errors.New(leadingPlace.FindString(err.Error()) + hidden + "; dagrun kernels " + path + " shows it")

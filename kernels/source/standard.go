@@ -47,6 +47,36 @@ var standardHeaders = []nvrtc.Header{
 	{Name: "initializer_list", Code: []byte("#pragma once\n")},
 }
 
+// preludeHeaders are for sources that NVRTC does not compile without what nvcc includes in every file, and without the parts of CCCL that need no host.
+var preludeHeaders = []nvrtc.Header{
+	{Name: preludeHeader, Code: []byte(prelude)},
+	{Name: "complex", Code: []byte("#pragma once\nnamespace std { template <class T> class complex; }\n")},
+	{Name: "cub/cub.cuh", Code: clang.Header("dagrun_cccl/cub/cub.cuh")},
+	{Name: "thrust/detail/complex/stream.h", Code: clang.Header("dagrun_cccl/thrust/detail/complex/stream.h")},
+	{Name: thrustHeader, Code: clang.Header("dagrun_cccl/" + thrustHeader)},
+}
+
+const (
+	preludeHeader = "dagrun_prelude.h"
+	thrustHeader  = "dagrun_thrust.h"
+)
+
+const prelude = `#pragma once
+#include <limits.h>
+#include <math.h>
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+namespace std {
+typedef decltype(sizeof(0)) size_t;
+typedef decltype((char *)0 - (char *)0) ptrdiff_t;
+typedef decltype(nullptr) nullptr_t;
+}
+#include <limits>
+#include <type_traits>
+#include <utility>
+`
+
 // Types of fixed width, and what declares them.
 var (
 	fixedWidthType     = regexp.MustCompile(`\bu?int(?:8|16|32|64|ptr)_t\b`)
@@ -60,22 +90,26 @@ typedef short int16_t;
 typedef unsigned short uint16_t;
 typedef int int32_t;
 typedef unsigned int uint32_t;
-typedef long int64_t;
-typedef unsigned long uint64_t;
-typedef long intptr_t;
-typedef unsigned long uintptr_t;
+typedef long long int64_t; // as in libcu++, for NVRTC
+typedef unsigned long long uint64_t;
+typedef int64_t intptr_t;
+typedef uint64_t uintptr_t;
 #define INT8_MAX 127
 #define INT16_MAX 32767
 #define INT32_MAX 2147483647
-#define INT64_MAX 9223372036854775807L
+#define INT64_MAX 9223372036854775807LL
 #define UINT8_MAX 255
 #define UINT16_MAX 65535
 #define UINT32_MAX 4294967295U
-#define UINT64_MAX 18446744073709551615UL
+#define UINT64_MAX 18446744073709551615ULL
 #define INT8_MIN (-128)
 #define INT16_MIN (-32768)
 #define INT32_MIN (-INT32_MAX - 1)
 #define INT64_MIN (-INT64_MAX - 1)
+#define INT32_C(x) x
+#define UINT32_C(x) x##U
+#define INT64_C(x) x##LL
+#define UINT64_C(x) x##ULL
 `
 
 const fixedWidthsInStd = `namespace std {

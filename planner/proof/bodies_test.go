@@ -94,3 +94,45 @@ func TestLoopsThatMayNotRunWriteNothingForCertain(t *testing.T) {
 	}
 	require.EqualError(t, Verify(g, p), `"loop" counts as writing y, but a run may leave that unwritten`)
 }
+
+// The schedules of bodies come by node and body, one for each.
+func TestEveryBodyHasItsSchedule(t *testing.T) {
+	b := dag.New("bodies")
+	x, y := b.Device("x", dag.F32, 8), b.Device("y", dag.F32, 8)
+	b.Task("fill", b.Out(x), b.Out(y))
+	b.If("choose", "x(0..1) > 1", func() { b.Task("one", b.InOut(x)) }, func() { b.Task("other", b.InOut(y)) })
+	b.Repeat("loop", dag.Loop{Times: 2}, func() { b.Task("step", b.InOut(x)) })
+	g, err := b.Graph()
+	require.NoError(t, err)
+	bodies := []plan.Body{
+		{Node: 1, Body: 0, Plan: byHand(t, g.Nodes[1].Control.Bodies[0], "0 one")},
+		{Node: 1, Body: 1, Plan: byHand(t, g.Nodes[1].Control.Bodies[1], "0 other")},
+		{Node: 2, Body: 0, Plan: byHand(t, g.Nodes[2].Control.Bodies[0], "0 step")},
+	}
+	p := byHand(t, g, "0 fill, 0 choose, 0 loop")
+	p.Memory = []plan.Placement{{Buffer: x, Bytes: 32}, {Buffer: y, Offset: 256, Bytes: 32}}
+	for _, c := range []struct {
+		name  string
+		spoil func(list []plan.Body) []plan.Body
+		want  string
+	}{
+		{"as it is", func(list []plan.Body) []plan.Body { return list }, ""},
+		{"none", func([]plan.Body) []plan.Body { return nil }, `body 0 of "choose"`},
+		{"one too few", func(list []plan.Body) []plan.Body { return list[:2] }, `body 0 of "loop"`},
+		{"of another node", func(list []plan.Body) []plan.Body { list[1].Node = 2; return list }, `body 1 of "choose"`},
+		{"of another body", func(list []plan.Body) []plan.Body { list[1].Body = 0; return list }, `body 1 of "choose"`},
+		{"without a plan", func(list []plan.Body) []plan.Body { list[1].Plan = nil; return list }, `body 1 of "choose"`},
+		{"in another order", func(list []plan.Body) []plan.Body { list[0], list[1] = list[1], list[0]; return list }, `body 0 of "choose"`},
+	} {
+		p.Bodies = c.spoil(append([]plan.Body(nil), bodies...))
+		err := Verify(g, p)
+		if c.want == "" {
+			require.NoError(t, err, c.name)
+			continue
+		}
+		require.ErrorIs(t, err, plan.ErrPlanShape, c.name)
+		require.EqualError(t, err, "the plan has no schedule for "+c.want+": plan this graph again", c.name)
+	}
+	p.Bodies = append(append([]plan.Body(nil), bodies...), bodies[2])
+	require.EqualError(t, Verify(g, p), "the plan has the schedules of 4 bodies, the graph has 3: plan this graph again")
+}

@@ -98,7 +98,7 @@ func (l *learner) timeModes(ctx context.Context) error {
 	}
 	for _, mode := range l.o.Modes {
 		w := Way{Plan: l.was.Plan, Mode: mode, Threads: 1, Overlap: l.was.Overlap}
-		if err := l.p.Adopt(ctx, w.way()); err != nil {
+		if err := l.trials.Adopt(ctx, w.way()); err != nil {
 			return err
 		}
 		rounds, err := l.timeRounds(ctx, l.left/4, 1)
@@ -110,7 +110,7 @@ func (l *learner) timeModes(ctx context.Context) error {
 		}
 	}
 	_, err := l.predictAgain()
-	return errors.Join(err, l.p.Adopt(ctx, l.was))
+	return errors.Join(err, l.trials.Adopt(ctx, l.was))
 }
 
 // passesOf returns how many passes each loop made in a run of it.

@@ -70,7 +70,7 @@ func (l *learner) compare(ctx context.Context) (err error) {
 			return err
 		}
 		if l.sort(); mode == engine.Captured && len(l.learned.Ways) > 0 { // replays as streams need nothing of the other graphs
-			if err := l.p.FreeParked(l.learned.Ways[0].way()); err != nil {
+			if err := l.trials.FreeKept(l.learned.Ways[0].way()); err != nil {
 				return err
 			}
 		}

@@ -97,10 +97,10 @@ func (l *learner) run(ctx context.Context) error {
 		}
 	}
 	if len(l.learned.Ways) > 0 {
-		return l.p.Adopt(ctx, l.learned.Ways[0].way())
+		return l.trials.Adopt(ctx, l.learned.Ways[0].way())
 	}
 	if l.left > 0 && l.p.Plan() != l.was.Plan {
-		return l.p.Adopt(ctx, l.was)
+		return l.trials.Adopt(ctx, l.was)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (l *learner) compareBodies(ctx context.Context) error {
 	if l.sort(); len(l.learned.Ways) == 0 {
 		return nil
 	}
-	return l.p.Adopt(ctx, l.learned.Ways[0].way())
+	return l.trials.Adopt(ctx, l.learned.Ways[0].way())
 }
 
 // measureNodes replays with timed events before and after each node. On one stream a node has the device to itself, so a plan for one
@@ -178,7 +178,7 @@ func (l *learner) adoptSerial(ctx context.Context, n int) (adopted bool, err err
 	if float64(n)*(serial.Stats.MakespanUS-l.p.Plan().Stats.MakespanUS) > max(1e5, due/5) {
 		return false, nil
 	}
-	if err := l.p.Adopt(ctx, engine.Way{Plan: serial, Mode: engine.Streams, Threads: 1, Overlap: l.was.Overlap}); err != nil {
+	if err := l.trials.Adopt(ctx, engine.Way{Plan: serial, Mode: engine.Streams, Threads: 1, Overlap: l.was.Overlap}); err != nil {
 		return false, err
 	}
 	return true, nil
@@ -248,7 +248,7 @@ func (l *learner) watchFirst(ctx context.Context) error {
 	options := l.o.Plan
 	options.Strategy, options.Streams, options.Profile, options.Effort = "serial", 0, l.known, planner.Quick
 	if serial, err := planner.New(ctx, l.graph, options); err == nil {
-		if err := l.p.Adopt(ctx, engine.Way{Plan: serial, Mode: engine.Streams, Threads: 1, Overlap: l.was.Overlap}); err != nil {
+		if err := l.trials.Adopt(ctx, engine.Way{Plan: serial, Mode: engine.Streams, Threads: 1, Overlap: l.was.Overlap}); err != nil {
 			return err
 		}
 	}

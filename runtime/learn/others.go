@@ -44,7 +44,7 @@ turns:
 			if l.over(until) || l.left-others <= each {
 				break turns
 			}
-			if err := l.p.Adopt(ctx, w.way()); err != nil {
+			if err := l.trials.Adopt(ctx, w.way()); err != nil {
 				if ctx.Err() != nil || errors.Is(err, cudart.ErrPoisoned) {
 					return err
 				}

@@ -105,8 +105,8 @@ func (l *learner) time(ctx context.Context, n int) (us float64, err error) {
 // adopt makes the program replay a way, and notes what it takes to make its graph: the least of all times, since the driver may be busy with other
 // processes for a tenth of a second.
 func (l *learner) adopt(ctx context.Context, w *Way) error {
-	start, had := time.Now(), l.p.Has(w.way())
-	err := l.p.Adopt(ctx, w.way())
+	start, had := time.Now(), l.trials.Has(w.way())
+	err := l.trials.Adopt(ctx, w.way())
 	if us := float64(time.Since(start).Nanoseconds()) / 1e3; err == nil && w.Mode == engine.Captured && !had && (w.BuildUS == 0 || us < w.BuildUS) {
 		w.BuildUS = us
 	}

@@ -36,7 +36,7 @@ func (l *learner) adoptTogether(ctx context.Context, w engine.Way) error {
 	if l.p.Way() == w {
 		return nil
 	}
-	return l.p.Adopt(ctx, w)
+	return l.trials.Adopt(ctx, w)
 }
 
 // measureTogether measures how long the nodes of each rank take, one after the other. A communication takes as long as the last rank to come

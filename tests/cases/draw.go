@@ -233,7 +233,8 @@ func (d *drawing) kernel() *node {
 	different := !common(&r[0], &r[1])
 	switch kind := d.IntN(6); {
 	case kind == 0 && d.p.module && different:
-		return d.each(d.name("twist"), launch("own.twist", fmt.Sprintf("{i32: %d}", n), fmt.Sprintf("{in: %q}", r[0].text), fmt.Sprintf("{out: %q}", r[1].text))+grid,
+		return d.each(d.name("twist"), launch("own.twist", fmt.Sprintf("{i32: %d}", n), fmt.Sprintf("{in: %q}", r[0].text), fmt.Sprintf("{out: %q}", r[1].text),
+			pick(d.trial, quoted(d.regions(1, false)[0]), fmt.Sprintf("{unused: %q}", d.regions(1, false)[0].text)))+grid,
 			r[1], r[:1], func(i int, in []int64) int64 { return 3*in[0] + int64(i) })
 	case kind == 1 && d.p.module:
 		return d.each(d.name("bump"), launch("own.bump", fmt.Sprintf("{i32: %d}", n), quoted(r[0]))+grid, r[0], r[:1], func(i int, in []int64) int64 { return 5*in[0] + int64(i) })

@@ -4,11 +4,11 @@
 
 package main
 
-// ownPTX has twist(n, x, y), y[i] = 3*x[i] + i, and bump(n, x), x[i] = 5*x[i] + i.
+// ownPTX has twist(n, x, y, z), y[i] = 3*x[i] + i, which uses no z, and bump(n, x), x[i] = 5*x[i] + i.
 const ownPTX = `.version 7.0
 .target sm_70
 .address_size 64
-.visible .entry twist(.param .u32 n, .param .u64 x, .param .u64 y)
+.visible .entry twist(.param .u32 n, .param .u64 x, .param .u64 y, .param .u64 z)
 {
 	.reg .pred %p<2>;
 	.reg .b32 %r<9>;

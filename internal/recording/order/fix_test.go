@@ -51,6 +51,20 @@ func TestProved(t *testing.T) {
 	}
 }
 
+// Scripts read which node of a graph a side is, and of which child: -1 is none.
+func TestNodesOfSides(t *testing.T) {
+	nodes := func(program string) [4]int {
+		report, err := Check(read("stream s nonblocking\nstream t nonblocking\nalloc A 100\n"+program), Options{})
+		require.NoError(t, err)
+		require.Len(t, report.Races, 1)
+		r := report.Races[0]
+		return [4]int{r.First.Node, r.First.Child, r.Second.Node, r.Second.Child}
+	}
+	require.Equal(t, [4]int{-1, -1, -1, -1}, nodes("launch one on s writes A\nlaunch two on t writes A"))
+	require.Equal(t, [4]int{0, -1, -1, -1}, nodes("node G a memset A\ninstantiate G\nrun G on s\nlaunch two on t writes A"))
+	require.Equal(t, [4]int{-1, -1, 1, 0}, nodes("node H x memset A\nnode G a empty\nnode G b graph H\ninstantiate G\nlaunch one on t writes A\nrun G on s"))
+}
+
 func TestCostInWords(t *testing.T) {
 	require.Equal(t, "2 calls", Cost{Count: 2}.String())
 	require.Equal(t, "1 call, 0.001 us at most", Cost{1, 1}.String())

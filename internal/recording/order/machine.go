@@ -344,12 +344,9 @@ func (m *machine) doubtful(on happens.Lane) bool {
 	return m.doubting && m.checker.Includes(on, m.doubts)
 }
 
-// note adds a step; the same call on the same stream is one step.
+// note adds a step.
 func (m *machine) note(at moment, stream string) {
 	if m.steps == nil || at.index < 0 {
-		return
-	}
-	if n := len(m.steps); n > 0 && m.steps[n-1].Call == at.index && m.steps[n-1].Stream == stream {
 		return
 	}
 	m.steps = append(m.steps, Step{Call: at.index, Stream: stream})

@@ -29,6 +29,7 @@ func steps(t *testing.T, program string) []string {
 }
 
 func TestSteps(t *testing.T) {
+	require.Equal(t, []string{"0 launch on the default stream"}, steps(t, "launch one\n"))
 	require.Equal(t, []string{"3 launch on stream 1", "4 record on stream 1", "5 wait on stream 2 for [4]", "6 launch on stream 2", "7 stream sync on the host",
 		"8 copy on the default stream", "9 alloc on stream 1", "10 free on stream 1", "11 event query on the host"},
 		steps(t, "stream s\nstream t\nalloc A 100\nlaunch one on s writes A\nrecord e on s\nwait e on t\nlaunch two on t reads A\nsynchronize t\ncopy A from host\n"+

@@ -91,6 +91,7 @@ func TestRanges(t *testing.T) {
 		{"shifted by some number", thread + "and.b32 %r5, %i, 3; shl.b32 %r6, 1, %r5; cvt.u64.u32 %a1, %r6; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..4294967296"},
 		{"shifted back by some number", thread + "and.b32 %r5, %i, 3; shr.u32 %r6, 64, %r5; cvt.u64.u32 %a1, %r6; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..4294967296"},
 		{"a byte of a number", thread + "cvt.u8.u32 %r5, %i; cvt.u32.u8 %r6, %r5; cvt.u64.u32 %a1, %r6; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..256"},
+		{"a byte of a byte", thread + "cvt.u8.u8 %r5, %i; cvt.u64.u32 %a1, %r5; add.s64 %a2, %q, %a1; st.global.u8 [%a2], %r5;", "nothing", "0..256"},
 		{"the larger of two", thread + "sub.s32 %r5, %i, 1; max.s32 %r5, %r5, 0; min.s32 %r6, %r5, 99; mul.wide.s32 %a1, %r6, 4; add.s64 %a2, %q, %a1; st.global.f32 [%a2], %f;", "nothing", "0..400"},
 		{"backwards", thread + "sub.s64 %a2, %q, %o; st.global.f32 [%a2], %f;", "nothing", "-4092..4"},
 		{"a loop over all", thread + "mov.u32 %r5, %nctaid.x; mul.lo.s32 %r6, %r5, %r2; L: setp.ge.s32 c, %i, 1000000; @c bra E; mul.wide.s32 %a1, %i, 4; add.s64 %a2, %q, %a1; st.global.f32 [%a2], %f; add.s32 %i, %i, %r6; bra L;", "nothing", "0..4000000"},
@@ -148,6 +149,16 @@ func TestScalarsAreOfTheirType(t *testing.T) {
 		extended := launch // what is above the parameter's size does not count
 		extended.Scalars = map[int]uint64{2: 1<<64 - 5, 3: 1<<64 - 7}
 		require.Equal(t, c[1], ranged(t, c[0]+store, extended)[1].Writes.text(), c[0])
+	}
+}
+
+// Of a scalar that the launch does not tell, nothing is known, whatever its type.
+func TestScalarsThatAreNotGivenMayBeAnything(t *testing.T) {
+	launch := Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	for _, load := range []string{"ld.param.s32 %r5, [n]; cvt.s64.s32 %a2, %r5;", "ld.param.u32 %r5, [n]; cvt.u64.u32 %a2, %r5;", "ld.param.s64 %a2, [m];"} {
+		x := ranged(t, load+" add.s64 %a3, %q, %a2; st.global.u8 [%a3], %r1;", launch)
+		require.GreaterOrEqual(t, len(x), 2, load)
+		require.NotEqual(t, "0..1", x[1].Writes.text(), load)
 	}
 }
 

@@ -70,6 +70,11 @@ func TestPlantedFaultsAreRefused(t *testing.T) {
   - {name: b, allreduce: {inout: y, op: max}}
   - {name: a, allreduce: {inout: x, op: sum}, when: rank > 0}
 `, `rank 1 does "b" (line 10), allreduce of 32 bytes of f32 with op max, where rank 0 does "a0" (line 9), allreduce of 32 bytes of f32 with op sum`},
+		"two collectives too many, of which the first is told": {"auto", 2, `
+  - {name: a, allreduce: {inout: x, op: sum}}
+  - {name: b, allreduce: {inout: y, op: sum}, when: rank == 1}
+  - {name: c, allreduce: {inout: x, op: max}, when: rank == 1}
+`, `rank 1 does "b" (line 10), allreduce of 32 bytes of f32 with op sum, together with all ranks, and rank 0 has no such collective there`},
 		"a collective missing behind when": {"auto", 3, `
   - {name: a, allreduce: {inout: x, op: sum}, when: rank != 1}
 `, `rank 0 does "a" (line 9), allreduce of 32 bytes of f32 with op sum, together with all ranks, and rank 1 has no such collective`},

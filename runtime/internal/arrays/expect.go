@@ -18,7 +18,7 @@ func (a Files) CheckExpect(ctx context.Context, b *dag.Buffer, memory, scratch [
 	declared := b
 	b = asNumbers(b)
 	c := Check{Buffer: b.Name, Elements: count(b.Shape), RTol: e.RTol, ATol: e.ATol, complex: declared.DType.Complex()}
-	c.JudgeBy(e)
+	JudgeBy(&c, e)
 	switch e.Kind {
 	case dag.ExpectSum:
 		return checkSum(b, memory), nil
@@ -28,7 +28,7 @@ func (a Files) CheckExpect(ctx context.Context, b *dag.Buffer, memory, scratch [
 			return Check{}, fmt.Errorf("buffer %q: expect: %w", b.Name, err)
 		}
 		c.Against = e.File
-		err := c.CompareWith(ctx, b, memory, want)
+		err := CompareWith(ctx, &c, b, memory, want)
 		if !c.OK && a.outside(InDir(a.Dir, e.File)) {
 			c.withhold()
 		}
@@ -84,14 +84,14 @@ func (c *Check) withhold() {
 }
 
 // JudgeBy takes from an expectation how differences are judged, apart from the tolerances.
-func (c *Check) JudgeBy(e *dag.Expect) {
+func JudgeBy(c *Check, e *dag.Expect) {
 	if c.Allowed = e.Differing; e.Norm != dag.NoNorm {
 		c.Norm = e.Norm.String()
 	}
 }
 
 // CompareWith checks every element against one of the same type in other memory.
-func (c *Check) CompareWith(ctx context.Context, b *dag.Buffer, memory, want []byte) error {
+func CompareWith(ctx context.Context, c *Check, b *dag.Buffer, memory, want []byte) error {
 	t := b.DType
 	if t.Float() {
 		return c.compareFloats(ctx, b, memory, func(i int64) (float64, error) { return t.ToFloat(t.Load(want, i)), nil })

@@ -23,8 +23,8 @@ func checked(t *testing.T, dtype dag.DType, got, want []float64, e dag.Expect) C
 		dtype.Store(wanted, int64(i), dtype.FromFloat(want[i]))
 	}
 	c := Check{Buffer: b.Name, Elements: int64(len(got)), RTol: e.RTol, ATol: e.ATol}
-	c.JudgeBy(&e)
-	require.NoError(t, c.CompareWith(context.Background(), b, memory, wanted))
+	JudgeBy(&c, &e)
+	require.NoError(t, CompareWith(context.Background(), &c, b, memory, wanted))
 	return c
 }
 

@@ -35,7 +35,7 @@ func TestInfinitiesAndNaNsEqualThemselves(t *testing.T) {
 	b := &dag.Buffer{Name: "m", DType: dag.F64, Shape: []int64{1}, Bytes: 8}
 	equal := func(got, want, tolerance float64) bool {
 		c := Check{Elements: 1, RTol: tolerance, ATol: tolerance}
-		require.NoError(t, c.CompareWith(t.Context(), b, elements(dag.F64, got), elements(dag.F64, want)))
+		require.NoError(t, CompareWith(t.Context(), &c, b, elements(dag.F64, got), elements(dag.F64, want)))
 		return c.OK
 	}
 	for _, v := range []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0} {

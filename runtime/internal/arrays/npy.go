@@ -36,7 +36,7 @@ type Files struct {
 }
 
 // outside reports whether a file is outside of the pipeline's folder. Messages do not quote it.
-func (a Files) outside(path string) bool { return a.Dir != "" && files.Outside(a.Dir, path) }
+func (a Files) outside(path string) bool { return a.Dir != "" && files.Foreign(a.Dir, path) }
 
 // InDir resolves a name of the pipeline file against the file's directory.
 func InDir(dir, name string) string {

@@ -17,7 +17,8 @@ import (
 
 // Adopt makes the program replay another way from now on. The plan is proved first. After an error the program replays as before, unless
 // the error is the device's.
-func (p *Program) Adopt(ctx context.Context, w Way) error {
+func (t *Trials) Adopt(ctx context.Context, w Way) error {
+	p := t.program
 	if p.closed {
 		return ErrClosed
 	}
@@ -36,8 +37,8 @@ func (p *Program) Adopt(ctx context.Context, w Way) error {
 	if err := p.Synchronize(ctx); err != nil {
 		return err
 	}
-	if p.Has(w) {
-		return p.unpark(w)
+	if t.Has(w) {
+		return t.takeKept(w)
 	}
 	if err := p.loadForm(ctx, w.Overlap); err != nil {
 		return err
@@ -72,9 +73,9 @@ func (p *Program) Adopt(ctx context.Context, w Way) error {
 		moved = moved || p.instances[k].memory != from.memory
 	}
 	if moved { // the commands of all others have addresses of before
-		errs = append(errs, p.FreeParked())
-	} else if p.parks(wasWay) {
-		p.park(wasWay, wasOps, wasEarly, was)
+		errs = append(errs, t.FreeKept())
+	} else if t.keeps(wasWay) {
+		t.keep(wasWay, wasOps, wasEarly, was)
 		was = nil
 	}
 	for k, from := range was {
@@ -88,20 +89,21 @@ func (p *Program) Adopt(ctx context.Context, w Way) error {
 	return errors.Join(errs...)
 }
 
-// unpark makes the program replay a way that it has. Its replays have finished.
-func (p *Program) unpark(w Way) (err error) {
-	was, kept := p.Way(), p.parked[w]
+// takeKept makes the program replay a way that it has. Its replays have finished.
+func (t *Trials) takeKept(w Way) (err error) {
+	p := t.program
+	was, kept := p.Way(), t.kept[w]
 	if w == was {
 		return nil
 	}
-	if p.parks(was) {
-		p.park(was, p.ops, p.early, p.instances)
+	if t.keeps(was) {
+		t.keep(was, p.ops, p.early, p.instances)
 	} else {
 		for _, in := range p.instances {
 			err = errors.Join(err, in.strip())
 		}
 	}
-	delete(p.parked, w)
+	delete(t.kept, w)
 	p.useCode(w.Overlap)
 	p.plan, p.mode, p.options.Threads, p.ops, p.early, p.instances = w.Plan, w.Mode, w.Threads, kept.ops, kept.early, kept.instances
 	for _, in := range p.instances {

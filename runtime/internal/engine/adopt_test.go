@@ -36,7 +36,7 @@ func TestBodiesFollowThePlanThatIsAdopted(t *testing.T) {
 	for _, streams := range []int{2, 1} {
 		plan, err := planner.New(t.Context(), g, planner.Options{Streams: streams})
 		require.NoError(t, err)
-		require.NoError(t, p.Adopt(t.Context(), Way{Plan: plan, Mode: Streams, Threads: 1}))
+		require.NoError(t, p.Trials().Adopt(t.Context(), Way{Plan: plan, Mode: Streams, Threads: 1}))
 		require.Same(t, plan.BodyOf(loop, 0), p.bodies[loop][0].plan)
 		require.NoError(t, p.Run(t.Context(), 1))
 	}

@@ -85,7 +85,7 @@ func (p *Program) compareWritten(ctx context.Context, want *Program, node dag.No
 				}
 				c, numbers := arrays.Comparison(&part, want.platform.Name()+" device", rtol, atol)
 				p.judgeCalls(&c, b)
-				if err := c.CompareWith(ctx, numbers, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
+				if err := arrays.CompareWith(ctx, &c, numbers, rowsOf(mine[lo*size:hi*size], access.Range), rowsOf(theirs[lo*size:hi*size], access.Range)); err != nil {
 					return err
 				}
 				if !c.OK {

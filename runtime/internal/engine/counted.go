@@ -174,13 +174,12 @@ func (t *Trials) CanRecord() bool { return t.program.options.Recorder != nil && 
 
 // Begin begins to learn: ways to replay that go out of use are kept until the returned function is called.
 func (t *Trials) Begin() (end func() error) {
-	p := t.program
 	t.learning.Store(true)
-	p.parking = true
+	t.keeping = true
 	return func() error {
 		t.learning.Store(false)
-		p.parking = false
-		return p.FreeParked()
+		t.keeping = false
+		return t.FreeKept()
 	}
 }
 

@@ -270,7 +270,7 @@ func (p *Program) Close() error {
 	var errs []error
 	p.turns.end()
 	p.callbacks.Wait()
-	errs = append(errs, p.FreeParked())
+	errs = append(errs, p.trials.FreeKept())
 	for _, in := range p.instances {
 		errs = append(errs, in.close())
 	}

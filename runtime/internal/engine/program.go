@@ -90,8 +90,6 @@ type Program struct {
 	hosts          *hostCalls                // nil if no node runs a host function
 	instances      []*instance
 	next           int // the instance that the next replay uses
-	parked         map[Way]*parked
-	parking        bool // ways that go out of use are kept
 	mode           Mode
 	choice         string // why Auto chose
 	noGraph        string // why it is not made a graph although that was asked for
@@ -136,8 +134,8 @@ type Way struct {
 	Overlap bool // launches overlap
 }
 
-// parked is what a way needs that is not in use. Its memory is that of the program.
-type parked struct {
+// keptWay is what a way needs that is not in use. Its memory is that of the program.
+type keptWay struct {
 	ops       *plan.Replay
 	early     int
 	instances []*instance
@@ -353,13 +351,16 @@ type Recorder interface {
 	Flush(want int) ([]cudart.Activity, error)
 }
 
-// Trials are replays of a program that learning measures or times, by whatever way the program replays. They count: nothing is restored.
+// Trials are replays of a program that learning measures or times, and the ways to replay that it goes through for that. The replays count: nothing
+// is restored.
 type Trials struct {
 	program  *Program
 	tracing  atomic.Pointer[tracer] // while nodes are measured; Running reads it while another goroutine replays
 	learning atomic.Bool
 	trial    atomic.Pointer[Trial]    // what is timed, or was when learning was given up
 	stuck    atomic.Pointer[[]string] // the nodes that were running when that was given up
+	kept     map[Way]*keptWay
+	keeping  bool // ways that go out of use are kept
 }
 
 // tracer holds what a traced replay needs in addition: a timed event before and after every node.

@@ -153,10 +153,10 @@ func CompareResults(ctx context.Context, got, want *Program) ([]arrays.Check, er
 			rtol, atol := arrays.Tolerance(b)
 			c, numbers := arrays.Comparison(b, want.platform.Name()+" device", rtol, atol)
 			if b.Expect != nil {
-				c.JudgeBy(b.Expect)
+				arrays.JudgeBy(&c, b.Expect)
 			}
 			got.judgeCalls(&c, b)
-			err := c.CompareWith(ctx, numbers, memory, other)
+			err := arrays.CompareWith(ctx, &c, numbers, memory, other)
 			checks = append(checks, c)
 			return err
 		})

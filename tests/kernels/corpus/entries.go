@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels"
@@ -33,7 +34,7 @@ func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.Ker
 	made := map[string]bool{}
 	var lost, wrong []string
 	for _, e := range entries {
-		name := bareName(e.Name)
+		name := bareName(e.Signature)
 		if ofLibrary.MatchString(name) {
 			continue
 		}
@@ -89,9 +90,16 @@ func entriesOf(ctx context.Context, nvcc, path string, build *kernels.Build) ([]
 	return list, err
 }
 
+var mangled = regexp.MustCompile(`^_ZL?(\d+)(\w+)`)
+
 // bareName is a kernel's name without the arguments of a template, its parameters and anonymous namespaces.
 func bareName(name string) string {
 	name = strings.TrimPrefix(strings.ReplaceAll(name, "(anonymous namespace)::", ""), "void ")
+	if m := mangled.FindStringSubmatch(name); m != nil { // with arguments that are not read, such as functions
+		if n, err := strconv.Atoi(m[1]); err == nil && n <= len(m[2]) {
+			return m[2][:n]
+		}
+	}
 	if at := strings.IndexAny(name, "<("); at > 0 {
 		name = name[:at]
 	}

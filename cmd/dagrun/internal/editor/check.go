@@ -149,7 +149,7 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 			return nil, errors.New("save this file first: the files that it uses are found from the folder that it is in")
 		}
 		return folder.Regular(ctx, name, dag.MaxFile)
-	}, Outside: func(name string) bool { return files.Outside(dir, name) }})
+	}, Outside: func(name string) bool { return files.Foreign(dir, name) }})
 	wrong := (*dag.ParseError)(nil)
 	switch {
 	case errors.As(err, &wrong):
