@@ -235,7 +235,6 @@ var plannerImports = map[string][]string{
 	"planner/spread":   {"dag", "internal/words", "planner", "planner/internal/place", "planner/internal/placement", "planner/plan", "planner/proof/spread"},
 	"planner/analysis": {"dag", "internal/words", "planner/model", "planner/plan", "planner/proof"},
 	"planner/picture":  {"dag", "internal/words", "planner", "planner/analysis"},
-	"planner/replan":   {"dag", "internal/recording", "planner"},
 }
 
 func TestPlannerPackagesImportOnlyWhatTheyMay(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 var internalInSignatures = map[string]string{
 	"cudart/libraries": "OpenWith",
 	"planner":          "FileError",
-	"planner/replan":   "Learn",
 	"runtime": "Arena Auto BodySpan BufferMemory BufferSize Built CallError Captured CarriedError Check Checksum Counters Difference HostCall " +
 		"HostError HostFunction Loop MemoryMode MemoryStats Mode NodeError OutOfMemoryError Overlap OverlapAuto OverlapOff " +
 		"OverlapOn Recorder Results Saved Separate Series Span Streams Timing TracedLoop TracedPass TracedReplay Trial Turn " +
