@@ -150,7 +150,7 @@ func TestPlanFilesSayWhichWorkTheyAreFor(t *testing.T) {
 	text := encoded(t, short, p)
 	back, err := DecodePlan(strings.NewReader(text), long)
 	require.NoError(t, err)
-	require.Equal(t, long.Hash(), back.Graph)
+	require.Equal(t, long.Hash(), back.GraphHash)
 	require.NotEqual(t, long.WorkHash(), back.Work)
 	require.Equal(t, `node "spin" has cost=100000 us, it had cost=10 us`, long.WorkDifferenceFrom(back.WorkDone))
 	require.Equal(t, text, encoded(t, long, back), "a plan for other work says what it was made for, whatever it is written for")

@@ -5,6 +5,8 @@ package happens
 import (
 	"container/heap"
 	"fmt"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Shape is the order of the nodes of a unit. The nodes are put on chains, each node after another of its chain; a node knows, for each
@@ -67,7 +69,7 @@ func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 		bytes = 8 * nodes * s.words()
 	}
 	if bytes > mostBytes {
-		return nil, fmt.Errorf("the order of %d nodes in %d rows takes %d MB, more than the %d that are allowed", nodes, s.chains, bytes>>20, mostBytes>>20)
+		return nil, fmt.Errorf("the order of %d nodes in %d rows takes %s, more than the %s that are allowed", nodes, s.chains, words.Bytes(int64(bytes)), words.Bytes(mostBytes))
 	}
 	if !long {
 		s.bits = make([]uint64, nodes*s.words())

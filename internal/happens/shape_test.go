@@ -53,7 +53,7 @@ func TestShapeRefuses(t *testing.T) {
 // A file of a megabyte can hold a graph whose order would take gigabytes.
 func TestShapesThatAreTooLarge(t *testing.T) {
 	_, err := NewShape(50_000, nil)
-	require.EqualError(t, err, "the order of 50000 nodes in 50000 rows takes 298 MB, more than the 256 that are allowed")
+	require.EqualError(t, err, "the order of 50000 nodes in 50000 rows takes 298.31 MiB, more than the 256 MiB that are allowed")
 	var rows [][2]int32 // 2,000 rows, each of 30 nodes
 	for i := range int32(58_000) {
 		rows = append(rows, [2]int32{i, i + 2000})

@@ -33,6 +33,6 @@ func TestEdgesFromANodeDoNotCountForTheNextOnItsStream(t *testing.T) {
 	edges := []plan.GraphEdge{{From: nodeA, To: nodeY}, {From: nodeZ, To: nodeY}, {From: nodeY, To: nodeC}, {From: nodeX, To: nodeC}, {From: nodeA, To: nodeD}, {From: nodeB, To: nodeD}}
 	err = VerifyEdges(g, p, edges)
 	require.ErrorIs(t, err, ErrHazard)
-	require.EqualError(t, err, `"d" (stream 1) is not ordered after "x" (stream 2), which it depends on (RAW shared[0:4]): add an edge from "x" to "d"`)
+	require.EqualError(t, err, `"d" (stream 1) is not ordered after "x" (stream 2), which it depends on (RAW shared): add an edge from "x" to "d"`)
 	require.NoError(t, VerifyEdges(g, p, append(edges, plan.GraphEdge{From: nodeC, To: nodeD})))
 }

@@ -150,7 +150,7 @@ func TestPairsAreAllOrAsManyAsAreLookedAt(t *testing.T) {
 		for from := range to {
 			v := all.Violations[at]
 			require.Equal(t, [2]int32{int32(from), int32(to)}, [2]int32{int32(v.Before), int32(v.Node)})
-			require.Contains(t, v.Problem, fmt.Sprintf("which it depends on (WAR y[%d:%d])", from%2, from%2+1))
+			require.Contains(t, v.Problem, fmt.Sprintf("which it depends on (WAR y(%d..%d))", from%2, from%2+1))
 			at++
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // Limits of one run of the command, for inputs of a few kilobytes.
@@ -112,7 +114,7 @@ func (t *trial) run(args ...string) outcome {
 	}
 	if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		if bytes := usage.Maxrss << 10; bytes > mostMemory {
-			t.wrong("it used %d MiB", bytes>>20)
+			t.wrong("it used %s", words.Bytes(bytes))
 		}
 	}
 	return o
