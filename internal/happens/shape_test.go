@@ -59,7 +59,7 @@ func TestShapesThatAreTooLarge(t *testing.T) {
 		rows = append(rows, [2]int32{i, i + 2000})
 	}
 	_, err = NewShape(60_000, rows)
-	require.EqualError(t, err, "the order of 60000 nodes in 2000 rows takes 429 MB, more than the 256 that are allowed")
+	require.EqualError(t, err, "the order of 60000 nodes in 2000 rows takes 429.38 MiB, more than the 256 MiB that are allowed")
 	row := rows[:0]
 	for i := range int32(100_000) {
 		row = append(row, [2]int32{i, i + 1})
