@@ -75,7 +75,7 @@ def nodes(torch, graph, pool, state, trials, stream):
         if by_node[k]["old"]:
             matters.append(k)
         else:
-            raise Wrong(f"node {k} of the graph ({graph.nodes[k].function['name']}) touches other memory than it was recorded to")
+            raise Wrong(f"node {k} of the graph ({graph.nodes[k].function['name']}) gave other bits, or wrote elsewhere, when everything was overwritten that it was not seen to touch")
     if matters:
         raise Matters(matters)
 

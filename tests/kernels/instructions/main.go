@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"unsafe"
 
@@ -85,7 +86,10 @@ func (e *expected) run(path string) string {
 		return err.Error()
 	}
 	in, out := words(e.in.bytes), words(make([]byte, len(e.out.bytes)))
-	memory = [2][]uint64{in, out}
+	var pins runtime.Pinner // the addresses in launches keep nothing, and what is on a stack moves
+	defer pins.Unpin()
+	pins.Pin(unsafe.SliceData(in))
+	pins.Pin(unsafe.SliceData(out))
 	pointer := func(w []uint64, bytes int) simt.Arg {
 		return simt.Arg{Bits: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(w)))), Pointer: true, Bytes: int64(bytes)}
 	}
@@ -109,9 +113,6 @@ func (e *expected) run(path string) string {
 	}
 	return ""
 }
-
-// memory holds what a test runs on: the addresses in launches keep nothing, and what is on a stack moves.
-var memory [2][]uint64
 
 // faulty are tests that cannot be right.
 var faulty = map[string]string{
