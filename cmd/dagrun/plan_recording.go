@@ -31,9 +31,9 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags) 
 	if err != nil {
 		return err
 	}
-	archive, err := recording.Open(name)
+	archive, err := a.openRecording(name)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return err
 	}
 	defer archive.Close()
 	options := replan.Options{Machine: machine, Stay: own.stay, Keep: own.keep}
@@ -77,7 +77,7 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags) 
 		}
 	}
 	if found == 0 {
-		return withStatus(statusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph) in the program, and record it with its accesses measured", shownName(name)))
+		return withStatus(statusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph, FILE) in the program, and record it with its accesses measured", shownName(name)))
 	}
 	return withStatus(statusWrong, closest)
 }
