@@ -180,20 +180,7 @@ func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags, 
 		}
 		worst = max(worst, files[k].Status)
 	}
-	if a.flags.output == "json" {
-		err := a.answer(struct {
-			Version int           `json:"version"`
-			Command string        `json:"command"`
-			Files   []checkedFile `json:"files"`
-		}{jsonVersion, "check", files})
-		if err != nil {
-			return err
-		}
-	}
-	if worst != statusOK {
-		return &reported{status: worst}
-	}
-	return nil
+	return answerFiles(a, files, worst)
 }
 
 // printCheckedOf prints what was found in one of several files, under the file's name, and reports whether there was anything to print.

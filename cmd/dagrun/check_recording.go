@@ -110,20 +110,7 @@ func (a *app) checkApart(c *cobra.Command, names []string, own *recordingFlags) 
 			worst = files[k].Status
 		}
 	}
-	if a.flags.output == "json" {
-		err := a.answer(struct {
-			Version int            `json:"version"`
-			Command string         `json:"command"`
-			Files   []recordedFile `json:"files"`
-		}{jsonVersion, "check", files})
-		if err != nil {
-			return err
-		}
-	}
-	if worst != statusOK {
-		return &reported{status: worst}
-	}
-	return nil
+	return answerFiles(a, files, worst)
 }
 
 // byWeight are the exit statuses of a check of recordings, the worst last.

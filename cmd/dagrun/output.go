@@ -82,3 +82,21 @@ func (a *app) failure(err error, status int) *failure {
 	}
 	return f
 }
+
+// answerFiles ends a check of several files: with their JSON if it was asked for, and with the worst of their exit statuses.
+func answerFiles[F any](a *app, files []F, worst int) error {
+	if a.flags.output == "json" {
+		err := a.answer(struct {
+			Version int    `json:"version"`
+			Command string `json:"command"`
+			Files   []F    `json:"files"`
+		}{jsonVersion, "check", files})
+		if err != nil {
+			return err
+		}
+	}
+	if worst != statusOK {
+		return &reported{status: worst}
+	}
+	return nil
+}
