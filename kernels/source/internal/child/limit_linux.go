@@ -11,9 +11,13 @@ import (
 
 // limit sets the limits of a process that has just been started. What it starts inherits them.
 func limit(pid int) {
-	seconds := uint64(mostTime.Seconds())
-	for resource, most := range map[int]uint64{unix.RLIMIT_AS: uint64(mostMemory), unix.RLIMIT_CPU: seconds, unix.RLIMIT_CORE: 0} {
-		_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // it may have ended already
+	seconds, memory := uint64(mostTime.Seconds()), uint64(mostMemory)
+	for resource, limits := range map[int]unix.Rlimit{
+		unix.RLIMIT_AS:   {Cur: memory, Max: memory},
+		unix.RLIMIT_CPU:  {Cur: seconds, Max: seconds + 1}, // SIGXCPU, and a second later SIGKILL for those that catch it
+		unix.RLIMIT_CORE: {},
+	} {
+		_ = unix.Prlimit(pid, resource, &limits, nil) // it may have ended already
 	}
 }
 
