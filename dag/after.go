@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // maxPatternEdges is the most dependencies that the patterns of one file may stand for: a few lines could ask for trillions.
@@ -85,9 +87,9 @@ func (p *parser) afterPattern(id NodeID, pattern string) (problem, hint string) 
 			return "", ""
 		}
 		if len(found) == 1 {
-			return fmt.Sprintf("only %q itself matches %q", shorten(p.pipeline.Nodes[id].Name), shorten(pattern)), ""
+			return fmt.Sprintf("only %q itself matches %q", words.Shorten(p.pipeline.Nodes[id].Name), words.Shorten(pattern)), ""
 		}
-		return fmt.Sprintf("no node matches %q", shorten(pattern)), p.nearPattern(pattern)
+		return fmt.Sprintf("no node matches %q", words.Shorten(pattern)), p.nearPattern(pattern)
 	}
 	if p.patterns.edges += int64(others); p.patterns.edges > maxPatternEdges {
 		return fmt.Sprintf("the patterns of after match more than %d nodes in all, the limit of a file", int64(maxPatternEdges)), "put one node after them, and the others after that"

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // bindFiles applies Options.Load and Options.Save once all buffers are known.
@@ -23,7 +25,7 @@ func (p *parser) bindFiles() {
 		b.Save = path
 		file := savedFile(p.options.Dir, path)
 		if first, taken := written[file]; taken {
-			p.mistake(Pos{}, "give each buffer a file of its own", "--save %s: buffer %q%s is saved to the same file", bindingText(b.Name, given), shorten(first.buffer), onLine(first.pos))
+			p.mistake(Pos{}, "give each buffer a file of its own", "--save %s: buffer %q%s is saved to the same file", bindingText(b.Name, given), words.Shorten(first.buffer), onLine(first.pos))
 			return
 		}
 		written[file] = savePlace{b.Name, Pos{}}
@@ -39,7 +41,9 @@ func bindsBuffer(bindings []FileBinding, name string) bool {
 	return false
 }
 
-func bindingText(buffer, file string) string { return shorten(buffer) + "=" + shorten(file) }
+func bindingText(buffer, file string) string {
+	return words.Shorten(buffer) + "=" + words.Shorten(file)
+}
 
 // bindAll finds the buffers of one kind of binding. The file is handed on as given, and as a pipeline file in Options.Dir would name it.
 func (p *parser) bindAll(flag string, bindings []FileBinding, bind func(b *Buffer, given, path string)) {
@@ -52,14 +56,14 @@ func (p *parser) bindAll(flag string, bindings []FileBinding, bind func(b *Buffe
 		id, known := p.buffers[f.Buffer]
 		switch {
 		case seen[f.Buffer]:
-			refuse("", "%q is given a file already", shorten(f.Buffer))
+			refuse("", "%q is given a file already", words.Shorten(f.Buffer))
 		case !hasSuffix(f.File, ".npy", ".bin"):
 			refuse("", "the file must be a .npy or .bin file")
 		case !known:
-			refuse(p.hostBufferHint(f.Buffer), "unknown buffer %q", shorten(f.Buffer))
+			refuse(p.hostBufferHint(f.Buffer), "unknown buffer %q", words.Shorten(f.Buffer))
 		case id == broken: // it has a mistake of its own
 		case p.pipeline.Buffers[id].Place == Device:
-			refuse(p.hostBufferHint(""), "%q%s is a device buffer; a file can be bound only to a host buffer", shorten(f.Buffer), onLine(p.pipeline.Buffers[id].Pos))
+			refuse(p.hostBufferHint(""), "%q%s is a device buffer; a file can be bound only to a host buffer", words.Shorten(f.Buffer), onLine(p.pipeline.Buffers[id].Pos))
 		default:
 			bind(&p.pipeline.Buffers[id], f.File, relativeTo(p.options.Dir, f.File))
 		}

@@ -144,7 +144,7 @@ func (b *Builder) Kernel(name, kernel string, args Args, options ...LaunchOption
 			for _, m := range b.pipeline.Modules {
 				names = append(names, m.Name)
 			}
-			b.wrong("node", name, fmt.Sprintf("unknown module %q", module), didYouMean(module, names))
+			b.wrong("node", name, fmt.Sprintf("unknown module %q", module), words.DidYouMean(module, names))
 			ok = false
 		}
 	}
@@ -179,7 +179,7 @@ func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchO
 			for i := range b.pipeline.Buffers {
 				names = append(names, b.pipeline.Buffers[i].Name)
 			}
-			b.wrong("node", name, fmt.Sprintf("map: unknown name %q", symbol), didYouMean(symbol, names))
+			b.wrong("node", name, fmt.Sprintf("map: unknown name %q", symbol), words.DidYouMean(symbol, names))
 			return argSpec{}, false
 		}
 		return argSpec{IsBuffer: true, Range: b.Whole(id)}, true

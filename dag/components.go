@@ -37,7 +37,7 @@ func valuesProblem(what string, b *Buffer, given []expr.Value) error {
 func setBits(t DType, v expr.Value) (uint64, error) {
 	bits, err := scalarBits(t.Component(), v)
 	if err == nil && t.Complex() && bits != 0 {
-		return 0, fmt.Errorf("is %s; complex numbers can only be filled with 0", number(v))
+		return 0, fmt.Errorf("is %s; complex numbers can only be filled with 0", v.Plain())
 	}
 	return bits, err
 }

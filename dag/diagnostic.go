@@ -218,11 +218,3 @@ func onLine(pos Pos) string {
 	}
 	return fmt.Sprintf(" (line %d)", pos.Line)
 }
-
-// didYouMean is a hint at the candidate nearest to a name, or "".
-func didYouMean(name string, candidates []string) string {
-	if near := words.Suggest(name, candidates); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return ""
-}

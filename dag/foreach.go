@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -74,7 +75,7 @@ func (p *parser) usableVariable(n *yaml.Node, k int) bool {
 func listHint(n *yaml.Node) string {
 	for k := len(n.Content) - 2; k >= 0; k -= 2 {
 		if value := n.Content[k+1]; value.Kind == yaml.ScalarNode && !isNull(value) {
-			name, text := n.Content[k].Value, shorten(value.Value)
+			name, text := n.Content[k].Value, words.Shorten(value.Value)
 			return fmt.Sprintf("%s: %s counts from 0; for that one value write %s: [%s]", name, text, name, text)
 		}
 	}
@@ -154,7 +155,7 @@ func (p *parser) values(n *yaml.Node, name string) (sequence, bool) {
 		return sequence{}, false
 	}
 	if from, to, ok := strings.Cut(n.Value, ".."); ok && !strings.ContainsAny(n.Value, "()") {
-		p.mistake(position(n), fmt.Sprintf("write {from: %s, to: %s}", strings.TrimSpace(from), strings.TrimSpace(to)), "the range of %s is a count, a list or a mapping, not %s", name, shorten(n.Value))
+		p.mistake(position(n), fmt.Sprintf("write {from: %s, to: %s}", strings.TrimSpace(from), strings.TrimSpace(to)), "the range of %s is a count, a list or a mapping, not %s", name, words.Shorten(n.Value))
 		return sequence{}, false
 	}
 	count, ok := p.between(n, "the count of "+name, 0, math.MaxInt64)

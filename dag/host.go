@@ -2,7 +2,11 @@
 
 package dag
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/internal/words"
+)
 
 // hostWork is what a host function moves at most.
 func hostWork(accesses []Access) Work {
@@ -17,7 +21,7 @@ func hostWork(accesses []Access) Work {
 func (p *Pipeline) hostAccessProblem(r Range) (problem, hint string) {
 	switch b := &p.Buffers[r.Buffer]; {
 	case b.Place != Host:
-		return fmt.Sprintf("a host function cannot access %q, which is in device memory", shorten(b.Name)), "copy it to a host buffer before, and back after"
+		return fmt.Sprintf("a host function cannot access %q, which is in device memory", words.Shorten(b.Name)), "copy it to a host buffer before, and back after"
 	case r.Tile():
 		return fmt.Sprintf("a host function cannot access the tile %s", p.rangeText(r)), "slice whole rows"
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // declared says how a buffer is declared and on which line: "d_x is f32 [4096] on line 12".
@@ -16,7 +18,7 @@ func (p *parser) declared(id BufferID) string {
 	if w := p.within; w != nil && int(id) < w.firstBuffer {
 		file = " of " + w.user.options.Name
 	}
-	return fmt.Sprintf("%s is %s %s on line %d%s", shorten(b.Name), b.DType, shapeList(b.Shape), b.Pos.Line, file)
+	return fmt.Sprintf("%s is %s %s on line %d%s", words.Shorten(b.Name), b.DType, shapeList(b.Shape), b.Pos.Line, file)
 }
 
 // declaredBoth is declared of the two buffers of a copy.
@@ -107,7 +109,7 @@ func (p *parser) typeHint(node *Node, spec *launchSpec) string {
 			}
 			buffer.DType, buffer.Bytes = t, was.Bytes/was.DType.Size()*t.Size()
 			if p.pipeline.launchFits(p.options.Library, *node, &other) {
-				ways = append(ways, fmt.Sprintf("%s as %s (line %d)", shorten(was.Name), t, was.Pos.Line))
+				ways = append(ways, fmt.Sprintf("%s as %s (line %d)", words.Shorten(was.Name), t, was.Pos.Line))
 			}
 			*buffer = was
 		}

@@ -5,7 +5,6 @@ package dag
 import (
 	"hash/maphash"
 	"math/bits"
-	"strings"
 )
 
 // nameIndex is an open-addressing table of ids. A Go map of strings would take five times the memory for a million nodes.
@@ -54,13 +53,4 @@ func (x *nameIndex) slot(wanted string, name func(id int32) string) (slot int, t
 func (x *nameIndex) find(wanted string, name func(id int32) string) int32 {
 	slot, _ := x.slot(wanted, name)
 	return int32(x.slots[slot]&x.ids) - 1
-}
-
-// shorten keeps messages readable where the text is not.
-func shorten(s string) string {
-	const longest = 60
-	if len(s) <= longest {
-		return s
-	}
-	return strings.ToValidUTF8(s[:longest-3], "") + "..."
 }

@@ -10,17 +10,6 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 )
 
-// number writes a value as the user would: an integral float without its point.
-func number(v expr.Value) string {
-	if n, ok := v.Int(); ok {
-		return fmt.Sprint(n)
-	}
-	if v.Kind() == expr.Float {
-		return fmt.Sprint(v.Float())
-	}
-	return v.String()
-}
-
 // numberOf turns a Go number or bool into a value. An unsigned number beyond int64 is not one, and neither is an id.
 func numberOf(v any) (expr.Value, bool) {
 	switch v.(type) {
@@ -47,12 +36,12 @@ func numberOf(v any) (expr.Value, bool) {
 // scalarBits converts a value to an element type, if it can hold it.
 func scalarBits(t DType, v expr.Value) (uint64, error) {
 	if !t.isNumber() {
-		return 0, fmt.Errorf("is the number %s, but an element of type %s has %d", number(v), t, t.Components())
+		return 0, fmt.Errorf("is the number %s, but an element of type %s has %d", v.Plain(), t, t.Components())
 	}
 	if t.Float() {
 		bits := t.FromFloat(v.Float())
 		if math.IsInf(t.ToFloat(bits), 0) {
-			return 0, fmt.Errorf("is %s, which does not fit in %s", number(v), t)
+			return 0, fmt.Errorf("is %s, which does not fit in %s", v.Plain(), t)
 		}
 		return bits, nil
 	}
@@ -61,7 +50,7 @@ func scalarBits(t DType, v expr.Value) (uint64, error) {
 		n, ok = int64(v.Float()), true
 	}
 	if !ok {
-		return 0, fmt.Errorf("must be an integer (%s), got %s", t, number(v))
+		return 0, fmt.Errorf("must be an integer (%s), got %s", t, v.Plain())
 	}
 	bits, ok := t.fromInt(n)
 	if !ok {

@@ -28,7 +28,7 @@ func (v *structValue) memory() *argSpec {
 func (v *structValue) number() string {
 	switch {
 	case v.Memory == nil:
-		return fmt.Sprintf("the number %v", number(v.Number))
+		return fmt.Sprintf("the number %v", v.Number.Plain())
 	case v.Memory.Null:
 		return "null"
 	}

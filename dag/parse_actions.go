@@ -5,6 +5,7 @@ package dag
 import (
 	"fmt"
 
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -30,7 +31,7 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 		case action < 0:
 			action = k
 		default:
-			p.mistake(position(f[k].key), "make it two nodes", "node %q has two actions, %s and %s", shorten(name), nodeKeys.keys[action], nodeKeys.keys[k])
+			p.mistake(position(f[k].key), "make it two nodes", "node %q has two actions, %s and %s", words.Shorten(name), nodeKeys.keys[action], nodeKeys.keys[k])
 			return -1
 		}
 	}
@@ -38,7 +39,7 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 		return -1 // that key was meant as the action
 	}
 	if action < 0 {
-		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, call, host, repeat, if, or a communication such as allreduce", "node %q has no action", shorten(name))
+		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, call, host, repeat, if, or a communication such as allreduce", "node %q has no action", words.Shorten(name))
 		return -1
 	}
 	isKernel, isMap, takesArgs := action == nodeKernel, action == nodeMap, action == nodeCall || action == nodeHost
@@ -102,7 +103,7 @@ func (p *parser) cost(n *yaml.Node, node *Node) bool {
 		hint := "write {us: 12.5}"
 		if e, err := p.parsedExpr(n.Value); err == nil {
 			if _, err = e.Eval(p); err == nil {
-				hint = fmt.Sprintf("write {us: %s}", shorten(n.Value))
+				hint = fmt.Sprintf("write {us: %s}", words.Shorten(n.Value))
 			}
 		}
 		p.mistake(position(n), hint, "cost needs a unit")

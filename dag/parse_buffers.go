@@ -246,7 +246,7 @@ func (p *parser) complete(value *yaml.Node, f *[bufferKeyCount]field, unknownKey
 		}
 	}
 	if len(missing) > 0 && !unknownKeys {
-		p.mistake(position(value), "write {place: device, dtype: f32, shape: [n]}", "buffer %q has no %s", shorten(name), strings.Join(missing, ", no "))
+		p.mistake(position(value), "write {place: device, dtype: f32, shape: [n]}", "buffer %q has no %s", words.Shorten(name), strings.Join(missing, ", no "))
 	}
 	return len(missing) == 0
 }
@@ -267,7 +267,7 @@ func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field, unk
 	}
 	bytes, err := bufferBytes(b.DType, b.Shape)
 	if err != nil {
-		p.mistake(position(f[bufferShape].value), "", "buffer %q: %s", shorten(b.Name), err)
+		p.mistake(position(f[bufferShape].value), "", "buffer %q: %s", words.Shorten(b.Name), err)
 		return false
 	}
 	b.Bytes = bytes
@@ -281,7 +281,7 @@ func (p *parser) dtype(n *yaml.Node) DType {
 	}
 	t, ok := ParseDType(s)
 	if !ok {
-		p.mistake(position(n), dtypeHint(s), "unknown dtype %q", shorten(s))
+		p.mistake(position(n), dtypeHint(s), "unknown dtype %q", words.Shorten(s))
 	}
 	return t
 }
@@ -339,9 +339,9 @@ func (p *parser) save(n *yaml.Node, buffer string, sound bool) (string, bool) {
 	}
 	if first.pos == pos && p.within == nil {
 		extension := filepath.Ext(path)
-		p.mistake(pos, "put a variable of the foreach in it, as in "+strings.TrimSuffix(path, extension)+".$i"+extension, "each repetition is saved to %q", shorten(path))
+		p.mistake(pos, "put a variable of the foreach in it, as in "+strings.TrimSuffix(path, extension)+".$i"+extension, "each repetition is saved to %q", words.Shorten(path))
 	} else {
-		p.mistake(pos, "give each buffer a file of its own", "%q is saved to the same file as %q (line %d)", shorten(buffer), shorten(first.buffer), first.pos.Line)
+		p.mistake(pos, "give each buffer a file of its own", "%q is saved to the same file as %q (line %d)", words.Shorten(buffer), words.Shorten(first.buffer), first.pos.Line)
 	}
 	return path, false
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -174,7 +175,7 @@ func (p *parser) transfer(item, buffer, rank *yaml.Node, receive bool) (Transfer
 	}
 	r, ok := p.reference(buffer, word)
 	if rank == nil {
-		p.mistake(position(item), fmt.Sprintf("write %s: %s, rank: rank + 1", word, shorten(buffer.Value)), "%s has no rank", word)
+		p.mistake(position(item), fmt.Sprintf("write %s: %s, rank: rank + 1", word, words.Shorten(buffer.Value)), "%s has no rank", word)
 		return Transfer{}, false
 	}
 	v, fine := p.between(rank, "rank", math.MinInt32, math.MaxInt32)

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -88,7 +89,7 @@ func (p *parser) initValue(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 		if near := p.near(n.Value, func() []string { return []string{"zeros"} }, p.variableNames); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		p.mistake(position(n), hint, "unknown init %q", shorten(n.Value))
+		p.mistake(position(n), hint, "unknown init %q", words.Shorten(n.Value))
 		return nil, false
 	}
 	v, ok := p.number(n, "init")
@@ -224,7 +225,7 @@ func (p *parser) dataFile(n *yaml.Node, what string) (string, bool) {
 		return "", false
 	}
 	if !hasSuffix(path, ".npy", ".bin") {
-		p.mistake(position(n), "", "%s must be a .npy or .bin file, not %q", what, shorten(path))
+		p.mistake(position(n), "", "%s must be a .npy or .bin file, not %q", what, words.Shorten(path))
 		return "", false
 	}
 	return p.fromRoot(path), true

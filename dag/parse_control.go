@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -38,7 +39,7 @@ const (
 func (p *parser) repeat(n *yaml.Node, node *Node) bool {
 	var f [repeatKeyCount]field
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		p.mistake(position(n), fmt.Sprintf("write {times: %s} or {until: CONDITION, most: N}", shorten(n.Value)), "repeat must be a mapping, not %s", kindText(n))
+		p.mistake(position(n), fmt.Sprintf("write {times: %s} or {until: CONDITION, most: N}", words.Shorten(n.Value)), "repeat must be a mapping, not %s", kindText(n))
 		return false
 	}
 	if !p.fields(n, &repeatKeys, f[:]) {
@@ -156,7 +157,7 @@ func (p *parser) unknownOperand(pos Pos, name string) {
 	if near := p.near(name, p.bufferNames, p.variableNames); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	p.mistake(pos, hint, "unknown name %q: neither a buffer nor a param%s", shorten(name), p.repetition())
+	p.mistake(pos, hint, "unknown name %q: neither a buffer nor a param%s", words.Shorten(name), p.repetition())
 }
 
 // fileConditionNames gives the names of a condition in a file.
@@ -206,7 +207,7 @@ func (p *parser) warnCondition(at *yaml.Node, node *Node) {
 			}
 		}
 	}
-	p.warning(position(at), "", "the condition of %q reads %s, which no node of its body writes", shorten(node.Name), p.pipeline.rangeText(c.Condition.Operands[0]))
+	p.warning(position(at), "", "the condition of %q reads %s, which no node of its body writes", words.Shorten(node.Name), p.pipeline.rangeText(c.Condition.Operands[0]))
 }
 
 // writes reports whether a node of a body may write some of the bytes.

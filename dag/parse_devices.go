@@ -2,7 +2,10 @@
 
 package dag
 
-import "gopkg.in/yaml.v3"
+import (
+	"github.com/dagrun/dagrun/internal/words"
+	"gopkg.in/yaml.v3"
+)
 
 // devices reads over how many devices the work may be spread. An option takes the place of what the file says.
 func (p *parser) devices(f field) {
@@ -33,7 +36,7 @@ func (p *parser) deviceCount(n *yaml.Node) (int, bool) {
 		return AllDevices, true
 	}
 	if _, known := p.params[n.Value]; n.Kind == yaml.ScalarNode && plainKey.MatchString(n.Value) && !known {
-		p.mistake(position(n), "", "devices must be a number or all, not %q", shorten(n.Value))
+		p.mistake(position(n), "", "devices must be a number or all, not %q", words.Shorten(n.Value))
 		return 0, false
 	}
 	v, ok := p.between(n, "devices", 1, MostDevices)

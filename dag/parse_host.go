@@ -2,7 +2,10 @@
 
 package dag
 
-import "gopkg.in/yaml.v3"
+import (
+	"github.com/dagrun/dagrun/internal/words"
+	"gopkg.in/yaml.v3"
+)
 
 const hostArgsHint = "write args: [{in: x}, {out: y}], with in, out or inout for each buffer"
 
@@ -34,7 +37,7 @@ func (p *parser) hostFunction(node *Node, f *[nodeKeyCount]field) ([]Access, boo
 			p.mistake(position(n), hostArgsHint, "a host function takes buffers only%s", p.repetition())
 			fine = false
 		case a.Mode == 0, a.Mode == Untouched:
-			p.mistake(position(n), hostArgsHint, "how the host function accesses %q is not said%s", shorten(p.pipeline.Buffers[a.Range.Buffer].Name), p.repetition())
+			p.mistake(position(n), hostArgsHint, "how the host function accesses %q is not said%s", words.Shorten(p.pipeline.Buffers[a.Range.Buffer].Name), p.repetition())
 			fine = false
 		default:
 			if problem, hint := p.pipeline.hostAccessProblem(a.Range); problem != "" {

@@ -133,7 +133,7 @@ func (p *parser) reportGlued(key *yaml.Node, name, rest string) {
 	if key.Value[len(name)] == ':' {
 		what = "a space is missing after the colon of %q"
 	}
-	p.mistake(position(key), fmt.Sprintf("write %s: %s", name, shorten(rest)), what, name)
+	p.mistake(position(key), fmt.Sprintf("write %s: %s", name, words.Shorten(rest)), what, name)
 }
 
 // isEntry reports keys that cannot be one, and those that hold their value too, of a mapping whose keys are names of the user's.
@@ -202,7 +202,7 @@ func (p *parser) unknownKey(key *yaml.Node, set *keySet) {
 	if line := p.text.line(int32(key.Line)); strings.HasPrefix(hint, "it may") && len(strings.TrimLeft(line, " -")) == len(line)-key.Column+1 {
 		hint += "; or is it indented wrongly?"
 	}
-	p.mistake(position(key), hint, "unknown key %q in %s", shorten(key.Value), set.what)
+	p.mistake(position(key), hint, "unknown key %q in %s", words.Shorten(key.Value), set.what)
 }
 
 // gluedMapping splits a key that holds the begin of its value too, because a colon or the space behind it is missing: foreach:{i: 4}.
@@ -237,7 +237,7 @@ func (p *parser) named(n *yaml.Node) (names []string, values []*yaml.Node, ok bo
 }
 
 func (p *parser) duplicateKey(key, first *yaml.Node) {
-	p.mistake(position(key), "", "key %q is given twice; the first is on line %d", shorten(key.Value), first.Line)
+	p.mistake(position(key), "", "key %q is given twice; the first is on line %d", words.Shorten(key.Value), first.Line)
 }
 
 var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync", "devices"}}

@@ -178,7 +178,7 @@ func (p *parser) unknownModule(n *yaml.Node, module string) {
 	if near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	p.mistake(position(n), hint, "unknown module %q", shorten(module))
+	p.mistake(position(n), hint, "unknown module %q", words.Shorten(module))
 }
 
 // isCall reports whether a name is that of a library call.
@@ -246,7 +246,7 @@ func (p *parser) gluedArguments(n *yaml.Node) bool {
 			depth--
 		case ' ':
 			if left, right := strings.TrimRight(s[:k], " "), strings.TrimLeft(s[k:], " "); depth == 0 && p.isArgument(left) && p.isArgument(right) {
-				p.mistake(p.inside(n, len(s)-len(right)), "", "a comma is missing before %q", shorten(right))
+				p.mistake(p.inside(n, len(s)-len(right)), "", "a comma is missing before %q", words.Shorten(right))
 				return true
 			}
 		}
@@ -290,7 +290,7 @@ func (p *parser) unknownArgument(n *yaml.Node, name string) {
 	if near := p.near(name, p.bufferNames, p.variableNames); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	p.mistake(position(n), hint, "unknown name %q: neither a buffer nor a param", shorten(name))
+	p.mistake(position(n), hint, "unknown name %q: neither a buffer nor a param", words.Shorten(name))
 }
 
 func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
@@ -319,7 +319,7 @@ func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 		if near := words.Suggest(key.Value, append([]string{"in", "out", "inout", "unused", structKey, textureKey}, DTypes()...)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		p.mistake(position(key), hint, "unknown key %q in an argument", shorten(key.Value))
+		p.mistake(position(key), hint, "unknown key %q in an argument", words.Shorten(key.Value))
 		return argSpec{}, false
 	}
 	v, ok := p.number(value, "a number")
@@ -398,7 +398,7 @@ func (m *mapNames) allUsed() bool {
 	ok := true
 	for k := range m.names {
 		if !m.used[k] {
-			m.parser.mistake(position(m.keys[k]), "", "with names %q, which the expression does not use", shorten(m.names[k]))
+			m.parser.mistake(position(m.keys[k]), "", "with names %q, which the expression does not use", words.Shorten(m.names[k]))
 			ok = false
 		}
 	}
@@ -437,7 +437,7 @@ func (m *mapNames) lookup(name string, offset int) (argSpec, bool) {
 	if near := p.near(name, p.bufferNames, p.variableNames, func() []string { return m.names }); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	p.mistake(p.inside(m.node, offset), hint, "unknown name %q: neither a buffer nor a param", shorten(name))
+	p.mistake(p.inside(m.node, offset), hint, "unknown name %q: neither a buffer nor a param", words.Shorten(name))
 	return m.ok(argSpec{}, false)
 }
 
@@ -468,7 +468,7 @@ func (p *parser) wordArgument(spec *launchSpec, name string, n *yaml.Node) (a ar
 		if near := words.Suggest(text, list); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		p.mistake(position(n), hint, "argument %s of call %q must be %s, not %s%s", name, spec.Label, words.List(list, "or"), shorten(text), p.repetition())
+		p.mistake(position(n), hint, "argument %s of call %q must be %s, not %s%s", name, spec.Label, words.List(list, "or"), words.Shorten(text), p.repetition())
 		return argSpec{}, true, false
 	}
 	return argSpec{Value: expr.Int(int64(at))}, true, true

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -211,7 +212,7 @@ func (p *parser) nodeName(item *yaml.Node, f *[nodeKeyCount]field) (string, bool
 func (p *parser) freshNode(at *yaml.Node, name string) bool {
 	id, ok := p.nodes[name]
 	if !ok && p.levels.taken(name) {
-		p.mistake(position(at), "", "node %q is declared twice%s; names are unique in the whole file, bodies included", shorten(name), p.repetition())
+		p.mistake(position(at), "", "node %q is declared twice%s; names are unique in the whole file, bodies included", words.Shorten(name), p.repetition())
 		return false
 	}
 	if !ok {
@@ -220,11 +221,11 @@ func (p *parser) freshNode(at *yaml.Node, name string) bool {
 	}
 	switch {
 	case id == broken:
-		p.mistake(position(at), "", "node %q is declared twice%s", shorten(name), p.repetition())
+		p.mistake(position(at), "", "node %q is declared twice%s", words.Shorten(name), p.repetition())
 	case len(p.loops) > 0 && p.pipeline.Nodes[id].Pos.Line == int32(at.Line) && strings.IndexByte(at.Value, '$') < 0:
-		p.mistake(position(at), fmt.Sprintf("put a variable of the foreach in its name, as in %s.$%s", shorten(name), p.loops[len(p.loops)-1].name), "each repetition declares the node %q again", shorten(name))
+		p.mistake(position(at), fmt.Sprintf("put a variable of the foreach in its name, as in %s.$%s", words.Shorten(name), p.loops[len(p.loops)-1].name), "each repetition declares the node %q again", words.Shorten(name))
 	default:
-		p.mistake(position(at), "", "node %q is declared twice%s; the first is on line %d", shorten(name), p.repetition(), p.pipeline.Nodes[id].Pos.Line)
+		p.mistake(position(at), "", "node %q is declared twice%s; the first is on line %d", words.Shorten(name), p.repetition(), p.pipeline.Nodes[id].Pos.Line)
 	}
 	return false
 }
@@ -265,16 +266,16 @@ func (p *parser) readAfter() {
 					continue
 				}
 				if p.levels.taken(name) {
-					p.mistake(position(at), "let the loop or branch itself come after it, or before", "after: does not cross the border of a body, and %q is on the other side", shorten(name))
+					p.mistake(position(at), "let the loop or branch itself come after it, or before", "after: does not cross the border of a body, and %q is on the other side", words.Shorten(name))
 					continue
 				}
 				hint := ""
 				if p.mistakes.wants(position(at)) {
 					hint = p.nearNode(name)
 				}
-				p.mistake(position(at), hint, "unknown node %q", shorten(name))
+				p.mistake(position(at), hint, "unknown node %q", words.Shorten(name))
 			case id == pending.node:
-				p.mistake(position(at), "", "node %q depends on itself", shorten(name))
+				p.mistake(position(at), "", "node %q depends on itself", words.Shorten(name))
 			case id != broken:
 				node.After = append(node.After, id)
 			}
@@ -316,9 +317,9 @@ func (p *parser) checkStreams() {
 		earlier := &p.pipeline.Nodes[id]
 		switch {
 		case earlier.Device != node.Device && p.pipeline.Devices == 0: // spreading keeps the nodes of a stream together
-			p.mistake(node.Pos, "a stream belongs to one device", "stream %d has %q on device %d and %q on device %d", stream, shorten(earlier.Name), earlier.Device, shorten(node.Name), node.Device)
+			p.mistake(node.Pos, "a stream belongs to one device", "stream %d has %q on device %d and %q on device %d", stream, words.Shorten(earlier.Name), earlier.Device, words.Shorten(node.Name), node.Device)
 		case earlier.Priority != node.Priority:
-			p.mistake(node.Pos, "a stream has one priority", "stream %d has %q of %s priority and %q of %s priority", stream, shorten(earlier.Name), earlier.Priority, shorten(node.Name), node.Priority)
+			p.mistake(node.Pos, "a stream has one priority", "stream %d has %q of %s priority and %q of %s priority", stream, words.Shorten(earlier.Name), earlier.Priority, words.Shorten(node.Name), node.Priority)
 		}
 	}
 }
@@ -367,7 +368,7 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 		node.Kind, key = Branch, nodeIf
 	}
 	if f[nodeRepeat].value != nil && f[nodeIf].value != nil {
-		p.mistake(position(f[nodeIf].key), "put one into the other", "node %q has two actions, repeat and if", shorten(node.Name))
+		p.mistake(position(f[nodeIf].key), "put one into the other", "node %q has two actions, repeat and if", words.Shorten(node.Name))
 		return
 	}
 	for k := nodeMemcpy; k <= nodeShared; k++ {
@@ -388,7 +389,7 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 	}
 	if f[nodeNodes].value == nil {
 		if !p.unknownKeys {
-			p.mistake(position(item), "write its nodes as a list under nodes", "the %s %q has no nodes", nodeKeys.keys[key], shorten(node.Name))
+			p.mistake(position(item), "write its nodes as a list under nodes", "the %s %q has no nodes", nodeKeys.keys[key], words.Shorten(node.Name))
 		}
 		return
 	}
@@ -414,7 +415,7 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 		body.inherit(node.Priority)
 	}
 	if err := c.problem(p.pipeline, &node); err != nil {
-		p.mistake(node.Pos, "", "%s %q: %s", nodeKeys.keys[key], shorten(node.Name), err)
+		p.mistake(node.Pos, "", "%s %q: %s", nodeKeys.keys[key], words.Shorten(node.Name), err)
 		return
 	}
 	p.warnCondition(f[nodeRepeat].value, &node)
@@ -439,7 +440,7 @@ func (p *parser) body(ctx context.Context, f field, owner string) *Pipeline {
 	p.levels.open = p.levels.open[:len(p.levels.open)-1]
 	fine := len(p.mistakes.list) == before && !p.anyBroken()
 	if fine && len(p.pipeline.Nodes) == 0 {
-		p.mistake(position(f.key), "", "the body of %q has no nodes%s", shorten(owner), p.repetition())
+		p.mistake(position(f.key), "", "the body of %q has no nodes%s", words.Shorten(owner), p.repetition())
 		fine = false
 	}
 	p.swap(l)
@@ -515,9 +516,9 @@ func (p *parser) freshUse(at *yaml.Node, name string) bool {
 	first, taken := p.useNames[name]
 	switch {
 	case taken && first == position(at):
-		p.mistake(first, "put a variable of the foreach in it, as in "+shorten(name)+".$i", "each repetition is named %q", shorten(name))
+		p.mistake(first, "put a variable of the foreach in it, as in "+words.Shorten(name)+".$i", "each repetition is named %q", words.Shorten(name))
 	case taken:
-		p.mistake(position(at), "", "the name %q is given to two uses%s; the first is on line %d", shorten(name), p.repetition(), first.Line)
+		p.mistake(position(at), "", "the name %q is given to two uses%s; the first is on line %d", words.Shorten(name), p.repetition(), first.Line)
 	default:
 		if p.useNames == nil {
 			p.useNames = map[string]Pos{}

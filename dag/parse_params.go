@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -61,7 +62,7 @@ func (p *parser) override(name string, standard expr.Value) (expr.Value, bool) {
 	}
 	written := p.options.Params[given].Value
 	refuse := func(hint, format string, args ...any) (expr.Value, bool) {
-		p.mistake(Pos{}, hint, "-p %s=%s: %s", name, shorten(written), fmt.Sprintf(format, args...))
+		p.mistake(Pos{}, hint, "-p %s=%s: %s", name, words.Shorten(written), fmt.Sprintf(format, args...))
 		return expr.Value{}, false
 	}
 	e, err := expr.Parse(written)
@@ -96,9 +97,9 @@ func (p *parser) unknownOverrides() {
 		} else if len(p.names) == 0 {
 			hint = "the file has no params"
 		} else {
-			hint = "the file has " + shorten(strings.Join(p.names, ", "))
+			hint = "the file has " + words.Shorten(strings.Join(p.names, ", "))
 		}
-		p.mistake(Pos{}, hint, "-p %s=%s: unknown param %q", shorten(o.Name), shorten(o.Value), shorten(o.Name))
+		p.mistake(Pos{}, hint, "-p %s=%s: unknown param %q", words.Shorten(o.Name), words.Shorten(o.Value), words.Shorten(o.Name))
 	}
 }
 
@@ -136,7 +137,7 @@ func (p *parser) readModules(f field) {
 
 func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 	if value.Kind == yaml.ScalarNode && !isNull(value) {
-		p.mistake(position(value), fmt.Sprintf("write %s: {source: %s}", shorten(key.Value), shorten(value.Value)), "a module must be a mapping, not %s", kindText(value))
+		p.mistake(position(value), fmt.Sprintf("write %s: {source: %s}", words.Shorten(key.Value), words.Shorten(value.Value)), "a module must be a mapping, not %s", kindText(value))
 		return Module{}, false
 	}
 	var f [5]field
@@ -156,7 +157,7 @@ func (p *parser) module(key, value *yaml.Node) (Module, bool) {
 	}
 	m := Module{Name: p.moduleName(key.Value), Path: p.fromRoot(path), Pos: position(key)}
 	if !hasSuffix(path, ".cu", ".cuh", ".h", ".hpp", ".cpp", ".ptx", ".cubin", ".fatbin") {
-		p.mistake(position(f[0].value), "", "source must be a .cu, .cuh, .h, .hpp, .cpp, .ptx, .cubin or .fatbin file, not %q", shorten(path))
+		p.mistake(position(f[0].value), "", "source must be a .cu, .cuh, .h, .hpp, .cpp, .ptx, .cubin or .fatbin file, not %q", words.Shorten(path))
 		return Module{}, false
 	}
 	if !p.build(&m, f[1:]) {
@@ -238,7 +239,7 @@ func (p *parser) verbatim(n *yaml.Node, what string) (string, bool) {
 	}
 	p.usesUnknown = false
 	if v, known := p.Variable(text); known {
-		return number(v), !p.usesUnknown
+		return v.Plain(), !p.usesUnknown
 	}
 	return text, true
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -82,7 +83,7 @@ func (p *parser) unfilled(g *Graph) {
 				p.warning(n.Pos, fmt.Sprintf("declare a buffer with symbol: %s, and copy to it", name), "kernel %q reads the variable %s, which nothing fills", n.Launch.Name, use.Symbol.text())
 			case g.Buffers[id].Init == nil && !written[id]:
 				warned[name] = true
-				p.warning(g.Buffers[id].Pos, "give it an init, or copy to it", "%q is read by %q, and nothing fills it", shorten(g.Buffers[id].Name), shorten(n.Name))
+				p.warning(g.Buffers[id].Pos, "give it an init, or copy to it", "%q is read by %q, and nothing fills it", words.Shorten(g.Buffers[id].Name), words.Shorten(n.Name))
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (p *parser) texture(n *yaml.Node) (argSpec, bool) {
 			if near := words.Suggest(key.Value, textureKeys); near != "" {
 				hint = "did you mean " + near + "?"
 			}
-			p.mistake(position(key), hint, "unknown key %q of a texture", shorten(key.Value))
+			p.mistake(position(key), hint, "unknown key %q of a texture", words.Shorten(key.Value))
 			ok = false
 		case values[at] != nil:
 			p.duplicateKey(key, keys[at])
@@ -104,7 +104,7 @@ func (p *parser) textureWord(n *yaml.Node, key string, names []string) (int, boo
 		if near := words.Suggest(text, names); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		p.mistake(position(n), hint, "%s must be %s, not %q", key, words.List(names, "or"), shorten(text))
+		p.mistake(position(n), hint, "%s must be %s, not %q", key, words.List(names, "or"), words.Shorten(text))
 		return 0, false
 	}
 	return at, true

@@ -312,7 +312,7 @@ func (p *parser) cutAtComma(n *yaml.Node, value string) bool {
 		p.mistake(position(n), "write "+n.Value[:strings.IndexByte(n.Value, '(')]+expr.RightBounds(inside), "a slice is not written with a comma")
 		return true
 	}
-	p.mistake(position(n), fmt.Sprintf("put it in quotes: %q", shorten(rest)), "the value ends at a comma, within its parentheses")
+	p.mistake(position(n), fmt.Sprintf("put it in quotes: %q", words.Shorten(rest)), "the value ends at a comma, within its parentheses")
 	return true
 }
 
@@ -357,7 +357,7 @@ func (p *parser) unknownVariable(name string) (message, hint string) {
 	} else if p.inParams {
 		hint = "a param is a number, true, false, or an expression of the params before it"
 	}
-	return fmt.Sprintf("unknown name %q", shorten(name)), hint
+	return fmt.Sprintf("unknown name %q", words.Shorten(name)), hint
 }
 
 // variableNames lists params and loop variables as declared.
@@ -426,7 +426,7 @@ func (p *parser) usableName(n *yaml.Node, name, what string) bool {
 		p.mistake(position(n), "", "%q is a keyword of expressions and cannot name a %s", name, what)
 		return false
 	case !expr.ValidName(name):
-		p.mistake(position(n), "a letter or _, then letters, digits and _", "%q cannot name a %s", shorten(name), what)
+		p.mistake(position(n), "a letter or _, then letters, digits and _", "%q cannot name a %s", words.Shorten(name), what)
 		return false
 	}
 	if first, ok := p.params[name]; ok && what != "module" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -149,7 +150,7 @@ func (p *parser) wrongList(n *yaml.Node, what, wanted string) {
 		p.wrongKind(n, what, wanted)
 		return
 	}
-	p.mistake(position(n), fmt.Sprintf("write [%s]", shorten(n.Value)), "%s must be %s, not %s", what, wanted, kindText(n))
+	p.mistake(position(n), fmt.Sprintf("write [%s]", words.Shorten(n.Value)), "%s must be %s, not %s", what, wanted, kindText(n))
 }
 
 func kindText(n *yaml.Node) string {
@@ -160,9 +161,9 @@ func kindText(n *yaml.Node) string {
 		return "a list"
 	}
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 && (n.Tag == "!!int" || n.Tag == "!!float") {
-		return "the number " + shorten(n.Value)
+		return "the number " + words.Shorten(n.Value)
 	}
-	return fmt.Sprintf("%q", shorten(n.Value))
+	return fmt.Sprintf("%q", words.Shorten(n.Value))
 }
 
 // admissible refuses what YAML has and the format does not: anchors, aliases, tags and deep nesting. An alias is a mistake by
@@ -346,7 +347,7 @@ func (p *parser) usedBy() string {
 	var places []string
 	for q := p; q.within != nil; q = q.within.user {
 		at := position(q.within.at)
-		places = append(places, fmt.Sprintf("by %s:%d:%d as %s", q.within.user.options.Name, at.Line, at.Column, shorten(q.within.name)))
+		places = append(places, fmt.Sprintf("by %s:%d:%d as %s", q.within.user.options.Name, at.Line, at.Column, words.Shorten(q.within.name)))
 	}
 	return " (used " + strings.Join(places, ", ") + ")"
 }

@@ -373,20 +373,20 @@ func (r *resolution) number(k int, a *argSpec) {
 	t := a.DType
 	switch {
 	case param.Buffer:
-		r.argProblem(k, "must be a buffer, got the number %v", number(a.Value))
+		r.argProblem(k, "must be a buffer, got the number %v", a.Value.Plain())
 		return
 	case param.Struct != nil:
-		r.argProblem(k, "must be a structure, got the number %v", number(a.Value))
+		r.argProblem(k, "must be a structure, got the number %v", a.Value.Plain())
 		r.problems[len(r.problems)-1].Hint = param.Struct.hint()
 		return
 	case param.Texture:
-		r.argProblem(k, "must be a texture, got the number %v", number(a.Value))
+		r.argProblem(k, "must be a texture, got the number %v", a.Value.Plain())
 		r.problems[len(r.problems)-1].Hint = "write {texture: b} with a buffer b"
 		return
 	case t == InvalidDType && param.DType == InvalidDType:
-		r.argProblem(k, "does not say the type of the number %v", number(a.Value))
+		r.argProblem(k, "does not say the type of the number %v", a.Value.Plain())
 		last := &r.problems[len(r.problems)-1]
-		last.Hint = fmt.Sprintf("write {f32: %[1]s}, {i32: %[1]s} or another type", number(a.Value))
+		last.Hint = fmt.Sprintf("write {f32: %[1]s}, {i32: %[1]s} or another type", a.Value.Plain())
 		return
 	case t == InvalidDType:
 		t = param.DType

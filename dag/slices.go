@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -85,7 +86,7 @@ func (p *parser) unknownBuffer(n *yaml.Node, name string) {
 	if p.counting || !p.mistakes.wants(pos) || p.inBrokenUse(name) {
 		return
 	}
-	message, hint := fmt.Sprintf("unknown buffer %q", shorten(name)), ""
+	message, hint := fmt.Sprintf("unknown buffer %q", words.Shorten(name)), ""
 	if p.cutAtComma(n, name) {
 		return
 	}

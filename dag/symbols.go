@@ -49,7 +49,7 @@ func (b *Buffer) InArena() bool { return b.Place == Device && b.Symbol == "" }
 func (p *Pipeline) bindSymbol(b *Buffer) (message, hint string) {
 	module, name, dotted := strings.Cut(b.Symbol, ".")
 	if !dotted || module == "" || name == "" {
-		return fmt.Sprintf("%q is no variable of a module", shorten(b.Symbol)), "write symbol: MODULE.VARIABLE"
+		return fmt.Sprintf("%q is no variable of a module", words.Shorten(b.Symbol)), "write symbol: MODULE.VARIABLE"
 	}
 	var table Symbols
 	var modules []string
@@ -64,10 +64,10 @@ func (p *Pipeline) bindSymbol(b *Buffer) (message, hint string) {
 	}
 	switch {
 	case !known:
-		if near := didYouMean(module, modules); near != "" {
-			return fmt.Sprintf("unknown module %q", shorten(module)), near
+		if near := words.DidYouMean(module, modules); near != "" {
+			return fmt.Sprintf("unknown module %q", words.Shorten(module)), near
 		}
-		return fmt.Sprintf("unknown module %q", shorten(module)), "declare it under modules:"
+		return fmt.Sprintf("unknown module %q", words.Shorten(module)), "declare it under modules:"
 	case table == nil:
 		return fmt.Sprintf("module %q has no variables", module), ""
 	case b.Place != Device:
@@ -87,7 +87,7 @@ func (p *Pipeline) bindSymbol(b *Buffer) (message, hint string) {
 		default:
 			hint = "it has " + strings.Join(names[:min(len(names), 8)], ", ")
 		}
-		return fmt.Sprintf("module %q has no variable %q", module, shorten(name)), hint
+		return fmt.Sprintf("module %q has no variable %q", module, words.Shorten(name)), hint
 	}
 	if err != nil {
 		return err.Error(), ""
@@ -116,9 +116,9 @@ func (s *Symbol) text() string {
 func (s *Symbol) problem(b *Buffer) string {
 	switch {
 	case s.DType != InvalidDType && !sameComponents(b.DType, s.DType) && !b.Scratch:
-		return fmt.Sprintf("buffer %q has elements of type %s, %s has %s", shorten(b.Name), b.DType, s.text(), s.DType)
+		return fmt.Sprintf("buffer %q has elements of type %s, %s has %s", words.Shorten(b.Name), b.DType, s.text(), s.DType)
 	case s.Bytes > 0 && b.Bytes != s.Bytes:
-		return fmt.Sprintf("buffer %q has %s, %s has %d", shorten(b.Name), words.Count(b.Bytes, "byte", "bytes"), s.text(), s.Bytes)
+		return fmt.Sprintf("buffer %q has %s, %s has %d", words.Shorten(b.Name), words.Count(b.Bytes, "byte", "bytes"), s.text(), s.Bytes)
 	}
 	return ""
 }

@@ -51,7 +51,7 @@ func (p *parser) usedFile(n *yaml.Node) (*usedFile, string) {
 	}
 	p.uses.files[path] = nil
 	if p.options.ReadFile == nil {
-		return refuse("", "%q cannot be used: other files cannot be read here", shorten(named))
+		return refuse("", "%q cannot be used: other files cannot be read here", words.Shorten(named))
 	}
 	source, err := p.options.ReadFile(p.shownPath(path))
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *parser) adopt(q *parser, at *yaml.Node) {
 	for i := q.within.firstNode; i < len(pl.Nodes); i++ {
 		name := strings.TrimPrefix(pl.Nodes[i].Name, own)
 		if _, taken := p.nodes[name]; taken {
-			p.mistake(position(at), "", "node %q is declared twice%s", shorten(name), p.repetition())
+			p.mistake(position(at), "", "node %q is declared twice%s", words.Shorten(name), p.repetition())
 		}
 		p.nodes[name] = NodeID(i)
 	}
@@ -145,7 +145,7 @@ func (p *parser) adopt(q *parser, at *yaml.Node) {
 		}
 		name := strings.TrimPrefix(pl.Buffers[i].Name, own)
 		if _, taken := p.buffers[name]; taken {
-			p.mistake(position(at), "", "buffer %q is declared twice%s", shorten(name), p.repetition())
+			p.mistake(position(at), "", "buffer %q is declared twice%s", words.Shorten(name), p.repetition())
 		}
 		p.buffers[name] = BufferID(i)
 	}

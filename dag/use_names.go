@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
 
@@ -47,7 +48,7 @@ func (p *parser) bound(name string) *boundName {
 // bindBuffer puts a buffer of the file that uses this one in the place of one that is declared here.
 func (p *parser) bindBuffer(name string, declared *Buffer, hasDevice bool, b *boundName) {
 	user := p.within.user
-	place := fmt.Sprintf("%s of %s (line %d)", shorten(name), p.options.Name, declared.Pos.Line)
+	place := fmt.Sprintf("%s of %s (line %d)", words.Shorten(name), p.options.Name, declared.Pos.Line)
 	if !b.arg.IsBuffer {
 		user.mistake(position(b.value), "", "%s is a buffer, not a number", place)
 		return
@@ -58,10 +59,10 @@ func (p *parser) bindBuffer(name string, declared *Buffer, hasDevice bool, b *bo
 		user.mistake(position(b.value), "", "%s is a variable of a module, which no other buffer can stand for", place)
 		return
 	case b.arg.Range.Lo != 0 || b.arg.Range.Hi != given.Bytes:
-		user.mistake(position(b.value), "copy the slice to a buffer of its own first", "%s is bound to a part of %q; only whole buffers are possible", place, shorten(given.Name))
+		user.mistake(position(b.value), "copy the slice to a buffer of its own first", "%s is bound to a part of %q; only whole buffers are possible", place, words.Shorten(given.Name))
 		return
 	case given.Place != declared.Place || given.DType != declared.DType || !slices.Equal(given.Shape, declared.Shape) || hasDevice && given.Device != declared.Device:
-		user.mistake(position(b.value), "", "%s is %s, but %q (line %d) is %s%s", place, bufferText(declared), shorten(given.Name), given.Pos.Line, bufferText(given), user.repetition())
+		user.mistake(position(b.value), "", "%s is %s, but %q (line %d) is %s%s", place, bufferText(declared), words.Shorten(given.Name), given.Pos.Line, bufferText(given), user.repetition())
 		return
 	}
 	p.buffers[name] = b.arg.Range.Buffer
@@ -90,7 +91,7 @@ func (p *parser) boundParam(name string, pos Pos, standard expr.Value) (expr.Val
 	}
 	user := p.within.user
 	if b.arg.IsBuffer {
-		user.mistake(position(b.value), "", "%q is a param of %s (line %d); it needs a number, not a buffer", shorten(name), p.options.Name, pos.Line)
+		user.mistake(position(b.value), "", "%q is a param of %s (line %d); it needs a number, not a buffer", words.Shorten(name), p.options.Name, pos.Line)
 		return expr.Value{}, false
 	}
 	v, problem, hint := fit(name, standard, b.arg.Value)
@@ -185,7 +186,7 @@ func (p *parser) allBound() {
 		if near := p.near(b.name, func() []string { return p.names }, p.bufferNames); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		w.user.mistake(position(b.key), hint, "%s has no param and no buffer %q", p.options.Name, shorten(b.name))
+		w.user.mistake(position(b.key), hint, "%s has no param and no buffer %q", p.options.Name, words.Shorten(b.name))
 	}
 }
 

@@ -5,6 +5,8 @@ package dag
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // warn looks at a finished graph.
@@ -18,30 +20,30 @@ func (p *parser) warn(g *Graph) {
 			return a.Mode&Write != 0 && slices.ContainsFunc(unmet, func(t Transfer) bool { return !t.Receive && a.Overlaps(t.Range) })
 		})
 		if !orderedByAfter[i] && !forNobody { // otherwise it is there for its place in the order, like a spin, or would be sent by another rank
-			p.warning(g.Nodes[i].Pos, "", "the result of node %q is never used%s", shorten(g.Nodes[i].Name), here)
+			p.warning(g.Nodes[i].Pos, "", "the result of node %q is never used%s", words.Shorten(g.Nodes[i].Name), here)
 		}
 	}
 	unwritten := g.Unwritten()
 	later := g.laterWriters(unwritten)
 	for k, u := range unwritten {
 		b := &g.Buffers[u.Buffer]
-		reader, text := &g.Nodes[u.Node], shorten(g.rangeText(g.rangeOf(u.Buffer, u.Tile, u.Lo, u.Hi)))
+		reader, text := &g.Nodes[u.Node], words.Shorten(g.rangeText(g.rangeOf(u.Buffer, u.Tile, u.Lo, u.Hi)))
 		switch {
 		case b.Scratch || b.Symbol != "": // variables begin as their code says, or as zeros; see unfilled
 		case reader.Control.MayOnly(Range{Buffer: u.Buffer, Lo: u.Lo, Hi: u.Hi}):
-			p.warning(reader.Pos, fmt.Sprintf("give %s an init", shorten(b.Name)), "%q writes %s only if its condition says so, and nothing writes it before", shorten(reader.Name), text)
+			p.warning(reader.Pos, fmt.Sprintf("give %s an init", words.Shorten(b.Name)), "%q writes %s only if its condition says so, and nothing writes it before", words.Shorten(reader.Name), text)
 		case later[k] < 0:
-			p.warning(b.Pos, initHint(b, u.Buffer, reader), "%q is read by %q before anything wrote it", shorten(b.Name), shorten(reader.Name))
+			p.warning(b.Pos, initHint(b, u.Buffer, reader), "%q is read by %q before anything wrote it", words.Shorten(b.Name), words.Shorten(reader.Name))
 		default:
 			writer := &g.Nodes[later[k]]
-			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", shorten(reader.Name), text, shorten(writer.Name), onLine(writer.Pos))
+			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", words.Shorten(reader.Name), text, words.Shorten(writer.Name), onLine(writer.Pos))
 		}
 	}
 	p.unfilled(g)
 	p.warnPartlySaved(g)
 	for _, k := range g.Unused() {
 		if !slices.ContainsFunc(unmet, func(t Transfer) bool { return t.Range.Buffer == k }) {
-			p.warning(g.Buffers[k].Pos, "", "buffer %q is never used%s", shorten(g.Buffers[k].Name), here)
+			p.warning(g.Buffers[k].Pos, "", "buffer %q is never used%s", words.Shorten(g.Buffers[k].Name), here)
 		}
 	}
 }
@@ -52,7 +54,7 @@ func initHint(b *Buffer, id BufferID, reader *Node) string {
 	if l := reader.Launch; l != nil && l.Module >= 0 {
 		for _, a := range l.Args {
 			if a.IsBuffer && a.Range.Buffer == id && a.Mode == ReadWrite {
-				return fmt.Sprintf("give it an init, or write {out: %s} if the kernel writes all of it and reads none", shorten(b.Name))
+				return fmt.Sprintf("give it an init, or write {out: %s} if the kernel writes all of it and reads none", words.Shorten(b.Name))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ package dag
 import (
 	"cmp"
 	"slices"
+
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // warnPartlySaved warns of device buffers that are saved, have no init, and of which no node writes some part.
@@ -31,7 +33,7 @@ func (p *parser) warnPartlySaved(g *Graph) {
 		}
 		b := &g.Buffers[k]
 		if gap := firstGap(id, b.Bytes, list); gap.Lo < gap.Hi {
-			p.warning(b.Pos, "give it an init, or save a buffer of which all is written", "%q is saved, but no node writes %s", shorten(b.Name), shorten(g.rangeText(gap)))
+			p.warning(b.Pos, "give it an init, or save a buffer of which all is written", "%q is saved, but no node writes %s", words.Shorten(b.Name), words.Shorten(g.rangeText(gap)))
 		}
 	}
 }

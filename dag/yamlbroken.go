@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/words"
 )
 
 // brokenScan walks text the way YAML's tokens go, up to the first place that no token fits.
@@ -229,11 +230,11 @@ func (s *brokenScan) notKey(from int, plain []byte) {
 		return
 	}
 	word, rest, _ := strings.Cut(string(plain), " ")
-	hint := fmt.Sprintf("write %s: %s", word, shorten(rest))
+	hint := fmt.Sprintf("write %s: %s", word, words.Shorten(rest))
 	if rest == "" || !plainKey.MatchString(word) {
 		hint = ""
 	}
-	s.fail(from, hint, "%q is not a key: no colon follows it", shorten(string(plain)))
+	s.fail(from, hint, "%q is not a key: no colon follows it", words.Shorten(string(plain)))
 }
 
 func (s *brokenScan) noSpace(colon int) {
@@ -258,7 +259,7 @@ func (s *brokenScan) missingColon(from, bracket int) {
 		s.noSpace(bracket - 1)
 		return
 	}
-	s.fail(from+len(key), "", "a colon is missing after %q", shorten(key))
+	s.fail(from+len(key), "", "a colon is missing after %q", words.Shorten(key))
 }
 
 // secondKey reports a key that stands where the value of another one is: as a mapping it needs braces, as the next key a comma.
@@ -269,13 +270,13 @@ func (s *brokenScan) secondKey(from int, message, hint string) {
 	}
 	word, _, _ := strings.Cut(string(line), ":")
 	if value, key, two := strings.Cut(strings.TrimSpace(word), ", "); two {
-		s.fail(from+len(value), `put the keys in braces: a "{" is missing`, "a comma before %q, but the keys are not in braces", shorten(key))
+		s.fail(from+len(value), `put the keys in braces: a "{" is missing`, "a comma before %q, but the keys are not in braces", words.Shorten(key))
 		return
 	} else if value, key, two = strings.Cut(strings.TrimSpace(word), " "); two {
-		s.fail(from+len(value)+1, "", "a comma is missing before %q", shorten(key))
+		s.fail(from+len(value)+1, "", "a comma is missing before %q", words.Shorten(key))
 		return
 	}
-	s.fail(s.at, "write {"+shorten(string(line[:valueEnd(line)]))+"}, or "+hint, "%s", message)
+	s.fail(s.at, "write {"+words.Shorten(string(line[:valueEnd(line)]))+"}, or "+hint, "%s", message)
 }
 
 // valueEnd returns where the comma or bracket is that ends the value which text begins with, or where a comment begins.
@@ -306,7 +307,7 @@ func describeToken(b []byte) string {
 	case '{', '[':
 		return "the closing bracket"
 	}
-	return fmt.Sprintf("%q", shorten(string(b)))
+	return fmt.Sprintf("%q", words.Shorten(string(b)))
 }
 
 // scalar reads what can stand as a key or a value. It reports whether that was plain text.

@@ -4,6 +4,7 @@ package expr
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
@@ -102,6 +103,17 @@ func (v Value) Bool() (b, ok bool) { return v.num != 0, v.kind == Bool }
 
 // Ratio returns numerator and denominator of an exact value; ok is false for floats and truth values.
 func (v Value) Ratio() (num, den int64, ok bool) { return v.num, v.den + 1, v.kind == Rational }
+
+// Plain writes a value as people do: an integral float without its point.
+func (v Value) Plain() string {
+	if n, ok := v.Int(); ok {
+		return fmt.Sprint(n)
+	}
+	if v.kind == Float {
+		return fmt.Sprint(v.f)
+	}
+	return v.String()
+}
 
 // String returns the value as the language writes it: 12, 1/3, 2.0, 1e-06, true. Read again it gives the same value.
 func (v Value) String() string {

@@ -2,7 +2,10 @@
 
 package words
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // Suggest returns the candidate nearest to name, or "" if none is near enough to have been meant. Ties go to the first.
 func Suggest(name string, candidates []string) string {
@@ -13,6 +16,14 @@ func Suggest(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// DidYouMean is a hint at the candidate nearest to a name, or "".
+func DidYouMean(name string, candidates []string) string {
+	if near := Suggest(name, candidates); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
 }
 
 // distance is the number of letters to insert, delete, replace or swap with their neighbour to get from a to b; above limit

@@ -120,3 +120,12 @@ func Cut(s string, columns int) string {
 func Pad(s string, columns int) string {
 	return s + strings.Repeat(" ", max(0, columns-Width(s)))
 }
+
+// Shorten keeps messages readable where the text is not.
+func Shorten(s string) string {
+	const longest = 60
+	if len(s) <= longest {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longest-3], "") + "..."
+}
