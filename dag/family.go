@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dagrun/dagrun/dag/internal/digest"
 	"gopkg.in/yaml.v3"
 )
 
@@ -147,41 +148,42 @@ func declaredOn(ctx context.Context, source []byte, root *yaml.Node, options Opt
 // fold computes what a rank is told apart by.
 func (m *member) fold(from *parser) {
 	p := from.pipeline
-	h := newHasher("dagrun class 1")
-	h.numbers(int64(p.Sync), int64(len(p.Buffers)))
+	h := digest.New("dagrun class 1")
+	h.Numbers(int64(p.Sync), int64(len(p.Buffers)))
 	for k := range p.Buffers {
 		b := &p.Buffers[k]
-		h.text(b.Name)
-		h.numbers(int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes)
+		h.Text(b.Name)
+		h.Numbers(int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes)
 		if b.Save != "" {
 			m.saves = append(m.saves, saved{savedFile(p.Dir, b.Save), b.Save})
 		}
 	}
 	m.nodes(h, p, p)
-	m.hash = h.sum()
+	m.hash = h.Sum()
 }
 
 // nodes adds the nodes of a list: of the pipeline, or of a body in it.
-func (m *member) nodes(h *hasher, root, p *Pipeline) {
-	h.numbers(int64(len(p.Nodes)))
+func (m *member) nodes(h *digest.Digest, root, p *Pipeline) {
+	h.Numbers(int64(len(p.Nodes)))
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		h.text(n.Name)
-		h.text(n.Function)
+		h.Text(n.Name)
+		h.Text(n.Function)
 		accesses := p.Accesses(NodeID(i))
-		h.numbers(int64(n.Kind), int64(n.Device), int64(n.Stream.Number()), int64(n.Priority), int64(len(accesses)), int64(len(n.After)), int64(n.Pos.Line))
+		h.Numbers(int64(n.Kind), int64(n.Device), int64(n.Stream.Number()), int64(n.Priority), int64(len(accesses)), int64(len(n.After)), int64(n.Pos.Line))
 		for _, a := range accesses {
-			h.numbers(int64(a.Buffer), a.Lo, a.Hi, int64(a.Mode))
+			h.Numbers(int64(a.Buffer), a.Lo, a.Hi, int64(a.Mode))
 		}
 		for _, after := range n.After {
-			h.numbers(int64(after))
+			h.Numbers(int64(after))
 		}
 		if c := n.Communication; c != nil {
 			m.communication(h, root, c)
 		}
 		if c := n.Control; c != nil {
-			h.numbers(int64(len(c.declared)), flag(c.While))
-			c.hashTest(h)
+			h.Numbers(int64(len(c.declared)), digest.Flag(c.While))
+			h.Numbers(c.Times, c.Every)
+			h.Text(c.Condition.Bound())
 			for _, body := range c.declared {
 				m.nodes(h, root, body)
 			}
@@ -189,20 +191,20 @@ func (m *member) nodes(h *hasher, root, p *Pipeline) {
 	}
 }
 
-func (m *member) communication(h *hasher, p *Pipeline, c *Communication) {
+func (m *member) communication(h *digest.Digest, p *Pipeline, c *Communication) {
 	root := int32(0)
 	if c.Verb == Reduce || c.Verb == Broadcast {
 		root = c.Among.Members(p.ranks()).Index(c.Root)
 	}
-	h.numbers(int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(root), int64(c.Among.Count), int64(c.Among.Step), c.From.Bytes(), c.To.Bytes(), int64(len(c.Transfers)))
+	h.Numbers(int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(root), int64(c.Among.Count), int64(c.Among.Step), c.From.Bytes(), c.To.Bytes(), int64(len(c.Transfers)))
 	if !c.Among.All() {
 		m.firsts = append(m.firsts, c.Among.First)
 	}
 	for _, t := range c.Transfers {
 		meets := p.meets(t)
-		h.numbers(flag(t.Receive), flag(meets), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
+		h.Numbers(digest.Flag(t.Receive), digest.Flag(meets), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
 		if meets {
-			h.numbers(int64(t.Rank - p.Rank))
+			h.Numbers(int64(t.Rank - p.Rank))
 		}
 	}
 }

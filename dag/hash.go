@@ -3,12 +3,10 @@
 package dag
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"hash"
 	"math"
 	"strings"
+
+	"github.com/dagrun/dagrun/dag/internal/digest"
 )
 
 // Hash returns "sha256:" and a hash of the structure: nodes, the ranges they use, buffers and dependencies. A plan is correct for
@@ -17,35 +15,35 @@ func (g *Graph) Hash() string {
 	if g.Check() != nil {
 		return ""
 	}
-	h := newHasher("dagrun graph 1")
-	h.numbers(int64(g.Sync), int64(len(g.Buffers)), int64(len(g.Nodes)))
+	h := digest.New("dagrun graph 1")
+	h.Numbers(int64(g.Sync), int64(len(g.Buffers)), int64(len(g.Nodes)))
 	for k := range g.Buffers {
 		b := &g.Buffers[k]
-		h.text(b.Name)
-		h.numbers(bufferFacts(b)...)
-		h.numbers(int64(len(b.Shape)))
-		h.numbers(b.Shape...)
+		h.Text(b.Name)
+		h.Numbers(bufferFacts(b)...)
+		h.Numbers(int64(len(b.Shape)))
+		h.Numbers(b.Shape...)
 		if b.Symbol != "" {
-			h.text(b.Symbol)
+			h.Text(b.Symbol)
 		}
 	}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		h.text(n.Name)
+		h.Text(n.Name)
 		accesses := g.Accesses(NodeID(i))
-		h.numbers(int64(n.Kind), int64(n.Device), int64(n.Stream.Number()), int64(n.Priority), flag(n.Peer), int64(len(accesses)), int64(len(n.After)))
+		h.Numbers(int64(n.Kind), int64(n.Device), int64(n.Stream.Number()), int64(n.Priority), digest.Flag(n.Peer), int64(len(accesses)), int64(len(n.After)))
 		for _, a := range accesses {
-			h.numbers(int64(a.Buffer), a.Lo, a.Hi, int64(a.Mode))
+			h.Numbers(int64(a.Buffer), a.Lo, a.Hi, int64(a.Mode))
 			if a.Pitch != 0 {
-				h.numbers(int64(a.Pitch))
+				h.Numbers(int64(a.Pitch))
 			}
 		}
 		for _, from := range n.After {
-			h.numbers(int64(from))
+			h.Numbers(int64(from))
 		}
 		n.Control.hashStructure(h)
 	}
-	return h.sum()
+	return h.Sum()
 }
 
 // WorkHash returns "sha256:" and a hash of what the nodes do: kernels, their scalar arguments, launch shapes, declared costs, and
@@ -56,46 +54,46 @@ func (g *Graph) WorkHash() string {
 	if g.Check() != nil {
 		return ""
 	}
-	h := newHasher("dagrun work 2")
-	h.numbers(int64(len(g.Modules)), int64(len(g.Nodes)))
+	h := digest.New("dagrun work 2")
+	h.Numbers(int64(len(g.Modules)), int64(len(g.Nodes)))
 	for _, m := range g.Modules {
-		h.text(m.Name)
-		h.text(m.Path)
+		h.Text(m.Name)
+		h.Text(m.Path)
 	}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		w := &n.Work
-		h.numbers(flag(n.HasCost)+2*flag(w.US > 0), int64(math.Float64bits(n.CostUS)), w.Bytes, w.Flops, w.Blocks, int64(w.Threads), int64(w.Shared), flag(n.Launch != nil))
+		h.Numbers(digest.Flag(n.HasCost)+2*digest.Flag(w.US > 0), int64(math.Float64bits(n.CostUS)), w.Bytes, w.Flops, w.Blocks, int64(w.Threads), int64(w.Shared), digest.Flag(n.Launch != nil))
 		if w.US > 0 {
-			h.numbers(int64(math.Float64bits(w.US)))
+			h.Numbers(int64(math.Float64bits(w.US)))
 		}
 		if c := n.Communication; c != nil {
-			h.numbers(c.facts()...)
+			h.Numbers(c.facts()...)
 		}
 		if n.Function != "" {
-			h.text(n.Function)
+			h.Text(n.Function)
 		}
 		n.Control.hashWork(h)
 		if l := n.Launch; l != nil {
-			h.text(l.Name)
-			h.text(mapText(l))
-			h.numbers(int64(l.Shared), int64(l.scalars())+flag(l.Cooperative)<<32+l.clusterFact()<<33)
+			h.Text(l.Name)
+			h.Text(mapText(l))
+			h.Numbers(int64(l.Shared), int64(l.scalars())+digest.Flag(l.Cooperative)<<32+l.clusterFact()<<33)
 			for k := range 3 {
-				h.numbers(int64(l.Grid[k]), int64(l.Block[k]))
+				h.Numbers(int64(l.Grid[k]), int64(l.Block[k]))
 			}
 			for k := range l.Args {
 				if a := &l.Args[k]; a.Texture != nil {
-					h.text(a.Texture.String())
+					h.Text(a.Texture.String())
 				} else if !a.IsBuffer {
-					h.numbers(int64(a.Bits))
+					h.Numbers(int64(a.Bits))
 					if a.Struct != "" {
-						h.text(a.Struct)
+						h.Text(a.Struct)
 					}
 				}
 			}
 		}
 	}
-	return h.sum()
+	return h.Sum()
 }
 
 // scalars is how many arguments are not buffers.
@@ -118,84 +116,40 @@ func mapText(l *Launch) string {
 
 // bufferFacts is what a plan relies on beside a buffer's name and shape.
 func bufferFacts(b *Buffer) []int64 {
-	return []int64{int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes, flag(b.Pageable), flag(b.Scratch), flag(b.Init != nil), flag(b.Save != ""), flag(b.Expect != nil) + 2*flag(b.Symbol != "")}
-}
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// hasher hands the hash few large pieces: a call for each number would cost more than the hashing.
-type hasher struct {
-	hash   hash.Hash
-	buffer []byte
-}
-
-// newHasher starts a hash; the kind keeps hashes of different things apart.
-func newHasher(kind string) *hasher {
-	h := &hasher{hash: sha256.New(), buffer: make([]byte, 0, 1<<15)}
-	h.text(kind)
-	return h
-}
-
-func (h *hasher) sum() string {
-	h.flush()
-	return "sha256:" + hex.EncodeToString(h.hash.Sum(nil))
-}
-
-func (h *hasher) numbers(values ...int64) {
-	for _, v := range values {
-		h.buffer = binary.AppendVarint(h.buffer, v)
-	}
-	if len(h.buffer) > 1<<14 {
-		h.flush()
-	}
-}
-
-func (h *hasher) text(s string) {
-	h.buffer = binary.AppendUvarint(h.buffer, uint64(len(s)))
-	h.buffer = append(h.buffer, s...)
-}
-
-func (h *hasher) flush() {
-	h.hash.Write(h.buffer)
-	h.buffer = h.buffer[:0]
+	return []int64{int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes, digest.Flag(b.Pageable), digest.Flag(b.Scratch), digest.Flag(b.Init != nil), digest.Flag(b.Save != ""), digest.Flag(b.Expect != nil) + 2*digest.Flag(b.Symbol != "")}
 }
 
 // hashStructure adds what makes a plan correct.
-func (c *Control) hashStructure(h *hasher) {
+func (c *Control) hashStructure(h *digest.Digest) {
 	if c == nil {
 		return
 	}
-	h.numbers(int64(len(c.Bodies)), flag(c.While), flag(c.Condition != nil), flag(c.Times == 0))
+	h.Numbers(int64(len(c.Bodies)), digest.Flag(c.While), digest.Flag(c.Condition != nil), digest.Flag(c.Times == 0))
 	if c.Condition != nil {
 		for _, r := range c.Condition.Operands {
-			h.numbers(int64(r.Buffer), r.Lo, r.Hi)
+			h.Numbers(int64(r.Buffer), r.Lo, r.Hi)
 		}
 	}
 	for _, body := range c.Bodies {
-		h.text(body.Hash())
+		h.Text(body.Hash())
 	}
 }
 
 // hashWork adds what the node does.
-func (c *Control) hashWork(h *hasher) {
+func (c *Control) hashWork(h *digest.Digest) {
 	if c == nil {
 		return
 	}
 	c.hashTest(h)
 	for _, body := range c.Bodies {
-		h.text(body.WorkHash())
+		h.Text(body.WorkHash())
 	}
 }
 
 // hashTest adds how often a loop runs, or what it or a branch tests.
-func (c *Control) hashTest(h *hasher) {
-	h.numbers(c.Times, c.Every)
-	h.text(c.Condition.Bound())
+func (c *Control) hashTest(h *digest.Digest) {
+	h.Numbers(c.Times, c.Every)
+	h.Text(c.Condition.Bound())
 }
 
 // Bound is the condition with the values of params in it, and "operand 0" and so on for what it reads.
@@ -213,7 +167,7 @@ func (c *Communication) facts() []int64 {
 		list = append(list, int64(more.From.Buffer), more.From.Lo, more.From.Hi, int64(more.To.Buffer), more.To.Lo, more.To.Hi)
 	}
 	for _, t := range c.Transfers {
-		list = append(list, flag(t.Receive), int64(t.Rank), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
+		list = append(list, digest.Flag(t.Receive), int64(t.Rank), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
 	}
 	return list
 }

@@ -63,9 +63,9 @@ func (p *parser) repeat(n *yaml.Node, node *Node) bool {
 		}
 		return false
 	}
-	limit := repeatMost
+	limit, least := repeatMost, int64(1)
 	if f[repeatTimes].value != nil {
-		limit = repeatTimes
+		limit, least = repeatTimes, 0
 		for _, k := range [...]int{repeatMost, repeatEvery, repeatOrStop, repeatExpect} {
 			if f[k].value != nil {
 				p.mistake(position(f[k].key), "", "%s belongs to until and while, not to times", repeatKeys.keys[k])
@@ -88,7 +88,7 @@ func (p *parser) repeat(n *yaml.Node, node *Node) bool {
 		key   int
 		least int64
 		to    *int64
-	}{{limit, int64(1 - flag(limit == repeatTimes)), &c.Times}, {repeatEvery, 1, &c.Every}} {
+	}{{limit, least, &c.Times}, {repeatEvery, 1, &c.Every}} {
 		if f[r.key].value != nil {
 			v, fine := p.between(f[r.key].value, repeatKeys.keys[r.key], r.least, MaxPasses)
 			*r.to, ok = v, ok && fine
