@@ -4,7 +4,6 @@ package dag
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,13 +15,17 @@ func (p *Pipeline) Graph() (*Graph, error) {
 	if p == nil {
 		return nil, &DeclarationError{What: "pipeline", Message: "there is none: it is nil"}
 	}
-	var c checker
-	c.pipeline(p)
-	if err := errors.Join(c.errs...); err != nil {
+	if err := p.Problem(); err != nil {
 		return nil, err
 	}
 	p.chain()
 	return newGraph(p)
+}
+
+// Derive derives the dependencies of a draft without mistakes, which must not change afterwards. It gives up once ended is closed.
+func (d *Draft) Derive(ended <-chan struct{}) (*Graph, error) {
+	d.ended = ended
+	return newGraph(&d.Pipeline)
 }
 
 // newGraph derives the dependencies of a pipeline whose ids and ranges are known to be valid, and of the bodies in it.

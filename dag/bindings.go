@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
 )
 
@@ -18,14 +19,14 @@ func (p *parser) bindFiles() {
 	written := map[string]savePlace{} // by file
 	for k := range p.pipeline.Buffers {
 		if b := &p.pipeline.Buffers[k]; b.Save != "" && !bindsBuffer(p.options.Save, b.Name) {
-			written[savedFile(p.options.Dir, b.Save)] = savePlace{b.Name, b.Pos}
+			written[files.Full(p.options.Dir, b.Save)] = savePlace{b.Name, b.Pos}
 		}
 	}
 	p.bindAll("save", p.options.Save, func(b *Buffer, given, path string) {
 		b.Save = path
-		file := savedFile(p.options.Dir, path)
+		file := files.Full(p.options.Dir, path)
 		if first, taken := written[file]; taken {
-			p.mistake(Pos{}, "give each buffer a file of its own", "--save %s: buffer %q%s is saved to the same file", bindingText(b.Name, given), words.Shorten(first.buffer), onLine(first.pos))
+			p.mistake(Pos{}, "give each buffer a file of its own", "--save %s: buffer %q%s is saved to the same file", bindingText(b.Name, given), words.Shorten(first.buffer), first.pos.OnLine())
 			return
 		}
 		written[file] = savePlace{b.Name, Pos{}}
@@ -63,7 +64,7 @@ func (p *parser) bindAll(flag string, bindings []FileBinding, bind func(b *Buffe
 			refuse(p.hostBufferHint(f.Buffer), "unknown buffer %q", words.Shorten(f.Buffer))
 		case id == broken: // it has a mistake of its own
 		case p.pipeline.Buffers[id].Place == Device:
-			refuse(p.hostBufferHint(""), "%q%s is a device buffer; a file can be bound only to a host buffer", words.Shorten(f.Buffer), onLine(p.pipeline.Buffers[id].Pos))
+			refuse(p.hostBufferHint(""), "%q%s is a device buffer; a file can be bound only to a host buffer", words.Shorten(f.Buffer), p.pipeline.Buffers[id].Pos.OnLine())
 		default:
 			bind(&p.pipeline.Buffers[id], f.File, relativeTo(p.options.Dir, f.File))
 		}

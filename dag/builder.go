@@ -13,7 +13,7 @@ import (
 // call with wrong arguments returns an id too, so that the calls after it can be checked; Graph returns all errors. A Builder must not
 // be used by several goroutines at once.
 type Builder struct {
-	pipeline Pipeline
+	pipeline Draft
 	library  Library
 	checker                      // of what is wrong so far
 	byName   map[string]BufferID // the first named buffers, once a Map has asked for one
@@ -23,7 +23,7 @@ type Builder struct {
 
 // New starts a pipeline.
 func New(name string) *Builder {
-	return &Builder{pipeline: Pipeline{Name: name, accessStart: []int32{0}}}
+	return &Builder{pipeline: Draft{Pipeline{Name: name}}}
 }
 
 // Grow allocates memory for that many more declarations, at most MaxNodes of each, so that a large pipeline is not copied while it
@@ -72,13 +72,12 @@ func (b *Builder) Device(name string, t DType, shape ...int64) BufferID {
 
 // Buffer declares a buffer; its Bytes follow from DType and Shape.
 func (b *Builder) Buffer(buffer Buffer) BufferID {
-	bytes, err := bufferBytes(buffer.DType, buffer.Shape)
+	err := buffer.SetBytes()
 	if err != nil {
 		b.wrong("buffer", buffer.Name, err.Error(), "")
 	}
-	buffer.Bytes = bytes
 	if buffer.Symbol != "" && err == nil {
-		if message, hint := b.pipeline.bindSymbol(&buffer); message != "" {
+		if message, hint := b.pipeline.BindSymbol(&buffer); message != "" {
 			b.wrong("buffer", buffer.Name, message, hint)
 		}
 	}
@@ -125,11 +124,10 @@ func (b *Builder) Copy(name string, dst, src Range) NodeID {
 	if !b.inside("node", name, dst) || !b.inside("node", name, src) {
 		return b.Node(node)
 	}
-	if err := b.pipeline.copyProblem(dst, src); err != nil {
+	if err := b.pipeline.Copy(&node, dst, src); err != nil {
 		b.wrong("node", name, "memcpy: "+err.Error(), "")
 		return b.Node(node)
 	}
-	node.Copy, node.Work, node.Device = &Copy{dst, src}, copyWork(src), b.pipeline.copyDevice(dst, src)
 	return b.Node(node, src.In(), dst.Out())
 }
 
@@ -149,23 +147,21 @@ func (b *Builder) Memset(name string, dst Range, value any) NodeID {
 		b.wrong("node", name, fmt.Sprintf("memset: a %T is not a number", value), "")
 		return b.Node(node)
 	}
-	bits, err := setBits(buffer.DType, v)
+	bits, err := buffer.DType.FillBits(v)
 	if err != nil {
 		b.wrong("node", name, "memset: the value "+err.Error(), "")
 		return b.Node(node)
 	}
-	if err := b.pipeline.setProblem(dst, bits); err != nil {
+	if err := b.pipeline.Memset(&node, dst, bits); err != nil {
 		b.wrong("node", name, "memset: "+err.Error(), "copy a tile of a buffer that has the value")
 		return b.Node(node)
 	}
-	node.Set, node.Work, node.Device = &Set{dst, bits}, setWork(dst), buffer.Device
 	return b.Node(node, dst.Out())
 }
 
 // Ranks says that the pipeline is the one of a rank, of so many that run together.
 func (b *Builder) Ranks(rank, ranks int) {
-	o := Options{Rank: rank, Ranks: ranks}
-	if err := o.problem(); err != nil {
+	if err := CheckRank(rank, 0, ranks); err != nil {
 		b.wrong("pipeline", b.pipeline.Name, err.Error(), "")
 		return
 	}
@@ -185,13 +181,12 @@ func (b *Builder) Communicate(name string, c Communication) NodeID {
 	if !b.inside("node", name, first) {
 		return b.Node(node)
 	}
-	c.DType = b.pipeline.Buffers[first.Buffer].DType
-	if hint, err := b.pipeline.communicationProblem(&c); err != nil {
+	accesses, hint, err := b.pipeline.Communicate(&node, &c)
+	if err != nil {
 		b.wrong("node", name, err.Error(), hint)
 		return b.Node(node)
 	}
-	node.Device, node.Communication, node.Work = b.pipeline.Buffers[first.Buffer].Device, &c, b.pipeline.communicationWork(&c)
-	return b.Node(node, b.pipeline.communicationAccesses(&c)...)
+	return b.Node(node, accesses...)
 }
 
 // HostFunction declares a node that runs a function of the program on a thread of the host. The function is passed to the runtime under
@@ -202,7 +197,7 @@ func (b *Builder) HostFunction(name, function string, accesses ...Access) NodeID
 		b.wrong("node", name, "the host function has no name", "name it as in runtime.Options.Functions")
 		node.Kind = Task
 	}
-	node.Work = hostWork(accesses)
+	node.Work = HostWork(accesses)
 	return b.Node(node, accesses...)
 }
 
@@ -217,7 +212,7 @@ func (b *Builder) inside(what, name string, r Range) bool {
 
 // Node declares any node with its accesses and returns its id.
 func (b *Builder) Node(node Node, accesses ...Access) NodeID {
-	return b.pipeline.add(node, accesses)
+	return b.pipeline.Add(node, accesses...)
 }
 
 // At returns a declared node, to set fields that no method sets. The pointer is valid until the next declaration.
@@ -251,14 +246,14 @@ func (b *Builder) Cost(node NodeID, us float64) {
 // where nothing else is wrong a *CycleError. The builder is of no use afterwards: another call of Graph returns an error.
 func (b *Builder) Graph() (*Graph, error) {
 	p, c := b.pipeline, b.checker
-	*b = Builder{pipeline: Pipeline{Name: p.Name}, library: b.library}
+	*b = Builder{pipeline: Draft{Pipeline{Name: p.Name}}, library: b.library}
 	b.wrong("pipeline", p.Name, "Graph was called before", "declare each pipeline with a builder of its own")
-	c.pipeline(&p)
+	c.pipeline(&p.Pipeline)
 	if err := errors.Join(c.errs...); err != nil {
 		return nil, err
 	}
-	p.chain()
-	return newGraph(&p)
+	p.OrderCommunication()
+	return p.Derive(nil)
 }
 
 // Devices says over how many devices the pipeline may be spread, or AllDevices. It comes before the first kernel.
@@ -278,7 +273,7 @@ func (g *Graph) Empty() *Builder {
 		return b
 	}
 	p := *g.Pipeline
-	p.Buffers, p.Nodes, p.accesses, p.accessStart, p.Devices = nil, nil, nil, []int32{0}, 0
-	b.pipeline = p
+	p.Buffers, p.Nodes, p.accesses, p.accessStart, p.Devices = nil, nil, nil, nil, 0
+	b.pipeline.Pipeline = p
 	return b
 }

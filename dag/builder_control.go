@@ -80,7 +80,7 @@ func (b *Builder) ControlLike(node Node, operands []Range, bodies ...func()) Nod
 }
 
 func (b *Builder) condition(name string, c *Control, text string) {
-	condition, err := newCondition(text, goConditionNames{b})
+	condition, err := NewCondition(text, goConditionNames{b})
 	if err != nil {
 		b.wrong("node", name, fmt.Sprintf("condition %q: %v", text, err), "")
 		return
@@ -89,40 +89,36 @@ func (b *Builder) condition(name string, c *Control, text string) {
 }
 
 // control declares a node with bodies.
-func (b *Builder) control(node Node, bodies ...func()) NodeID {
+func (b *Builder) control(node Node, declare ...func()) NodeID {
 	ok := node.Kind == Repeat || node.Control.Condition != nil
-	for _, body := range bodies {
+	var bodies []*Draft
+	for _, body := range declare {
 		if body == nil {
 			b.wrong("node", node.Name, "there is no function that declares its body", "")
 			ok = false
 			continue
 		}
-		node.Control.declared = append(node.Control.declared, b.body(body))
+		bodies = append(bodies, b.body(body))
 	}
 	if !ok {
 		return b.Node(Node{Name: node.Name})
 	}
-	node.Device = node.Control.home(&b.pipeline)
-	for _, body := range node.Control.declared {
-		body.placeHostFunctions(node.Device)
-	}
+	b.pipeline.enclose(&node, bodies)
 	return b.Node(node)
 }
 
 // body collects what a function declares.
-func (b *Builder) body(declare func()) *Pipeline {
-	p := &b.pipeline
-	around := Pipeline{Nodes: p.Nodes, accesses: p.accesses, accessStart: p.accessStart}
-	p.Nodes, p.accesses, p.accessStart = nil, nil, []int32{0}
+func (b *Builder) body(declare func()) *Draft {
+	body := &Draft{}
+	b.pipeline.Swap(body)
 	b.depth++
 	if b.depth > MaxBodyDepth {
-		b.wrong("pipeline", p.Name, fmt.Sprintf("loops and branches are nested deeper than %d levels", MaxBodyDepth), "")
+		b.wrong("pipeline", b.pipeline.Name, fmt.Sprintf("loops and branches are nested deeper than %d levels", MaxBodyDepth), "")
 	} else {
 		declare()
 	}
 	b.depth--
-	body := &Pipeline{Nodes: p.Nodes, accesses: p.accesses, accessStart: p.accessStart}
-	p.Nodes, p.accesses, p.accessStart = around.Nodes, around.accesses, around.accessStart
+	b.pipeline.Swap(body)
 	return body
 }
 
@@ -134,9 +130,9 @@ func (goConditionNames) Variable(string) (expr.Value, bool) { return expr.Value{
 
 func (s goConditionNames) Shape(buffer string) ([]int64, bool) { return builderScope(s).Shape(buffer) }
 
-func (s goConditionNames) isBuffer(name string) bool { return s.bufferNamed(name) >= 0 }
+func (s goConditionNames) IsBuffer(name string) bool { return s.bufferNamed(name) >= 0 }
 
-func (s goConditionNames) operand(text string) (Range, DType, error) {
+func (s goConditionNames) Operand(text string) (Range, DType, error) {
 	slice, err := expr.ParseSlice(text)
 	if err != nil {
 		return Range{}, InvalidDType, err
@@ -159,7 +155,7 @@ func (s goConditionNames) operand(text string) (Range, DType, error) {
 		if err != nil {
 			return Range{}, InvalidDType, err
 		}
-		if r, err = extentOf(id, &buffer, rows, columns); err != nil {
+		if r, err = s.pipeline.Extent(id, rows, columns); err != nil {
 			return Range{}, InvalidDType, err
 		}
 	}

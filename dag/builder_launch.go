@@ -20,11 +20,11 @@ import (
 type Args []any
 
 // LaunchOption is how a kernel is launched; see Grid, Block, Shared, Cooperative, Cluster, RunOn and WithPeers.
-type LaunchOption func(*launchSpec, *Node) error
+type LaunchOption func(*LaunchSpec, *Node) error
 
 // Grid sets the number of blocks in one to three dimensions. With zero in one of them nothing is launched.
 func Grid(blocks ...int) LaunchOption {
-	return func(s *launchSpec, _ *Node) error {
+	return func(s *LaunchSpec, _ *Node) error {
 		s.HasGrid = true
 		err := dimensions("grid", &s.Grid, 0, blocks)
 		if slices.Contains(blocks, 0) {
@@ -36,17 +36,17 @@ func Grid(blocks ...int) LaunchOption {
 
 // Block sets the number of threads of a block in one to three dimensions.
 func Block(threads ...int) LaunchOption {
-	return func(s *launchSpec, _ *Node) error { return dimensions("block", &s.Block, 1, threads) }
+	return func(s *LaunchSpec, _ *Node) error { return dimensions("block", &s.Block, 1, threads) }
 }
 
 // Cluster makes clusters of blocks, in one to three dimensions, which run together and reach each other's shared memory. The grid must
 // be a multiple of it. Devices have clusters from compute capability 9.0 on.
 func Cluster(blocks ...int) LaunchOption {
-	return func(s *launchSpec, _ *Node) error {
+	return func(s *LaunchSpec, _ *Node) error {
 		if err := dimensions("cluster", &s.Cluster, 1, blocks); err != nil {
 			return err
 		}
-		s.Cluster = wholeSize(s.Cluster)
+		s.Cluster = WholeSize(s.Cluster)
 		return nil
 	}
 }
@@ -66,7 +66,7 @@ func dimensions(what string, to *[3]uint32, least int, sizes []int) error {
 
 // Shared sets the bytes of dynamic shared memory of a block.
 func Shared(bytes int) LaunchOption {
-	return func(s *launchSpec, _ *Node) error {
+	return func(s *LaunchSpec, _ *Node) error {
 		if bytes < 0 || bytes > math.MaxInt32 {
 			return fmt.Errorf("shared: %d is not a size", bytes)
 		}
@@ -77,7 +77,7 @@ func Shared(bytes int) LaunchOption {
 
 // Cooperative makes all blocks run at once, so that the kernel can wait for its whole grid. The grid must fit on the device.
 func Cooperative() LaunchOption {
-	return func(s *launchSpec, _ *Node) error {
+	return func(s *LaunchSpec, _ *Node) error {
 		s.Cooperative = true
 		return nil
 	}
@@ -85,7 +85,7 @@ func Cooperative() LaunchOption {
 
 // RunOn sets the device that the kernel runs on. Without it that is where its buffers are.
 func RunOn(device int) LaunchOption {
-	return func(s *launchSpec, n *Node) error {
+	return func(s *LaunchSpec, n *Node) error {
 		if device < 0 || device > math.MaxInt32 {
 			return fmt.Errorf("device %d; it must not be negative", device)
 		}
@@ -96,7 +96,7 @@ func RunOn(device int) LaunchOption {
 
 // WithPeers lets the kernel touch buffers of other devices.
 func WithPeers() LaunchOption {
-	return func(_ *launchSpec, n *Node) error {
+	return func(_ *LaunchSpec, n *Node) error {
 		n.Peer = true
 		return nil
 	}
@@ -123,7 +123,7 @@ type Scalar struct {
 // Kernel declares a launch of a library's kernel, or as MODULE.KERNEL of one of a module.
 func (b *Builder) Kernel(name, kernel string, args Args, options ...LaunchOption) NodeID {
 	node := Node{Name: name, Kind: Kernel}
-	spec := &launchSpec{Label: kernel, Kernel: kernel, Module: -1, Device: -1}
+	spec := &LaunchSpec{Label: kernel, Kernel: kernel, Module: -1, Device: -1}
 	ok := true
 	for i, arg := range args {
 		a, err := b.argument(arg)
@@ -160,7 +160,7 @@ func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchO
 	node := Node{Name: name, Kind: Map}
 	used := map[string]bool{}
 	ok := true
-	lookup := func(symbol string, _ int) (argSpec, bool) {
+	lookup := func(symbol string, _ int) (ArgumentSpec, bool) {
 		used[symbol] = true
 		if arg, given := with[symbol]; given {
 			a, err := b.argument(arg)
@@ -180,11 +180,11 @@ func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchO
 				names = append(names, b.pipeline.Buffers[i].Name)
 			}
 			b.wrong("node", name, fmt.Sprintf("map: unknown name %q", symbol), words.DidYouMean(symbol, names))
-			return argSpec{}, false
+			return ArgumentSpec{}, false
 		}
-		return argSpec{IsBuffer: true, Range: b.Whole(id)}, true
+		return ArgumentSpec{IsBuffer: true, Range: b.Whole(id)}, true
 	}
-	spec, err := mapLaunch(text, builderScope{b}, lookup)
+	spec, err := MapLaunch(text, builderScope{b}, lookup)
 	if err != nil {
 		b.wrong("node", name, "map: "+err.Error(), "")
 	}
@@ -211,7 +211,7 @@ func (b *Builder) Map(name, text string, with map[string]any, options ...LaunchO
 	return b.launch(node, spec)
 }
 
-func (b *Builder) option(name string, option LaunchOption, spec *launchSpec, node *Node) bool {
+func (b *Builder) option(name string, option LaunchOption, spec *LaunchSpec, node *Node) bool {
 	err := errors.New("a launch option is nil")
 	if option != nil {
 		err = option(spec, node)
@@ -223,49 +223,49 @@ func (b *Builder) option(name string, option LaunchOption, spec *launchSpec, nod
 }
 
 // argument turns a Go value into an argument.
-func (b *Builder) argument(arg any) (argSpec, error) {
+func (b *Builder) argument(arg any) (ArgumentSpec, error) {
 	switch a := arg.(type) {
 	case nil:
-		return argSpec{Null: true}, nil
+		return ArgumentSpec{Null: true}, nil
 	case Range:
-		return argSpec{IsBuffer: true, Range: a}, b.pipeline.rangeProblem(a)
+		return ArgumentSpec{IsBuffer: true, Range: a}, b.pipeline.rangeProblem(a)
 	case Access:
 		if a.Mode < Read || a.Mode > Untouched {
-			return argSpec{}, fmt.Errorf("an access must be in, out, inout or unused")
+			return ArgumentSpec{}, fmt.Errorf("an access must be in, out, inout or unused")
 		}
-		return argSpec{IsBuffer: true, Range: a.Range, Mode: a.Mode}, b.pipeline.rangeProblem(a.Range)
+		return ArgumentSpec{IsBuffer: true, Range: a.Range, Mode: a.Mode}, b.pipeline.rangeProblem(a.Range)
 	case TextureArgument:
-		return argSpec{IsBuffer: true, Range: a.Range, Mode: Read, Texture: &a.Texture}, b.pipeline.rangeProblem(a.Range)
+		return ArgumentSpec{IsBuffer: true, Range: a.Range, Mode: Read, Texture: &a.Texture}, b.pipeline.rangeProblem(a.Range)
 	case BufferID:
-		return argSpec{}, errors.New("the id of a buffer is not an argument; write Whole, In, Out or InOut of it")
+		return ArgumentSpec{}, errors.New("the id of a buffer is not an argument; write Whole, In, Out or InOut of it")
 	case NodeID:
-		return argSpec{}, errors.New("the id of a node is not an argument")
+		return ArgumentSpec{}, errors.New("the id of a node is not an argument")
 	case Scalar:
 		v, ok := numberOf(a.Value)
 		if !ok || !a.DType.isNumber() {
-			return argSpec{}, fmt.Errorf("a %T is not a number of a known type", a.Value)
+			return ArgumentSpec{}, fmt.Errorf("a %T is not a number of a known type", a.Value)
 		}
-		return argSpec{Value: v, DType: a.DType}, nil
+		return ArgumentSpec{Value: v, DType: a.DType}, nil
 	}
 	if values, ok := arg.(Values); ok {
 		v, err := b.structuresOf(values, 0)
-		return argSpec{Struct: &v}, err
+		return ArgumentSpec{Struct: &v}, err
 	}
 	v, ok := numberOf(arg)
 	if !ok {
-		return argSpec{}, fmt.Errorf("a %T is neither a Range or Access nor a number", arg)
+		return ArgumentSpec{}, fmt.Errorf("a %T is neither a Range or Access nor a number", arg)
 	}
-	return argSpec{Value: v}, nil
+	return ArgumentSpec{Value: v}, nil
 }
 
 // structuresOf turns Go values into a structure as written.
-func (b *Builder) structuresOf(values Values, depth int) (structValue, error) {
-	v := structValue{Whole: true}
+func (b *Builder) structuresOf(values Values, depth int) (StructureSpec, error) {
+	v := StructureSpec{Whole: true}
 	for _, value := range values {
 		switch value := value.(type) {
 		case Values:
-			if depth == mostNested {
-				return v, fmt.Errorf("structures are nested more than %d deep", mostNested)
+			if depth == MostNested {
+				return v, fmt.Errorf("structures are nested more than %d deep", MostNested)
 			}
 			inner, err := b.structuresOf(value, depth+1)
 			if err != nil {
@@ -277,26 +277,26 @@ func (b *Builder) structuresOf(values Values, depth int) (structValue, error) {
 			if !ok || !value.DType.isNumber() {
 				return v, fmt.Errorf("a %T is not a number of a known type", value.Value)
 			}
-			v.List = append(v.List, structValue{Number: n, DType: value.DType})
+			v.List = append(v.List, StructureSpec{Number: n, DType: value.DType})
 		case nil, Range, Access:
 			memory, err := b.argument(value)
 			if err != nil {
 				return v, err
 			}
-			v.List = append(v.List, structValue{Memory: &memory})
+			v.List = append(v.List, StructureSpec{Memory: &memory})
 		default:
 			n, ok := numberOf(value)
 			if !ok {
 				return v, fmt.Errorf("a %T is neither a Range or Access nor a number nor Values", value)
 			}
-			v.List = append(v.List, structValue{Number: n})
+			v.List = append(v.List, StructureSpec{Number: n})
 		}
 	}
 	return v, nil
 }
 
-func (b *Builder) launch(node Node, spec *launchSpec) NodeID {
-	accesses, problems := b.pipeline.resolveLaunch(b.library, &node, spec)
+func (b *Builder) launch(node Node, spec *LaunchSpec) NodeID {
+	accesses, problems := b.pipeline.Launch(b.library, &node, spec)
 	for _, p := range problems {
 		b.wrong("node", node.Name, p.Message, p.Hint)
 	}
@@ -338,7 +338,7 @@ func (s builderScope) Shape(buffer string) ([]int64, bool) {
 // Call declares a call of a function of a vendor's library, such as "cublas.gemm". What it reads and writes follows from its arguments.
 func (b *Builder) Call(name, call string, args CallArgs, options ...LaunchOption) NodeID {
 	node := Node{Name: name, Kind: Call}
-	spec := &launchSpec{Label: call, Kernel: call, Module: -1, Device: -1, Call: true, Names: []string{}}
+	spec := &LaunchSpec{Label: call, Kernel: call, Module: -1, Device: -1, Call: true, Names: []string{}}
 	for given := range args {
 		spec.Names = append(spec.Names, given)
 	}
@@ -347,7 +347,7 @@ func (b *Builder) Call(name, call string, args CallArgs, options ...LaunchOption
 	for _, given := range spec.Names {
 		value := args[given]
 		if text, isWord := value.(string); isWord {
-			list := wordsOf(b.library, call, given)
+			list := WordsOf(b.library, call, given)
 			at := slices.Index(list, text)
 			if at < 0 {
 				problem := "is a number or a buffer, not a word"

@@ -125,7 +125,7 @@ func (b *Builder) cut(id BufferID, rows, columns expr.Span) Range {
 		return Range{Buffer: id}
 	}
 	buffer := b.BufferAt(id)
-	r, err := extentOf(id, buffer, rows, columns)
+	r, err := b.pipeline.Extent(id, rows, columns)
 	if err != nil {
 		b.wrong("buffer", buffer.Name, err.Error(), "")
 	}

@@ -403,7 +403,7 @@ func TestPartsAreEven(t *testing.T) {
 func TestRangeText(t *testing.T) {
 	b := New("test")
 	d, s := b.Device("d", F32, 4, 4), b.Device("s", F32)
-	p := &b.pipeline
+	p := &b.pipeline.Pipeline
 	require.Equal(t, "d", p.RangeText(b.Whole(d)))
 	require.Equal(t, "d(1..3)", p.RangeText(Range{Buffer: d, Lo: 16, Hi: 48}))
 	require.Equal(t, "d(0..1)(1..4)", p.RangeText(Range{Buffer: d, Lo: 4, Hi: 16}))

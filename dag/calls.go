@@ -20,8 +20,8 @@ type Calls interface {
 	Argument(call, name string) (words []string, usual expr.Value, optional bool)
 }
 
-// callsOf returns a library's calls, nil if it has none.
-func callsOf(library Library) Library {
+// CallsOf returns a library's calls, nil if it has none.
+func CallsOf(library Library) Calls {
 	if has, ok := library.(CallLibrary); ok {
 		return has.Calls()
 	}
@@ -38,10 +38,10 @@ func usualArgument(library Library, kernel, name string) (expr.Value, bool) {
 	return usual, optional
 }
 
-// wordsOf lists the words that may stand for an argument of a call.
-func wordsOf(library Library, call, name string) []string {
-	calls, ok := callsOf(library).(Calls)
-	if !ok {
+// WordsOf lists the words that may stand for an argument of a call.
+func WordsOf(library Library, call, name string) []string {
+	calls := CallsOf(library)
+	if calls == nil {
 		return nil
 	}
 	list, _, _ := calls.Argument(call, name)

@@ -54,7 +54,7 @@ func (n *Node) beyond(capability int) (why, fix string) {
 		return "", ""
 	}
 	if l.Cluster != [3]uint32{} && capability < clustersFrom {
-		return fmt.Sprintf("is launched in clusters of %v blocks, which sm_%d does not have", sizeText(l.Cluster), capability),
+		return fmt.Sprintf("is launched in clusters of %v blocks, which sm_%d does not have", SizeText(l.Cluster), capability),
 			fmt.Sprintf("leave out cluster:, or use a GPU of sm_%d or newer", clustersFrom)
 	}
 	if l.Cooperative && capability < cooperativeFrom {

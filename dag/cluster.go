@@ -36,27 +36,9 @@ func clusterSizeProblem(cluster [3]uint32) string {
 		blocks = min(blocks*uint64(cluster[k]), 1<<32)
 	}
 	if blocks > MaxCluster {
-		return fmt.Sprintf("a cluster of %v blocks; at most %d are possible", sizeText(cluster), MaxCluster)
+		return fmt.Sprintf("a cluster of %v blocks; at most %d are possible", SizeText(cluster), MaxCluster)
 	}
 	return ""
-}
-
-// cluster reads the key of a kernel node.
-func (p *parser) cluster(spec *launchSpec, f *field) bool {
-	if f.value == nil {
-		return true
-	}
-	size, ok := p.size3(f.value, "cluster", 1, [3]int64{MaxCluster, MaxCluster, MaxCluster})
-	switch problem := clusterSizeProblem(size); {
-	case spec.Module == -1:
-		p.mistake(position(f.key), "", "cluster belongs to a kernel of a module; no kernel of the library uses clusters")
-		return false
-	case ok && problem != "":
-		p.mistake(position(f.value), "", "%s", problem)
-		return false
-	}
-	spec.Cluster = size
-	return ok
 }
 
 // clusterFact is the cluster as a number; 0: none.

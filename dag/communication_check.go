@@ -102,7 +102,7 @@ func (p *Pipeline) exchangeProblem(c *Communication) error {
 	for i, t := range c.Transfers {
 		for _, u := range c.Transfers[:i] {
 			overlap := t.Range.Buffer == u.Range.Buffer && t.Range.Lo < u.Range.Hi && u.Range.Lo < t.Range.Hi
-			if overlap && (t.Receive || u.Receive) && p.meets(t) && p.meets(u) {
+			if overlap && (t.Receive || u.Receive) && p.Meets(t) && p.Meets(u) {
 				return fmt.Errorf("%s and %s overlap in one exchange, and what is received into them would be mixed up", p.rangeText(u.Range), p.rangeText(t.Range))
 			}
 		}
@@ -173,6 +173,35 @@ func (p *Pipeline) communicates() bool {
 	return p != nil && slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Communicates() })
 }
 
+// CheckRank returns what is wrong with a rank and its number among those of one machine, of so many ranks that run together. 0 ranks is one.
+func CheckRank(rank, local, ranks int) error {
+	all := max(ranks, 1)
+	switch {
+	case ranks < 0 || ranks > MaxRanks:
+		return fmt.Errorf("%d ranks: there can be 1 to %d", ranks, MaxRanks)
+	case rank < 0 || rank >= all || local < 0 || local >= all:
+		return fmt.Errorf("rank %d (%d on its machine) is not one of %d", rank, local, all)
+	}
+	return nil
+}
+
+// Communicate makes a node communicate with other ranks. The type of the elements follows from the buffers. With an error comes what to do about it, or "".
+func (d *Draft) Communicate(node *Node, c *Communication) (accesses []Access, hint string, err error) {
+	first := c.From
+	if c.Verb == Exchange && len(c.Transfers) > 0 {
+		first = c.Transfers[0].Range
+	}
+	c.DType = d.Buffers[first.Buffer].DType
+	if hint, err := d.communicationProblem(c); err != nil {
+		return nil, hint, err
+	}
+	node.Device, node.Communication, node.Work = d.Buffers[first.Buffer].Device, c, d.communicationWork(c)
+	return d.communicationAccesses(c), "", nil
+}
+
+// OrderCommunication makes all communication of this rank happen in the order of declaration. It comes once all nodes are declared.
+func (d *Draft) OrderCommunication() { d.chain() }
+
 // chain orders all communication of this rank, in the order of declaration, by adding to After. All ranks must communicate in one order,
 // and their devices run one communication at a time. A loop or branch that communicates is in that order as a whole, and what its bodies
 // communicate has an order of its own.
@@ -195,8 +224,8 @@ func (p *Pipeline) chain() {
 	}
 }
 
-// meets reports whether a transfer has another side.
-func (p *Pipeline) meets(t Transfer) bool { return t.Rank >= 0 && t.Rank < p.ranks() }
+// Meets reports whether a transfer has another side.
+func (p *Pipeline) Meets(t Transfer) bool { return t.Rank >= 0 && t.Rank < p.ranks() }
 
 // ranks is how many ranks there are, at least one.
 func (p *Pipeline) ranks() int32 { return max(p.Ranks, 1) }
@@ -208,7 +237,7 @@ func (p *Pipeline) communicationAccesses(c *Communication) []Access {
 		var list []Access
 		for _, t := range c.Transfers {
 			switch {
-			case !p.meets(t):
+			case !p.Meets(t):
 			case t.Receive:
 				list = append(list, t.Range.Out())
 			default:

@@ -9,8 +9,8 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// listProblem says why a list of so many numbers is not the contents of a buffer, as the rest of a sentence that begins with "init has"; or nil.
-func listProblem(b *Buffer, given int) error {
+// ValuesProblem says why so many numbers are not the contents of a buffer, as the rest of a sentence that begins with "init has"; or nil.
+func (b *Buffer) ValuesProblem(given int) error {
 	components, all := b.DType.Components(), b.Bytes/b.DType.Component().Size()
 	switch has := words.Count(int64(given), "number", "numbers"); {
 	case int64(given) == all || given == components && components > 1:
@@ -27,15 +27,15 @@ func valuesProblem(what string, b *Buffer, given []expr.Value) error {
 	if given == nil || !b.DType.known() {
 		return nil
 	}
-	if err := listProblem(b, len(given)); err != nil {
+	if err := b.ValuesProblem(len(given)); err != nil {
 		return fmt.Errorf("%s has %w", what, err)
 	}
 	return nil
 }
 
-// setBits is what a memset repeats: the bits of a component.
-func setBits(t DType, v expr.Value) (uint64, error) {
-	bits, err := scalarBits(t.Component(), v)
+// FillBits is what a memset repeats: the bits of a component.
+func (t DType) FillBits(v expr.Value) (uint64, error) {
+	bits, err := t.Component().Bits(v)
 	if err == nil && t.Complex() && bits != 0 {
 		return 0, fmt.Errorf("is %s; complex numbers can only be filled with 0", v.Plain())
 	}
@@ -44,7 +44,7 @@ func setBits(t DType, v expr.Value) (uint64, error) {
 
 // reinterpreted says why memory of a buffer cannot be used as elements of another type, or "". Types that are laid out as the same numbers
 // stand for each other, as a reinterpret_cast makes them: a float4* can point to f32, and a float* to c64.
-func (p *Pipeline) reinterpreted(a *argSpec, want DType) string {
+func (p *Pipeline) reinterpreted(a *ArgumentSpec, want DType) string {
 	b := &p.Buffers[a.Range.Buffer]
 	if want == b.DType {
 		return ""

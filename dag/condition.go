@@ -27,29 +27,24 @@ func (c *Condition) String() string {
 	return c.Text
 }
 
-// conditionNames is what the names of a condition stand for.
-type conditionNames interface {
+// ConditionNames is what the names of a condition stand for.
+type ConditionNames interface {
 	expr.Scope
-	isBuffer(name string) bool
-	// operand evaluates a buffer or slice. A mistake that it has reported is errReported.
-	operand(text string) (Range, DType, error)
+	IsBuffer(name string) bool
+	// Operand evaluates a buffer or slice.
+	Operand(text string) (Range, DType, error)
 }
 
-var errReported = errors.New("reported")
-
-// newCondition reads a condition. An *expr.Error has the place in the text.
-func newCondition(text string, names conditionNames) (*Condition, error) {
+// NewCondition reads a condition. An *expr.Error has the place in the text.
+func NewCondition(text string, names ConditionNames) (*Condition, error) {
 	c := &Condition{Text: text}
 	var rewritten strings.Builder
 	var moved []shift
 	at := 0
-	for _, name := range bufferNames(text, names.isBuffer) {
-		r, dtype, err := names.operand(text[name.lo:name.hi])
+	for _, name := range bufferNames(text, names.IsBuffer) {
+		r, dtype, err := names.Operand(text[name.lo:name.hi])
 		if err != nil {
-			if err != errReported {
-				err = &expr.Error{Offset: name.lo, Message: err.Error()}
-			}
-			return nil, err
+			return nil, &expr.Error{Offset: name.lo, Message: err.Error()}
 		}
 		if problem := operandProblem(text[name.lo:name.hi], r, dtype); problem != "" {
 			return nil, &expr.Error{Offset: name.lo, Message: problem}

@@ -3,6 +3,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -46,29 +47,27 @@ func (p *parser) compare(l *launched) {
 	params := l.launch.Kernel.Params()
 	for k := range l.launch.Args {
 		a := &l.launch.Args[k]
-		if !a.IsBuffer || params[k].Scratch || l.spec.origin[k] < 0 {
+		if !a.IsBuffer || params[k].Scratch || l.spec.Origin[k] < 0 {
 			continue
 		}
-		if problem := contradiction(&params[k], a.Mode, l.spec.declared[k] != 0, p.pipeline.Buffers[a.Range.Buffer].Name); problem != "" && a.Texture == nil {
-			p.disagree(l, k, problem)
-		} else if problem := a.fetchProblem(&params[k]); problem != "" {
+		if problem := p.pipeline.Contradiction(l.launch, k, l.spec.Declared[k] != 0); problem != "" {
 			p.disagree(l, k, problem)
 		}
 	}
 	if checker, ok := l.launch.Kernel.(SliceChecker); ok {
-		if k, problem := checker.Leaves(l.launch); k >= 0 && l.spec.origin[k] >= 0 {
+		if k, problem := checker.Leaves(l.launch); k >= 0 && l.spec.Origin[k] >= 0 {
 			a := &l.launch.Args[k]
 			if a.Mode == Untouched {
 				p.disagree(l, k, fmt.Sprintf("%s, but the file declares {unused: %s}", problem, p.pipeline.Buffers[a.Range.Buffer].Name))
 				return
 			}
-			p.disagree(l, k, fmt.Sprintf("%s, and %s has %s", problem, p.pipeline.rangeText(a.Range), words.Count(a.Range.Hi-a.Range.Lo, "byte", "bytes")))
+			p.disagree(l, k, fmt.Sprintf("%s, and %s has %s", problem, p.pipeline.RangeText(a.Range), words.Count(a.Range.Hi-a.Range.Lo, "byte", "bytes")))
 			return
 		}
 	}
 	if checker, ok := l.launch.Kernel.(OutputChecker); ok {
 		for k := range l.launch.Args {
-			if a := &l.launch.Args[k]; a.IsBuffer && a.Mode == Write && l.spec.origin[k] >= 0 {
+			if a := &l.launch.Args[k]; a.IsBuffer && a.Mode == Write && l.spec.Origin[k] >= 0 {
 				if _, problem := checker.Writes(l.launch, k); problem != "" {
 					p.disagree(l, k, problem)
 				}
@@ -80,9 +79,9 @@ func (p *parser) compare(l *launched) {
 // disagree reports what is wrong with an argument, at its place.
 func (p *parser) disagree(l *launched, k int, problem string) {
 	at := l.kernel
-	if n := l.nodes[l.spec.origin[k]]; n != nil {
+	if n := l.nodes[l.spec.Origin[k]]; n != nil {
 		at = n
 	}
-	name := resolution{params: l.launch.Kernel.Params()}
-	p.mistake(position(at), "", "argument %s of kernel %q %s%s", name.paramName(k), l.spec.Label, problem, l.where)
+	name := cmp.Or(l.launch.Kernel.Params()[k].Name, fmt.Sprint(k+1))
+	p.mistake(position(at), "", "argument %s of kernel %q %s%s", name, l.spec.Label, problem, l.where)
 }

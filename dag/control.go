@@ -173,6 +173,28 @@ func (p *Pipeline) inheritAll() {
 	}
 }
 
+// Enclose gives a loop or branch its bodies, whose nodes take its device and its priority unless they have their own.
+func (d *Draft) Enclose(node *Node, bodies []*Draft) error {
+	d.enclose(node, bodies)
+	for _, body := range bodies {
+		body.inherit(node.Priority)
+	}
+	return node.Control.problem(&d.Pipeline, node)
+}
+
+func (d *Draft) enclose(node *Node, bodies []*Draft) {
+	for _, body := range bodies {
+		node.Control.declared = append(node.Control.declared, &body.Pipeline)
+	}
+	node.Device = node.Control.home(&d.Pipeline)
+	for _, body := range bodies {
+		body.placeHostFunctions(node.Device)
+	}
+}
+
+// Declared returns the bodies as they were declared.
+func (c *Control) Declared() []*Pipeline { return c.declared }
+
 // home is the device that a loop or branch belongs to: where its condition is read, or else where the first node of its bodies runs.
 func (c *Control) home(p *Pipeline) int32 {
 	if c.Condition != nil && len(c.Condition.Operands) > 0 && p.rangeProblem(c.Condition.Operands[0]) == nil {
@@ -229,8 +251,6 @@ func (p *Pipeline) effect() effect {
 	}
 	return e
 }
-
-const explicitControl = "loops and branches need sync: auto"
 
 // piece is a part of a row that an effect treats alike.
 type piece struct {

@@ -125,7 +125,7 @@ func (g *Graph) talks(c *Communication) bool {
 	}
 	met := 0
 	for _, t := range c.Transfers {
-		if g.meets(t) {
+		if g.Meets(t) {
 			met++
 		}
 	}

@@ -103,8 +103,8 @@ func TestComponentsAgree(t *testing.T) {
 			}
 		}
 		var h hazards
-		h.derive(&b.pipeline, nil)
-		g := &Graph{Pipeline: &b.pipeline}
+		h.derive(&b.pipeline.Pipeline, nil)
+		g := &Graph{Pipeline: &b.pipeline.Pipeline}
 		g.connect(&h.log)
 		open := slices.Repeat([]int32{1}, n)
 		component, size := g.components(open)
@@ -118,7 +118,7 @@ func TestComponentsAgree(t *testing.T) {
 				require.Equal(t, c, component[i-1])
 			}
 		}
-		_, err = newGraph(&b.pipeline)
+		_, err = newGraph(&b.pipeline.Pipeline)
 		if len(want) == n {
 			require.NoError(t, err)
 			return

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,8 +21,8 @@ const MaxName = 255
 // MaxNodes is how many nodes a pipeline may have.
 const MaxNodes = 4 << 20
 
-// checkName says what is wrong with a name, or nil.
-func checkName(name string) error {
+// CheckName says what is wrong with a name, or nil.
+func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("the name is empty")
@@ -37,17 +36,6 @@ func checkName(name string) error {
 		return fmt.Errorf("the name has a control character (%U)", r)
 	}
 	return nil
-}
-
-// savedFile is the file that a path names, in one spelling: two buffers must not be saved to the same one. Links are not followed.
-func savedFile(dir, path string) string {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	if full, err := filepath.Abs(path); err == nil {
-		return full
-	}
-	return filepath.Clean(path) // there is no working directory
 }
 
 // elements returns the number of elements of a shape; a shape without dimensions has one.
@@ -76,6 +64,12 @@ func elements(shape []int64) (int64, error) {
 		return 0, errors.New("the number of elements does not fit in 64 bits")
 	}
 	return int64(n), nil
+}
+
+// SetBytes computes the size of a buffer from its type and shape.
+func (b *Buffer) SetBytes() (err error) {
+	b.Bytes, err = bufferBytes(b.DType, b.Shape)
+	return err
 }
 
 // bufferBytes returns the size of a buffer.
@@ -110,13 +104,31 @@ func (p *Pipeline) copyProblem(dst, src Range) error {
 	return nil
 }
 
-// copyDevice is the device whose copy engine does a copy unless the node says otherwise.
-func (p *Pipeline) copyDevice(dst, src Range) int32 {
+// Copy makes a node a copy, on the device whose copy engine does it.
+func (d *Draft) Copy(node *Node, dst, src Range) error {
+	if err := d.copyProblem(dst, src); err != nil {
+		return err
+	}
+	node.Copy, node.Work, node.Device = &Copy{dst, src}, copyWork(src), d.CopyDevice(dst, src)
+	return nil
+}
+
+// CopyDevice is the device whose copy engine does a copy unless the node says otherwise.
+func (p *Pipeline) CopyDevice(dst, src Range) int32 {
 	to, from := &p.Buffers[dst.Buffer], &p.Buffers[src.Buffer]
 	if from.Place == Device {
 		return from.Device
 	}
 	return to.Device
+}
+
+// Memset makes a node fill a range with an element of these bits (see [DType.FillBits]), on the device of the range.
+func (d *Draft) Memset(node *Node, dst Range, bits uint64) error {
+	if err := d.setProblem(dst, bits); err != nil {
+		return err
+	}
+	node.Set, node.Work, node.Device = &Set{dst, bits}, setWork(dst), d.Buffers[dst.Buffer].Device
+	return nil
 }
 
 // RangeText writes a range the way a pipeline file does: d_x, or d_x(4..8) in units of the first dimension; where it does not
@@ -127,17 +139,27 @@ func (p *Pipeline) rangeText(r Range) string {
 	if p == nil || r.Buffer < 0 || int(r.Buffer) >= len(p.Buffers) {
 		return "nothing"
 	}
+	name := p.Buffers[r.Buffer].Name
+	if bounds, ok := p.Bounds(r); ok {
+		return name + bounds
+	}
+	return fmt.Sprintf("%s[%d:%d]", name, r.Lo, r.Hi)
+}
+
+// Bounds writes a range the way a pipeline file does, as it follows the name of the buffer: "", (4..8) or (0..8)(16..32). It is false for a range that
+// does not fall on whole rows and is no tile.
+func (p *Pipeline) Bounds(r Range) (text string, ok bool) {
 	b := &p.Buffers[r.Buffer]
 	if r.Lo == 0 && r.Hi == b.Bytes && r.Pitch == 0 {
-		return b.Name
+		return "", true
 	}
 	if rows, columns, ok := tileSpans(b, r); ok {
-		return fmt.Sprintf("%s(%d..%d)(%d..%d)", b.Name, rows.Lo, rows.Hi, columns.Lo, columns.Hi)
+		return fmt.Sprintf("(%d..%d)(%d..%d)", rows.Lo, rows.Hi, columns.Lo, columns.Hi), true
 	}
 	if row := rowBytes(b); row > 0 && r.Lo%row == 0 && r.Hi%row == 0 {
-		return fmt.Sprintf("%s(%d..%d)", b.Name, r.Lo/row, r.Hi/row)
+		return fmt.Sprintf("(%d..%d)", r.Lo/row, r.Hi/row), true
 	}
-	return fmt.Sprintf("%s[%d:%d]", b.Name, r.Lo, r.Hi)
+	return "", false
 }
 
 // rowBytes is the size of one step along the first dimension; 0 for a scalar or where a later dimension is empty.
@@ -146,15 +168,6 @@ func rowBytes(b *Buffer) int64 {
 		return 0
 	}
 	return b.Bytes / b.Shape[0]
-}
-
-// shapeList writes a shape as a pipeline file does.
-func shapeList(shape []int64) string {
-	sizes := make([]string, len(shape))
-	for k, n := range shape {
-		sizes[k] = fmt.Sprint(n)
-	}
-	return "[" + strings.Join(sizes, ", ") + "]"
 }
 
 // TileBox returns the rows of a tile and its columns, in steps along the first dimension and along the second; false for any other range.
@@ -250,8 +263,9 @@ func copyWork(src Range) Work { return Work{Bytes: src.Bytes()} }
 
 func setWork(dst Range) Work { return Work{Bytes: dst.Bytes()} }
 
-// extentOf is the range of some rows, and of each some positions along the second dimension.
-func extentOf(id BufferID, b *Buffer, rows, columns expr.Span) (Range, error) {
+// Extent is the range of some rows of a buffer, and of each some positions along the second dimension.
+func (p *Pipeline) Extent(id BufferID, rows, columns expr.Span) (Range, error) {
+	b := &p.Buffers[id]
 	row := rowBytes(b)
 	if len(b.Shape) < 2 || b.Shape[1] == 0 || columns == (expr.Span{Lo: 0, Hi: b.Shape[1]}) {
 		return Range{Buffer: id, Lo: rows.Lo * row, Hi: rows.Hi * row}, nil

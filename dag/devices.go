@@ -2,8 +2,6 @@
 
 package dag
 
-import "strconv"
-
 // AllDevices is the value of Pipeline.Devices for as many devices as there are.
 const AllDevices = -1
 
@@ -25,16 +23,8 @@ func (p *Pipeline) UsedDevices() int {
 	return int(last) + 1
 }
 
-// roams reports whether a buffer may be placed on any device.
-func (p *Pipeline) roams(id BufferID) bool {
+// Roams reports whether a buffer may be placed on any device.
+func (p *Pipeline) Roams(id BufferID) bool {
 	b := &p.Buffers[id]
 	return p.Devices != 0 && b.Place == Device && !b.Fixed && b.Symbol == ""
-}
-
-// devicesText is how a file says over how many devices a pipeline may be spread.
-func devicesText(devices int32) string {
-	if devices == AllDevices {
-		return "all"
-	}
-	return strconv.Itoa(int(devices))
 }

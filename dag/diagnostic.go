@@ -6,18 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/internal/words"
-)
-
-// How many mistakes of a file are kept, and how many warnings; the rest is counted. Warnings of one kind come in large numbers, and who
-// shows them can group them.
-const (
-	MaxDiagnostics = 20
-	MaxWarnings    = 1000
 )
 
 // Severity tells errors from warnings.
@@ -34,7 +26,7 @@ func (s Severity) String() string { return words.Name(s, "Severity", severityNam
 
 // Diagnostic is one mistake or warning with its place.
 type Diagnostic struct {
-	File     string // as in Options.Name
+	File     string // as it was named to the reader
 	Pos      Pos    // the zero Pos where it is about no place in the file, such as a wrong -p
 	Severity Severity
 	Message  string // what is wrong
@@ -101,35 +93,8 @@ func (d *Diagnostic) Excerpt() string {
 
 // Diagnostics is a list of mistakes or of warnings, in file order.
 type Diagnostics struct {
-	List []Diagnostic // at most MaxDiagnostics mistakes or MaxWarnings warnings
+	List []Diagnostic // the first ones
 	More int          // how many were found beyond those
-}
-
-// ParseError is what Parse and Format return for a file with mistakes: all of them, in file order.
-type ParseError struct{ Diagnostics }
-
-// Error is all mistakes, one a line.
-func (d *ParseError) Error() string {
-	var b strings.Builder
-	for k := range d.List {
-		if k > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(d.List[k].Error())
-	}
-	if d.More > 0 {
-		fmt.Fprintf(&b, "\nand %d more", d.More)
-	}
-	return b.String()
-}
-
-// Unwrap lets errors.As find each *Diagnostic.
-func (d *ParseError) Unwrap() []error {
-	errs := make([]error, len(d.List))
-	for k := range d.List {
-		errs[k] = &d.List[k]
-	}
-	return errs
 }
 
 // Print writes each diagnostic with the line of the file and a caret, and how many more there are.
@@ -147,74 +112,4 @@ func (d *Diagnostics) Print(w io.Writer) error {
 		return err
 	}
 	return nil
-}
-
-// findings collects diagnostics as they are found, in any order, one for each place. Of very many only the first in the file are
-// kept, and the others cost next to nothing.
-type findings struct {
-	list  []Diagnostic
-	more  int
-	taken map[Pos]struct{}
-	most  int  // how many are kept
-	full  bool // the first most of list are sorted; anything that sorts after them is dropped
-}
-
-// wants reports whether a diagnostic at a place would be kept, so that its message need not be built in vain: in a repetition the
-// same mistake is met again and again. Where there are too many, it is counted.
-func (f *findings) wants(pos Pos) bool {
-	if pos == (Pos{}) {
-		return true
-	}
-	if _, taken := f.taken[pos]; taken {
-		return false
-	}
-	if f.full && f.list[f.most-1].Pos.before(pos) {
-		f.taken[pos] = struct{}{}
-		f.more++
-		return false
-	}
-	return true
-}
-
-// before reports whether a place comes before another in the file.
-func (p Pos) before(q Pos) bool {
-	return p.Line < q.Line || p.Line == q.Line && p.Column < q.Column
-}
-
-func (f *findings) add(d Diagnostic) {
-	if f.taken == nil {
-		f.taken = map[Pos]struct{}{}
-	}
-	f.taken[d.Pos] = struct{}{}
-	f.list = append(f.list, d)
-	if len(f.list) >= 4*f.most {
-		f.trim()
-	}
-}
-
-func (f *findings) trim() {
-	slices.SortStableFunc(f.list, func(a, b Diagnostic) int {
-		switch {
-		case a.Pos.before(b.Pos):
-			return -1
-		case b.Pos.before(a.Pos):
-			return 1
-		}
-		return 0
-	})
-	if extra := len(f.list) - f.most; extra > 0 {
-		clear(f.list[f.most:])
-		f.list, f.more, f.full = f.list[:f.most], f.more+extra, true
-	}
-}
-
-// Pos is a place in a pipeline file; the zero Pos is "not from a file". Columns count from 1, in characters.
-type Pos struct{ Line, Column int32 }
-
-// onLine names a place of the same file, where there is one.
-func onLine(pos Pos) string {
-	if pos.Line == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (line %d)", pos.Line)
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/dag/internal/digest"
+	"github.com/dagrun/dagrun/internal/files"
 	"gopkg.in/yaml.v3"
 )
 
@@ -88,7 +89,7 @@ func ParseFamilyContext(ctx context.Context, source []byte, options Options, ran
 					continue
 				}
 				members[rank].fold(p)
-				memory.takeBack(p)
+				memory.old = p.pipeline
 			}
 		})
 	}
@@ -155,10 +156,10 @@ func (m *member) fold(from *parser) {
 		h.Text(b.Name)
 		h.Numbers(int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes)
 		if b.Save != "" {
-			m.saves = append(m.saves, saved{savedFile(p.Dir, b.Save), b.Save})
+			m.saves = append(m.saves, saved{files.Full(p.Dir, b.Save), b.Save})
 		}
 	}
-	m.nodes(h, p, p)
+	m.nodes(h, &p.Pipeline, &p.Pipeline)
 	m.hash = h.Sum()
 }
 
@@ -181,10 +182,10 @@ func (m *member) nodes(h *digest.Digest, root, p *Pipeline) {
 			m.communication(h, root, c)
 		}
 		if c := n.Control; c != nil {
-			h.Numbers(int64(len(c.declared)), digest.Flag(c.While))
+			h.Numbers(int64(len(c.Declared())), digest.Flag(c.While))
 			h.Numbers(c.Times, c.Every)
 			h.Text(c.Condition.Bound())
-			for _, body := range c.declared {
+			for _, body := range c.Declared() {
 				m.nodes(h, root, body)
 			}
 		}
@@ -194,14 +195,14 @@ func (m *member) nodes(h *digest.Digest, root, p *Pipeline) {
 func (m *member) communication(h *digest.Digest, p *Pipeline, c *Communication) {
 	root := int32(0)
 	if c.Verb == Reduce || c.Verb == Broadcast {
-		root = c.Among.Members(p.ranks()).Index(c.Root)
+		root = c.Among.Members(max(p.Ranks, 1)).Index(c.Root)
 	}
 	h.Numbers(int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(root), int64(c.Among.Count), int64(c.Among.Step), c.From.Bytes(), c.To.Bytes(), int64(len(c.Transfers)))
 	if !c.Among.All() {
 		m.firsts = append(m.firsts, c.Among.First)
 	}
 	for _, t := range c.Transfers {
-		meets := p.meets(t)
+		meets := p.Meets(t)
 		h.Numbers(digest.Flag(t.Receive), digest.Flag(meets), int64(t.Range.Buffer), t.Range.Lo, t.Range.Hi)
 		if meets {
 			h.Numbers(int64(t.Rank - p.Rank))

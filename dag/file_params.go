@@ -25,7 +25,7 @@ func FileBuffers(source []byte, options Options) ([]Buffer, error) {
 
 // beginPart reads the text of a file, and then the part of it that read takes.
 func (p *parser) beginPart(source []byte, read func(root *yaml.Node)) {
-	p.pipeline = &Pipeline{}
+	p.pipeline = &Draft{}
 	p.budget = p.options.mostRepeated()
 	t, bad := newText(source)
 	p.text = t

@@ -9,12 +9,22 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// Warnings returns what Parse found legal but probably not meant, in file order. A graph made by Go calls has none.
+// Warnings returns what the reader of its file found legal but probably not meant, in file order. A graph made by Go calls has none.
 func (g *Graph) Warnings() *Diagnostics {
 	if g == nil {
 		return &Diagnostics{}
 	}
 	return &g.warnings
+}
+
+// WithWarnings returns the graph with what the reader of its file found.
+func (g *Graph) WithWarnings(list Diagnostics) *Graph {
+	if g == nil {
+		return nil
+	}
+	warned := *g
+	warned.warnings = list
+	return &warned
 }
 
 // Check returns an error for a graph that can be neither planned nor run: nil, one that Parse, Builder.Graph and Pipeline.Graph did
@@ -155,6 +165,9 @@ func (g *Graph) EdgeRange(e Edge) Range {
 	}
 	return g.rangeOf(e.Buffer, e.Tile, e.Lo, e.Hi)
 }
+
+// UnwrittenRange returns the bytes that a read is about: the smallest range or tile around those that nothing has written.
+func (g *Graph) UnwrittenRange(u UnwrittenRead) Range { return g.rangeOf(u.Buffer, u.Tile, u.Lo, u.Hi) }
 
 // rangeOf is the range of bytes lo to hi, or the tile of which they are the hull.
 func (p *Pipeline) rangeOf(id BufferID, tile bool, lo, hi int64) Range {

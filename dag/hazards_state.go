@@ -84,11 +84,11 @@ type EdgeLimitError struct {
 	Accesses int      // of the buffer
 	Node     NodeID   // the node at which the limit was reached
 	Pos      Pos      // of the buffer, or else of the node
-	problem  string
-	hint     string
+	Problem  string   // what is wrong
+	Hint     string   // what to do about it
 }
 
-func (e *EdgeLimitError) Error() string { return e.problem + "; " + e.hint }
+func (e *EdgeLimitError) Error() string { return e.Problem + "; " + e.Hint }
 
 // Is makes errors.Is(err, ErrTooManyEdges) true.
 func (e *EdgeLimitError) Is(target error) bool { return target == ErrTooManyEdges }

@@ -161,9 +161,9 @@ func reachable(n int, edges []Edge) []uint64 {
 }
 
 func checkHazards(t require.TestingT, b *Builder) {
-	want, conflict, carried, unwritten, used := bruteForce(&b.pipeline)
+	want, conflict, carried, unwritten, used := bruteForce(&b.pipeline.Pipeline)
 	var h hazards
-	_, err := h.derive(&b.pipeline, nil)
+	_, err := h.derive(&b.pipeline.Pipeline, nil)
 	require.NoError(t, err)
 	require.Equal(t, used, h.used)
 	g, err := b.Graph()

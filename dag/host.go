@@ -8,8 +8,8 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// hostWork is what a host function moves at most.
-func hostWork(accesses []Access) Work {
+// HostWork is what a host function moves at most.
+func HostWork(accesses []Access) Work {
 	var w Work
 	for _, a := range accesses {
 		w.Bytes += a.Bytes()
@@ -17,8 +17,8 @@ func hostWork(accesses []Access) Work {
 	return w
 }
 
-// hostAccessProblem says why a host function cannot access a range, "" if it can.
-func (p *Pipeline) hostAccessProblem(r Range) (problem, hint string) {
+// HostAccessProblem says why a host function cannot access a range and what to do about it; "" if it can.
+func (p *Pipeline) HostAccessProblem(r Range) (problem, hint string) {
 	switch b := &p.Buffers[r.Buffer]; {
 	case b.Place != Host:
 		return fmt.Sprintf("a host function cannot access %q, which is in device memory", words.Shorten(b.Name)), "copy it to a host buffer before, and back after"

@@ -71,9 +71,9 @@ func TestJoinsMeanTheSameAsEdges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New("random")
 		drawOverlaps(t, b, 32)
-		want, _, carried, unwritten, used := bruteForce(&b.pipeline)
+		want, _, carried, unwritten, used := bruteForce(&b.pipeline.Pipeline)
 		var h hazards
-		_, err := h.derive(&b.pipeline, slices.Repeat([]bool{true}, len(b.pipeline.Buffers)))
+		_, err := h.derive(&b.pipeline.Pipeline, slices.Repeat([]bool{true}, len(b.pipeline.Buffers)))
 		require.NoError(t, err)
 		require.Equal(t, used, h.used)
 		g, err := b.Graph()

@@ -134,7 +134,7 @@ type KernelParam struct {
 }
 
 // hidden reports whether dagrun gives the parameter its argument.
-func (p *KernelParam) hidden() bool {
+func (p *KernelParam) Hidden() bool {
 	return p.Scratch || p.Status || p.LengthOf > 0 || p.Measured.Of > 0 || p.Within > 0
 }
 
@@ -288,8 +288,8 @@ type Launch struct {
 	Map         *MapSpec
 }
 
-// sizeText leaves out trailing ones.
-func sizeText(size [3]uint32) string {
+// SizeText writes the size of a grid, block or cluster as a pipeline file has it, without trailing ones.
+func SizeText(size [3]uint32) string {
 	n := 3
 	for n > 1 && size[n-1] <= 1 {
 		n--
@@ -304,8 +304,8 @@ func sizeText(size [3]uint32) string {
 	return text + "]"
 }
 
-// wholeSize makes the second and third dimension ones where they are left out. A first dimension of zero has a meaning.
-func wholeSize(size [3]uint32) [3]uint32 {
+// WholeSize makes the second and third dimension ones where they are left out. A first dimension of zero has a meaning.
+func WholeSize(size [3]uint32) [3]uint32 {
 	return [3]uint32{size[0], max(size[1], 1), max(size[2], 1)}
 }
 

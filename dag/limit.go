@@ -42,11 +42,11 @@ func (h *hazards) tooManyEdges() error {
 		}
 	}
 	e := &EdgeLimitError{Buffer: BufferID(most - 1), Edges: edges[most], Node: NodeID(h.node), Pos: p.Nodes[h.node].Pos}
-	e.problem = fmt.Sprintf("the first %s have more than %d dependencies, the limit, which takes %s of memory",
+	e.Problem = fmt.Sprintf("the first %s have more than %d dependencies, the limit, which takes %s of memory",
 		words.Count(h.node+1, "node", "nodes"), p.mostEdges(), words.Bytes(int64(p.mostEdges())*bytesPerEdge))
 	if most == 0 {
-		e.problem += fmt.Sprintf("; %d of them are declared with after", e.Edges)
-		e.hint = "put one node after many, and others after that one"
+		e.Problem += fmt.Sprintf("; %d of them are declared with after", e.Edges)
+		e.Hint = "put one node after many, and others after that one"
 		return e
 	}
 	buffer := &p.Buffers[most-1]
@@ -56,7 +56,7 @@ func (h *hazards) tooManyEdges() error {
 			e.Accesses++
 		}
 	}
-	e.problem += fmt.Sprintf("; %d of them are for bytes of buffer %q, which has %s", e.Edges, buffer.Name, words.Count(e.Accesses, "access", "accesses"))
-	e.hint = "let accesses be equal or apart instead of overlapping in part, or make several buffers of it"
+	e.Problem += fmt.Sprintf("; %d of them are for bytes of buffer %q, which has %s", e.Edges, buffer.Name, words.Count(e.Accesses, "access", "accesses"))
+	e.Hint = "let accesses be equal or apart instead of overlapping in part, or make several buffers of it"
 	return e
 }

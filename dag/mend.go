@@ -31,8 +31,8 @@ func (p *parser) declaredBoth(src, dst BufferID) string {
 
 // launchHint says what mends a launch, if one change does: two arguments swapped, or another type for a buffer. Otherwise it says how the
 // buffer that the problem is about is declared, unless the argument says how the buffer is used: then that is what is wrong, not the size.
-func (p *parser) launchHint(node *Node, spec *launchSpec, bad *launchProblem) string {
-	if bad.Part != launchArg && bad.Part != launchArgs {
+func (p *parser) launchHint(node *Node, spec *LaunchSpec, bad *LaunchProblem) string {
+	if bad.Part != PartArg && bad.Part != PartArgs {
 		return ""
 	}
 	if spec.Map == nil && spec.Names == nil {
@@ -50,7 +50,7 @@ func (p *parser) launchHint(node *Node, spec *launchSpec, bad *launchProblem) st
 }
 
 // swapHint finds two arguments that make the launch right if they are swapped, the argument that the problem is about first.
-func (p *parser) swapHint(node *Node, spec *launchSpec, about int) string {
+func (p *parser) swapHint(node *Node, spec *LaunchSpec, about int) string {
 	const most = 16 // arguments; all pairs are tried
 	if len(spec.Args) > most {
 		return ""
@@ -69,7 +69,7 @@ func (p *parser) swapHint(node *Node, spec *launchSpec, about int) string {
 			swapped := *spec
 			swapped.Args = slices.Clone(spec.Args)
 			swapped.Args[a], swapped.Args[b] = spec.Args[b], spec.Args[a]
-			if p.pipeline.launchFits(p.options.Library, *node, &swapped) {
+			if p.pipeline.Fits(p.options.Library, *node, &swapped) {
 				hint := fmt.Sprintf("swap arguments %d and %d", min(a, b)+1, max(a, b)+1)
 				if !spec.Args[a].IsBuffer && !spec.Args[b].IsBuffer && about >= 0 && spec.Args[about].IsBuffer {
 					// Two swapped numbers may fit by chance, so show the buffer's declaration too.
@@ -83,7 +83,7 @@ func (p *parser) swapHint(node *Node, spec *launchSpec, about int) string {
 }
 
 // typeHint finds the types that make the launch right if one of its buffers has them.
-func (p *parser) typeHint(node *Node, spec *launchSpec) string {
+func (p *parser) typeHint(node *Node, spec *LaunchSpec) string {
 	var ways []string
 	tried := map[BufferID]bool{}
 	for k := range spec.Args {
@@ -108,7 +108,7 @@ func (p *parser) typeHint(node *Node, spec *launchSpec) string {
 				}
 			}
 			buffer.DType, buffer.Bytes = t, was.Bytes/was.DType.Size()*t.Size()
-			if p.pipeline.launchFits(p.options.Library, *node, &other) {
+			if p.pipeline.Fits(p.options.Library, *node, &other) {
 				ways = append(ways, fmt.Sprintf("%s as %s (line %d)", words.Shorten(was.Name), t, was.Pos.Line))
 			}
 			*buffer = was
@@ -120,8 +120,11 @@ func (p *parser) typeHint(node *Node, spec *launchSpec) string {
 	return "it fits with " + strings.Join(ways, ", or ")
 }
 
-// launchFits reports whether a launch could be resolved, and changes nothing.
-func (p *Pipeline) launchFits(library Library, node Node, spec *launchSpec) bool {
-	r := newResolution(p, &node, spec)
-	return r.resolves(library)
+// shapeList writes a shape as a pipeline file does.
+func shapeList(shape []int64) string {
+	sizes := make([]string, len(shape))
+	for k, n := range shape {
+		sizes[k] = fmt.Sprint(n)
+	}
+	return "[" + strings.Join(sizes, ", ") + "]"
 }

@@ -33,8 +33,8 @@ func numberOf(v any) (expr.Value, bool) {
 	return expr.Value{}, false
 }
 
-// scalarBits converts a value to an element type, if it can hold it.
-func scalarBits(t DType, v expr.Value) (uint64, error) {
+// Bits converts a value to an element of the type. The error, if the type cannot hold it, is the rest of a sentence: "is 300, which does not fit in u8".
+func (t DType) Bits(v expr.Value) (uint64, error) {
 	if !t.isNumber() {
 		return 0, fmt.Errorf("is the number %s, but an element of type %s has %d", v.Plain(), t, t.Components())
 	}

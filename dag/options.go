@@ -51,18 +51,15 @@ func (o *Options) mostRepeated() int64 {
 
 // problem says what is wrong with the ranks of the options, or nil.
 func (o *Options) problem() error {
-	ranks := max(o.Ranks, 1)
-	switch {
-	case o.Ranks < 0 || o.Ranks > MaxRanks:
-		return fmt.Errorf("%d ranks: there can be 1 to %d", o.Ranks, MaxRanks)
-	case o.Rank < 0 || o.Rank >= ranks || o.LocalRank < 0 || o.LocalRank >= ranks:
-		return fmt.Errorf("rank %d (%d on its machine) is not one of %d", o.Rank, o.LocalRank, ranks)
-	case o.LocalRanks != nil && len(o.LocalRanks) != ranks:
+	if err := CheckRank(o.Rank, o.LocalRank, o.Ranks); err != nil {
+		return err
+	}
+	if ranks := max(o.Ranks, 1); o.LocalRanks != nil && len(o.LocalRanks) != ranks {
 		return fmt.Errorf("there are %d local ranks for %d ranks", len(o.LocalRanks), ranks)
 	}
 	for rank, local := range o.LocalRanks {
-		if local < 0 || local >= ranks {
-			return fmt.Errorf("rank %d (%d on its machine) is not one of %d", rank, local, ranks)
+		if err := CheckRank(rank, local, o.Ranks); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // memory is what is given for a pointer: a buffer, {in: b} and the like, or null; nil if it is neither.
-func (v *structValue) memory() *argSpec {
+func (v *StructureSpec) memory() *ArgumentSpec {
 	if v.Memory != nil || len(v.Names) != 1 || v.List[0].Memory == nil || !v.List[0].Memory.IsBuffer {
 		return v.Memory
 	}
@@ -25,7 +25,7 @@ func (v *structValue) memory() *argSpec {
 }
 
 // number is how the value is named where it should be something else.
-func (v *structValue) number() string {
+func (v *StructureSpec) number() string {
 	switch {
 	case v.Memory == nil:
 		return fmt.Sprintf("the number %v", v.Number.Plain())
@@ -38,7 +38,7 @@ func (v *structValue) number() string {
 // pointed is the memory that was given for a pointer at an offset in a structure.
 type pointed struct {
 	offset int32
-	memory *argSpec
+	memory *ArgumentSpec
 }
 
 // packing is a structure whose members are being written.
@@ -48,7 +48,7 @@ type packing struct {
 }
 
 // pack returns the bytes of a structure, and what its pointers point to, whose bytes are 0.
-func (s *Structure) pack(v *structValue) (string, []pointed, error) {
+func (s *Structure) pack(v *StructureSpec) (string, []pointed, error) {
 	p := packing{bytes: make([]byte, s.Size)}
 	if err := p.fill(s, 0, v, ""); err != nil {
 		return "", nil, err
@@ -57,11 +57,11 @@ func (s *Structure) pack(v *structValue) (string, []pointed, error) {
 }
 
 // fill writes the members of a structure that lies at an offset. path is where in the argument it is: "" or ".eye".
-func (p *packing) fill(s *Structure, offset int32, v *structValue, path string) error {
+func (p *packing) fill(s *Structure, offset int32, v *StructureSpec, path string) error {
 	if !v.Whole {
 		return fmt.Errorf("%sneeds the members of %s, got %s", memberText(path), s, v.number())
 	}
-	given := make([]*structValue, len(s.Members))
+	given := make([]*StructureSpec, len(s.Members))
 	if v.Names == nil {
 		if len(v.List) != len(s.Members) {
 			return fmt.Errorf("%sneeds %s, got %d", memberText(path), membersText(s), len(v.List))
@@ -105,7 +105,7 @@ func membersText(s *Structure) string {
 	return fmt.Sprintf("%s of %s", words.Count(int64(len(s.Members)), "member", "members"), s)
 }
 
-func (p *packing) member(m *Member, offset int32, v *structValue, path string) error {
+func (p *packing) member(m *Member, offset int32, v *StructureSpec, path string) error {
 	switch {
 	case m.Count == 0:
 		return p.element(m, offset+m.Offset, v, path)
@@ -120,7 +120,7 @@ func (p *packing) member(m *Member, offset int32, v *structValue, path string) e
 	return nil
 }
 
-func (p *packing) element(m *Member, offset int32, v *structValue, path string) error {
+func (p *packing) element(m *Member, offset int32, v *StructureSpec, path string) error {
 	if m.Mode != 0 {
 		memory := v.memory()
 		if memory == nil {
@@ -143,7 +143,7 @@ func (p *packing) element(m *Member, offset int32, v *structValue, path string) 
 	case v.DType != InvalidDType && v.DType != m.DType:
 		return fmt.Errorf("%sis of type %s, but the number is given as %s", memberText(path), m.DType, v.DType)
 	}
-	bits, err := scalarBits(m.DType, v.Number)
+	bits, err := m.DType.Bits(v.Number)
 	if err != nil {
 		return fmt.Errorf("%s%w", memberText(path), err)
 	}
@@ -158,7 +158,7 @@ func putBits(bytes []byte, bits uint64, size int64) {
 }
 
 // packTyped lays out numbers with types one after the other, as a compiler does, for a parameter of which only the size is known.
-func packTyped(v *structValue, size int32) (string, error) {
+func packTyped(v *StructureSpec, size int32) (string, error) {
 	var bytes []byte
 	align := int64(1)
 	for k := range v.List {
@@ -169,7 +169,7 @@ func packTyped(v *structValue, size int32) (string, error) {
 		if m.Whole || v.Names != nil || m.DType == InvalidDType {
 			return "", fmt.Errorf("has members that the code does not name; give a list of numbers with their types, such as {struct: [{f32: 1}, {i32: 2}]}")
 		}
-		bits, err := scalarBits(m.DType, m.Number)
+		bits, err := m.DType.Bits(m.Number)
 		if err != nil {
 			return "", fmt.Errorf("%s%w", memberText(fmt.Sprintf(".%d", k+1)), err)
 		}

@@ -33,8 +33,7 @@ func (p *parser) read(ctx context.Context, source []byte) (*Graph, error) {
 	if p.stopped() {
 		return nil, context.Cause(ctx)
 	}
-	graph.warnings = p.merged(&p.warnings, func(f *usedFile) *findings { return &f.warnings })
-	return graph, nil
+	return graph.WithWarnings(p.merged(&p.warnings, func(f *usedFile) *findings { return &f.warnings })), nil
 }
 
 // err returns the mistakes found so far as an error, or nil.
@@ -56,9 +55,9 @@ func (p *parser) parse(ctx context.Context, source []byte) *Graph {
 // declare reads the parts of a file into the pipeline, and reports whether there is no mistake.
 func (p *parser) declare(ctx context.Context, root *yaml.Node) bool {
 	p.uses.outermost = outermostPath(&p.options)
-	p.pipeline = &Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges, ended: p.ended, accessStart: []int32{0}}
-	if p.memory != nil {
-		p.memory.lend(p.pipeline)
+	p.pipeline = &Draft{Pipeline{Dir: p.options.Dir, Rank: int32(p.options.Rank), Ranks: int32(p.options.Ranks), MaxEdges: p.options.MaxEdges}}
+	if p.memory != nil && p.memory.old != nil {
+		p.pipeline.Reuse(p.memory.old)
 	}
 	p.budget = p.options.mostRepeated()
 	if !p.version(root) {
@@ -88,14 +87,14 @@ func (p *parser) declare(ctx context.Context, root *yaml.Node) bool {
 	if p.failed() {
 		return false
 	}
-	p.pipeline.chain()
+	p.pipeline.OrderCommunication()
 	return true
 }
 
 // derive derives the dependencies of a pipeline without mistakes.
 func (p *parser) derive() *Graph {
-	graph, err := newGraph(p.pipeline)
-	if errors.Is(err, errEnded) {
+	graph, err := p.pipeline.Derive(p.ended)
+	if err != nil && p.stopped() {
 		return nil
 	}
 	if err != nil {
@@ -107,8 +106,8 @@ func (p *parser) derive() *Graph {
 		hint := ""
 		var limit *EdgeLimitError
 		if errors.As(err, &limit) {
-			pos, hint = limit.Pos, limit.hint
-			err = errors.New(limit.problem)
+			pos, hint = limit.Pos, limit.Hint
+			err = errors.New(limit.Problem)
 		}
 		p.mistake(pos, hint, "%s", err)
 		return nil
@@ -130,7 +129,7 @@ func (p *parser) name(f field) {
 	if !ok {
 		return
 	}
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		p.mistake(position(f.value), "", "%s", err)
 		return
 	}

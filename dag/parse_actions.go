@@ -138,21 +138,19 @@ func (p *parser) copy(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]
 	if !ok1 || !ok2 {
 		return nil, false
 	}
-	if err := p.pipeline.copyProblem(dst, src); err != nil {
+	wanted := node.Device
+	if err := p.pipeline.Copy(node, dst, src); err != nil {
 		p.mistake(position(n), p.declaredBoth(src.Buffer, dst.Buffer), "%s%s", err, p.repetition())
 		return nil, false
 	}
-	device := p.pipeline.copyDevice(dst, src)
-	if node.Device >= 0 && node.Device != device && !(p.pipeline.roams(src.Buffer) || p.pipeline.roams(dst.Buffer)) {
+	if wanted >= 0 && wanted != node.Device && !(p.pipeline.Roams(src.Buffer) || p.pipeline.Roams(dst.Buffer)) {
 		to, from := &p.pipeline.Buffers[dst.Buffer], &p.pipeline.Buffers[src.Buffer]
-		if (to.Place == Device || from.Place == Device) && !(to.Place == Device && to.Device == node.Device) && !(from.Place == Device && from.Device == node.Device) {
-			p.mistake(position(f[nodeDevice].value), "", "neither side of the copy is on device %d", node.Device)
+		if (to.Place == Device || from.Place == Device) && !(to.Place == Device && to.Device == wanted) && !(from.Place == Device && from.Device == wanted) {
+			p.mistake(position(f[nodeDevice].value), "", "neither side of the copy is on device %d", wanted)
 			return nil, false
 		}
-		device = node.Device
+		node.Device = wanted
 	}
-	node.Device, node.Copy = device, &Copy{dst, src}
-	node.Work = copyWork(src)
 	return append(accesses, Access{src, Read}, Access{dst, Write}), true
 }
 
@@ -170,27 +168,26 @@ func (p *parser) set(node *Node, f *[nodeKeyCount]field, accesses []Access) ([]A
 		return nil, false
 	}
 	b := &p.pipeline.Buffers[dst.Buffer]
-	bits, err := setBits(b.DType, value)
+	bits, err := b.DType.FillBits(value)
 	switch {
 	case b.Place == Host:
 		p.mistake(position(s[0].value), "fill it with init, or copy to it", "memset cannot fill %q, which is in host memory", b.Name)
 		return nil, false
-	case node.Device >= 0 && node.Device != b.Device && !p.pipeline.roams(dst.Buffer):
+	case node.Device >= 0 && node.Device != b.Device && !p.pipeline.Roams(dst.Buffer):
 		p.mistake(position(f[nodeDevice].value), "", "memset is to run on device %d, but %q is on device %d", node.Device, b.Name, b.Device)
 		return nil, false
 	case err != nil:
 		p.mistake(position(s[1].value), "", "value %s", err)
 		return nil, false
 	}
-	if err := p.pipeline.setProblem(dst, bits); err != nil {
+	wanted := node.Device
+	if err := p.pipeline.Memset(node, dst, bits); err != nil {
 		p.mistake(position(s[0].value), "copy a tile of a buffer that has the value", "%s", err)
 		return nil, false
 	}
-	if node.Device < 0 || !p.pipeline.roams(dst.Buffer) {
-		node.Device = b.Device
+	if wanted >= 0 && p.pipeline.Roams(dst.Buffer) {
+		node.Device = wanted
 	}
-	node.Set = &Set{dst, bits}
-	node.Work = setWork(dst)
 	return append(accesses, Access{dst, Write}), true
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
@@ -170,7 +171,7 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, unknown
 }
 
 func (p *parser) freshBuffer(key *yaml.Node, name string) bool {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		p.mistake(position(key), "", "%s", err)
 		return false
 	}
@@ -265,12 +266,10 @@ func (p *parser) size(value *yaml.Node, b *Buffer, f *[bufferKeyCount]field, unk
 	if !ok {
 		return false
 	}
-	bytes, err := bufferBytes(b.DType, b.Shape)
-	if err != nil {
+	if err := b.SetBytes(); err != nil {
 		p.mistake(position(f[bufferShape].value), "", "buffer %q: %s", words.Shorten(b.Name), err)
 		return false
 	}
-	b.Bytes = bytes
 	return true
 }
 
@@ -331,7 +330,7 @@ func (p *parser) save(n *yaml.Node, buffer string, sound bool) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	file, pos := savedFile(p.options.Dir, path), position(n)
+	file, pos := files.Full(p.options.Dir, path), position(n)
 	first, taken := p.saves[file]
 	if !taken {
 		p.saves[file] = savePlace{buffer, pos}

@@ -26,6 +26,24 @@ var collectiveHints = map[Verb]string{
 	AllGather: "write {from: part, to: whole}", ReduceScatter: "write {from: whole, to: part, op: sum}", AllToAll: "write {from: x, to: y}",
 }
 
+// reductions are the words of op.
+var reductions = wordsFrom(Sum, Avg)
+
+// wordsFrom lists the words of an enumeration from one value to another.
+func wordsFrom[T interface {
+	~uint8
+	fmt.Stringer
+}](first, last T) []string {
+	var list []string
+	for v := first; v <= last; v++ {
+		list = append(list, v.String())
+	}
+	return list
+}
+
+// ranks is how many ranks run the file.
+func ranks(p *Draft) int32 { return max(p.Ranks, 1) }
+
 // communication reads a communication node. takesPart is false for a collective among other ranks.
 func (p *parser) communication(node *Node, item *yaml.Node, f *[nodeKeyCount]field, action int) (accesses []Access, takesPart, ok bool) {
 	var c *Communication
@@ -42,29 +60,28 @@ func (p *parser) communication(node *Node, item *yaml.Node, f *[nodeKeyCount]fie
 	if !ok {
 		return nil, true, false
 	}
-	first := c.From
-	if c.Verb == Exchange {
-		first = c.Transfers[0].Range
-	}
-	c.DType = p.pipeline.Buffers[first.Buffer].DType
-	group := c.Among.Members(p.pipeline.ranks())
-	if last := int64(group.First) + int64(group.Count-1)*int64(group.Step); group.Index(p.pipeline.Rank) < 0 && group.Count > 0 && group.Step > 0 && group.First >= 0 && last < int64(p.pipeline.ranks()) {
+	group := c.Among.Members(ranks(p.pipeline))
+	if last := int64(group.First) + int64(group.Count-1)*int64(group.Step); group.Index(p.pipeline.Rank) < 0 && group.Count > 0 && group.Step > 0 && group.First >= 0 && last < int64(ranks(p.pipeline)) {
 		return nil, false, true
 	}
-	if hint, err := p.pipeline.communicationProblem(c); err != nil {
+	wanted := node.Device
+	accesses, hint, err := p.pipeline.Communicate(node, c)
+	if err != nil {
 		p.mistake(position(at), hint, "%s%s", err, p.repetition())
 		return nil, true, false
 	}
-	device := p.pipeline.Buffers[first.Buffer].Device
-	if node.Device >= 0 && node.Device != device {
-		p.mistake(position(f[nodeDevice].value), "", "the %s is to run on device %d, but %q is on device %d", nodeKeys.keys[action], node.Device, p.pipeline.Buffers[first.Buffer].Name, device)
+	if wanted >= 0 && wanted != node.Device {
+		first := c.From
+		if c.Verb == Exchange {
+			first = c.Transfers[0].Range
+		}
+		p.mistake(position(f[nodeDevice].value), "", "the %s is to run on device %d, but %q is on device %d", nodeKeys.keys[action], wanted, p.pipeline.Buffers[first.Buffer].Name, node.Device)
 		return nil, true, false
 	}
 	if f[nodePriority].value == nil && len(p.levels.open) == 0 { // in a body it has the priority of the node around it
 		node.Priority = High
 	}
-	node.Device, node.Communication, node.Work = device, c, p.pipeline.communicationWork(c)
-	return p.pipeline.communicationAccesses(c), true, true
+	return accesses, true, true
 }
 
 func (p *parser) collective(verb Verb, n *yaml.Node) (*Communication, bool) {
@@ -103,11 +120,11 @@ func (p *parser) collective(verb Verb, n *yaml.Node) (*Communication, bool) {
 		ok = ok && fine
 	}
 	if op := value("op"); op != nil {
-		word := p.word(op, "op", reductionNames[1:]...)
-		c.Reduction, ok = Reduction(max(slices.Index(reductionNames, word), 0)), ok && word != ""
+		word := p.word(op, "op", reductions...)
+		c.Reduction, ok = Reduction(slices.Index(reductions, word)+1), ok && word != ""
 	}
 	if root := value("root"); root != nil {
-		v, fine := p.between(root, "root", 0, int64(p.pipeline.ranks())-1)
+		v, fine := p.between(root, "root", 0, int64(ranks(p.pipeline))-1)
 		c.Root, ok = int32(v), ok && fine
 	}
 	if among := value("among"); among != nil {
@@ -131,7 +148,7 @@ func (p *parser) among(n *yaml.Node) (Among, bool) {
 		ok = ok && fine
 	}
 	group := Among{int32(v[0]), int32(v[1]), int32(v[2])}
-	if group == (Among{0, p.pipeline.ranks(), 1}) {
+	if group == (Among{0, ranks(p.pipeline), 1}) {
 		group = Among{}
 	}
 	return group, ok

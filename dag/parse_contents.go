@@ -96,7 +96,7 @@ func (p *parser) initValue(n *yaml.Node, b *Buffer, sound bool) (*Init, bool) {
 	if !ok {
 		return nil, false
 	}
-	if _, err := scalarBits(b.DType.Component(), v); err != nil {
+	if _, err := b.DType.Component().Bits(v); err != nil {
 		p.mistake(position(n), "", "init %s", err)
 		return nil, false
 	}
@@ -233,7 +233,7 @@ func (p *parser) dataFile(n *yaml.Node, what string) (string, bool) {
 
 // listed reads a list of numbers: those of all elements of a buffer, or the components of one for every element, [0, 0, 0, 1].
 func (p *parser) listed(n *yaml.Node, b *Buffer, what string) ([]expr.Value, bool) {
-	if err := listProblem(b, len(n.Content)); err != nil {
+	if err := b.ValuesProblem(len(n.Content)); err != nil {
 		p.mistake(position(n), "", "%s has %s", what, err)
 		return nil, false
 	}
@@ -241,7 +241,7 @@ func (p *parser) listed(n *yaml.Node, b *Buffer, what string) ([]expr.Value, boo
 	for k, item := range n.Content {
 		v, fine := p.number(item, "a number")
 		if fine {
-			if _, err := scalarBits(b.DType.Component(), v); err != nil && what == "init" {
+			if _, err := b.DType.Component().Bits(v); err != nil && what == "init" {
 				p.mistake(position(item), "", "a number %s", err)
 				fine = false
 			}

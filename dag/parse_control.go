@@ -131,12 +131,10 @@ func (p *parser) test(n *yaml.Node) *Condition {
 	}
 	p.usesUnknown = false
 	names := &fileConditionNames{p, n, false}
-	c, err := newCondition(s, names)
+	c, err := NewCondition(s, names)
 	var wrong *expr.Error
 	switch {
 	case names.unknown || p.usesUnknown:
-		return nil
-	case err != nil && errors.Is(err, errReported):
 		return nil
 	case errors.As(err, &wrong) && wrong.Unknown == expr.UnknownVariable:
 		p.unknownOperand(p.inside(n, wrong.Offset), wrong.Name)
@@ -170,12 +168,12 @@ type fileConditionNames struct {
 func (c *fileConditionNames) Variable(name string) (expr.Value, bool) { return c.p.Variable(name) }
 func (c *fileConditionNames) Shape(buffer string) ([]int64, bool)     { return c.p.Shape(buffer) }
 
-func (c *fileConditionNames) isBuffer(name string) bool {
+func (c *fileConditionNames) IsBuffer(name string) bool {
 	_, ok := c.p.buffers[name]
 	return ok
 }
 
-func (c *fileConditionNames) operand(text string) (Range, DType, error) {
+func (c *fileConditionNames) Operand(text string) (Range, DType, error) {
 	s, err := c.p.parsedSlice(text)
 	if err != nil {
 		return Range{}, InvalidDType, err
@@ -185,7 +183,7 @@ func (c *fileConditionNames) operand(text string) (Range, DType, error) {
 	c.p.usesUnknown = c.p.usesUnknown || usesUnknown
 	if !ok {
 		c.unknown = true
-		return Range{}, InvalidDType, errReported
+		return Range{}, InvalidDType, errors.New("it is wrong")
 	}
 	b := &c.p.pipeline.Buffers[r.Buffer]
 	if b.Place == Host {
@@ -201,21 +199,21 @@ func (p *parser) warnCondition(at *yaml.Node, node *Node) {
 		return
 	}
 	for _, r := range c.Condition.Operands {
-		for _, body := range c.declared {
-			if body.writes(r) {
+		for _, body := range c.Declared() {
+			if writes(body, r) {
 				return
 			}
 		}
 	}
-	p.warning(position(at), "", "the condition of %q reads %s, which no node of its body writes", words.Shorten(node.Name), p.pipeline.rangeText(c.Condition.Operands[0]))
+	p.warning(position(at), "", "the condition of %q reads %s, which no node of its body writes", words.Shorten(node.Name), p.pipeline.RangeText(c.Condition.Operands[0]))
 }
 
 // writes reports whether a node of a body may write some of the bytes.
-func (p *Pipeline) writes(r Range) bool {
+func writes(p *Pipeline, r Range) bool {
 	for i := range p.Nodes {
 		if c := p.Nodes[i].Control; c != nil {
-			for _, body := range c.declared {
-				if body.writes(r) {
+			for _, body := range c.Declared() {
+				if writes(body, r) {
 					return true
 				}
 			}

@@ -23,6 +23,9 @@ const (
 
 var expectKeys = keySet{"expect", []string{"file", "value", "sum", "expr", "rtol", "atol", "norm", "differing"}}
 
+// norms are the words of norm.
+var norms = wordsFrom(NormL1, NormMax)
+
 func (p *parser) expect(n *yaml.Node, b *Buffer, sound bool) (*Expect, bool) {
 	var f [expectKeyCount]field
 	if n.Kind == yaml.ScalarNode && !isNull(n) || n.Kind == yaml.SequenceNode {
@@ -96,7 +99,7 @@ func (p *parser) judgement(e *Expect, f *[expectKeyCount]field) bool {
 	}
 	ok := true
 	if norm.value != nil {
-		word := p.word(norm.value, "norm", normNames[1:]...)
+		word := p.word(norm.value, "norm", norms...)
 		e.Norm, _ = ParseNorm(word)
 		ok = word != ""
 	}

@@ -15,7 +15,7 @@ func (p *parser) hostFunction(node *Node, f *[nodeKeyCount]field) ([]Access, boo
 	if !ok {
 		return nil, false
 	}
-	if err := checkName(function); err != nil {
+	if err := CheckName(function); err != nil {
 		p.mistake(position(f[nodeHost].value), "", "%s", err)
 		return nil, false
 	}
@@ -40,7 +40,7 @@ func (p *parser) hostFunction(node *Node, f *[nodeKeyCount]field) ([]Access, boo
 			p.mistake(position(n), hostArgsHint, "how the host function accesses %q is not said%s", words.Shorten(p.pipeline.Buffers[a.Range.Buffer].Name), p.repetition())
 			fine = false
 		default:
-			if problem, hint := p.pipeline.hostAccessProblem(a.Range); problem != "" {
+			if problem, hint := p.pipeline.HostAccessProblem(a.Range); problem != "" {
 				p.mistake(position(n), hint, "%s%s", problem, p.repetition())
 				fine = false
 			}
@@ -48,6 +48,6 @@ func (p *parser) hostFunction(node *Node, f *[nodeKeyCount]field) ([]Access, boo
 		ok = ok && fine
 		accesses = append(accesses, Access{a.Range, a.Mode})
 	}
-	node.Work = hostWork(accesses)
+	node.Work = HostWork(accesses)
 	return accesses, ok
 }

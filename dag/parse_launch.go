@@ -24,7 +24,7 @@ func (p *parser) kernel(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 	if !ok {
 		return nil, false
 	}
-	spec := launchSpec{Label: label, Kernel: label, Module: broken, Device: node.Device}
+	spec := LaunchSpec{Label: label, Kernel: label, Module: broken, Device: node.Device}
 	if module, kernel, dotted := strings.Cut(label, "."); dotted {
 		id, known := p.modules[module]
 		if !known {
@@ -100,7 +100,7 @@ func (p *parser) template(n *yaml.Node) (string, bool) {
 }
 
 // args reads the arguments of a kernel: a list is by position, a mapping by the names of its parameters. It returns their places.
-func (p *parser) args(n *yaml.Node, spec *launchSpec) (nodes []*yaml.Node, ok bool) {
+func (p *parser) args(n *yaml.Node, spec *LaunchSpec) (nodes []*yaml.Node, ok bool) {
 	ok = true
 	switch {
 	case n == nil || isNull(n):
@@ -113,7 +113,7 @@ func (p *parser) args(n *yaml.Node, spec *launchSpec) (nodes []*yaml.Node, ok bo
 		p.wrongList(n, "args", "a list")
 		return nil, false
 	}
-	spec.Args = make([]argSpec, len(nodes))
+	spec.Args = make([]ArgumentSpec, len(nodes))
 	for k, n := range nodes {
 		if spec.Call {
 			if a, found, fine := p.wordArgument(spec, spec.Names[k], n); found {
@@ -128,20 +128,20 @@ func (p *parser) args(n *yaml.Node, spec *launchSpec) (nodes []*yaml.Node, ok bo
 }
 
 // launch resolves a kernel or map node and puts what is wrong with it in its place. nodes are the places of spec.Args.
-func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *launchSpec, nodes []*yaml.Node, action int) ([]Access, bool) {
-	accesses, problems := p.pipeline.resolveLaunch(p.options.Library, node, spec)
+func (p *parser) launch(node *Node, f *[nodeKeyCount]field, spec *LaunchSpec, nodes []*yaml.Node, action int) ([]Access, bool) {
+	accesses, problems := p.pipeline.Launch(p.options.Library, node, spec)
 	for _, bad := range problems {
 		at := f[action].value
 		switch {
-		case bad.Part == launchArg && nodes[bad.Arg] != nil:
+		case bad.Part == PartArg && nodes[bad.Arg] != nil:
 			at = nodes[bad.Arg]
-		case bad.Part == launchArgs && f[nodeArgs].value != nil:
+		case bad.Part == PartArgs && f[nodeArgs].value != nil:
 			at = f[nodeArgs].value
-		case bad.Part == launchGrid && f[nodeGrid].value != nil:
+		case bad.Part == PartGrid && f[nodeGrid].value != nil:
 			at = f[nodeGrid].value
-		case bad.Part == launchCluster && f[nodeCluster].value != nil:
+		case bad.Part == PartCluster && f[nodeCluster].value != nil:
 			at = f[nodeCluster].value
-		case bad.Part == launchDevice && f[nodeDevice].value != nil:
+		case bad.Part == PartDevice && f[nodeDevice].value != nil:
 			at = f[nodeDevice].value
 		}
 		if !p.counting && p.mistakes.wants(position(at)) {
@@ -183,49 +183,49 @@ func (p *parser) unknownModule(n *yaml.Node, module string) {
 
 // isCall reports whether a name is that of a library call.
 func (p *parser) isCall(name string) bool {
-	calls := callsOf(p.options.Library)
+	calls := CallsOf(p.options.Library)
 	return calls != nil && slices.Contains(calls.Names(), name)
 }
 
 // arg reads one argument: a number, a buffer, a slice, {in: b}, {out: b}, {inout: b}, or a number of a type as in {i32: n}.
-func (p *parser) arg(n *yaml.Node) (argSpec, bool) {
+func (p *parser) arg(n *yaml.Node) (ArgumentSpec, bool) {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		return p.taggedArg(n)
 	case n.Kind == yaml.ScalarNode && n.Value == "null" && isNull(n):
-		return argSpec{Null: true}, true
+		return ArgumentSpec{Null: true}, true
 	case n.Kind != yaml.ScalarNode || isNull(n):
 		p.wrongKind(n, "an argument", "a buffer, a slice or a number")
-		return argSpec{}, false
+		return ArgumentSpec{}, false
 	}
 	s := n.Value
 	if v, ok := smallInteger(s); ok {
-		return argSpec{Value: expr.Int(v)}, true
+		return ArgumentSpec{Value: expr.Int(v)}, true
 	}
 	if id, ok := p.buffers[s]; ok {
 		r, ok := p.whole(id)
-		return argSpec{IsBuffer: true, Range: r}, ok
+		return ArgumentSpec{IsBuffer: true, Range: r}, ok
 	}
 	e, err := p.parsedExpr(s)
 	if err != nil && p.gluedArguments(n) {
-		return argSpec{}, false
+		return ArgumentSpec{}, false
 	}
 	if err != nil && p.meansBuffer(s) && !calculates(s, err) {
 		r, ok := p.reference(n, "an argument")
-		return argSpec{IsBuffer: true, Range: r}, ok
+		return ArgumentSpec{IsBuffer: true, Range: r}, ok
 	}
 	if err != nil {
 		p.exprMistake(n, err)
-		return argSpec{}, false
+		return ArgumentSpec{}, false
 	}
 	if name := e.Root; name.Op == expr.Variable {
 		if _, known := p.Variable(name.Name); !known {
 			p.unknownArgument(n, name.Name)
-			return argSpec{}, false
+			return ArgumentSpec{}, false
 		}
 	}
 	v, ok := p.evaluate(n, e)
-	return argSpec{Value: v}, ok
+	return ArgumentSpec{Value: v}, ok
 }
 
 // calculates reports whether an expression is wrong because it computes with a slice, as 2*x(0..4) and x(0..4) + 1 do.
@@ -293,25 +293,25 @@ func (p *parser) unknownArgument(n *yaml.Node, name string) {
 	p.mistake(position(n), hint, "unknown name %q: neither a buffer nor a param", words.Shorten(name))
 }
 
-func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
+func (p *parser) taggedArg(n *yaml.Node) (ArgumentSpec, bool) {
 	if isTexture(n) {
 		return p.texture(n)
 	}
 	if len(n.Content) != 2 || !p.isKey(n.Content[0]) {
 		p.mistake(position(n), "", "an argument in braces has one key: in, out, inout, unused, struct, texture (which can have others), or the type of a number")
-		return argSpec{}, false
+		return ArgumentSpec{}, false
 	}
 	key, value := n.Content[0], n.Content[1]
 	if key.Value == structKey {
 		v, ok := p.structure(value, 0, p.arg)
-		return argSpec{Struct: &v}, ok
+		return ArgumentSpec{Struct: &v}, ok
 	}
 	for mode := Read; mode <= Untouched; mode++ {
 		if key.Value != mode.String() {
 			continue
 		}
 		r, ok := p.reference(value, key.Value)
-		return argSpec{IsBuffer: true, Range: r, Mode: mode}, ok
+		return ArgumentSpec{IsBuffer: true, Range: r, Mode: mode}, ok
 	}
 	t, ok := ParseDType(key.Value)
 	if !ok {
@@ -320,10 +320,10 @@ func (p *parser) taggedArg(n *yaml.Node) (argSpec, bool) {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		p.mistake(position(key), hint, "unknown key %q in an argument", words.Shorten(key.Value))
-		return argSpec{}, false
+		return ArgumentSpec{}, false
 	}
 	v, ok := p.number(value, "a number")
-	return argSpec{Value: v, DType: t}, ok
+	return ArgumentSpec{Value: v, DType: t}, ok
 }
 
 // mapNode reads an elementwise node.
@@ -338,7 +338,7 @@ func (p *parser) mapNode(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 		return nil, false
 	}
 	p.usesUnknown = false
-	spec, err := mapLaunch(s, lengthScope{p}, m.lookup)
+	spec, err := MapLaunch(s, lengthScope{p}, m.lookup)
 	if err != nil && !m.unknown {
 		p.exprMistakeAt(n, err, "")
 	}
@@ -416,7 +416,7 @@ func (m *mapNames) place(name string) *yaml.Node {
 }
 
 // lookup says what a name of the expression stands for: what with says, a buffer, a param or a variable of a foreach.
-func (m *mapNames) lookup(name string, offset int) (argSpec, bool) {
+func (m *mapNames) lookup(name string, offset int) (ArgumentSpec, bool) {
 	p := m.parser
 	for k := range m.names {
 		if m.names[k] == name {
@@ -426,22 +426,22 @@ func (m *mapNames) lookup(name string, offset int) (argSpec, bool) {
 	}
 	if id, known := p.buffers[name]; known {
 		r, ok := p.whole(id)
-		return m.ok(argSpec{IsBuffer: true, Range: r}, ok)
+		return m.ok(ArgumentSpec{IsBuffer: true, Range: r}, ok)
 	}
 	usesUnknown := p.usesUnknown
 	if v, known := p.Variable(name); known {
 		ok := p.usesUnknown == usesUnknown
-		return m.ok(argSpec{Value: v}, ok)
+		return m.ok(ArgumentSpec{Value: v}, ok)
 	}
 	hint := ""
 	if near := p.near(name, p.bufferNames, p.variableNames, func() []string { return m.names }); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.mistake(p.inside(m.node, offset), hint, "unknown name %q: neither a buffer nor a param", words.Shorten(name))
-	return m.ok(argSpec{}, false)
+	return m.ok(ArgumentSpec{}, false)
 }
 
-func (m *mapNames) ok(a argSpec, ok bool) (argSpec, bool) {
+func (m *mapNames) ok(a ArgumentSpec, ok bool) (ArgumentSpec, bool) {
 	m.unknown = m.unknown || !ok
 	return a, ok
 }
@@ -453,14 +453,14 @@ func (s lengthScope) Variable(string) (expr.Value, bool)              { return e
 func (s lengthScope) Shape(buffer string) (shape []int64, known bool) { return s.p.Shape(buffer) }
 
 // wordArgument reads an argument of a call for which words may stand. found is false if numbers are written for it.
-func (p *parser) wordArgument(spec *launchSpec, name string, n *yaml.Node) (a argSpec, found, ok bool) {
-	list := wordsOf(p.options.Library, spec.Kernel, name)
+func (p *parser) wordArgument(spec *LaunchSpec, name string, n *yaml.Node) (a ArgumentSpec, found, ok bool) {
+	list := WordsOf(p.options.Library, spec.Kernel, name)
 	if list == nil {
-		return argSpec{}, false, true
+		return ArgumentSpec{}, false, true
 	}
 	text, ok := p.expanded(n, name)
 	if !ok {
-		return argSpec{}, true, false
+		return ArgumentSpec{}, true, false
 	}
 	at := slices.Index(list, text)
 	if at < 0 {
@@ -469,9 +469,9 @@ func (p *parser) wordArgument(spec *launchSpec, name string, n *yaml.Node) (a ar
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		p.mistake(position(n), hint, "argument %s of call %q must be %s, not %s%s", name, spec.Label, words.List(list, "or"), words.Shorten(text), p.repetition())
-		return argSpec{}, true, false
+		return ArgumentSpec{}, true, false
 	}
-	return argSpec{Value: expr.Int(int64(at))}, true, true
+	return ArgumentSpec{Value: expr.Int(int64(at))}, true, true
 }
 
 // call reads a library call.
@@ -485,8 +485,8 @@ func (p *parser) call(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 		p.mistake(position(n), "write {a: x, b: y, c: z}", "the arguments of a call are given by name")
 		return nil, false
 	}
-	spec := launchSpec{Label: label, Kernel: label, Module: -1, Device: node.Device, Call: true, Names: []string{}}
-	if calls, has := callsOf(p.options.Library).(Calls); has {
+	spec := LaunchSpec{Label: label, Kernel: label, Module: -1, Device: node.Device, Call: true, Names: []string{}}
+	if calls := CallsOf(p.options.Library); calls != nil {
 		if _, err := calls.ParameterNames(label); err != nil { // its arguments mean nothing
 			return p.launch(node, f, &spec, nil, nodeCall)
 		}
@@ -496,4 +496,22 @@ func (p *parser) call(node *Node, f *[nodeKeyCount]field) ([]Access, bool) {
 		return nil, false
 	}
 	return p.launch(node, f, &spec, nodes, nodeCall)
+}
+
+// cluster reads the key of a kernel node.
+func (p *parser) cluster(spec *LaunchSpec, f *field) bool {
+	if f.value == nil {
+		return true
+	}
+	size, ok := p.size3(f.value, "cluster", 1, [3]int64{MaxCluster, MaxCluster, MaxCluster})
+	switch problem := ClusterProblem(size, [3]uint32{}); {
+	case spec.Module == -1:
+		p.mistake(position(f.key), "", "cluster belongs to a kernel of a module; no kernel of the library uses clusters")
+		return false
+	case ok && problem != "":
+		p.mistake(position(f.value), "", "%s", problem)
+		return false
+	}
+	spec.Cluster = size
+	return ok
 }

@@ -166,12 +166,8 @@ func (p *parser) node(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]fie
 
 // append adds a complete node.
 func (p *parser) append(f *[nodeKeyCount]field, name string, node Node, accesses []Access) {
-	pl := p.pipeline
-	id := NodeID(len(pl.Nodes))
+	id := p.pipeline.Add(node, accesses...)
 	p.nodes[name] = id
-	pl.Nodes = append(pl.Nodes, node)
-	pl.accesses = append(pl.accesses, accesses...)
-	pl.accessStart = append(pl.accessStart, int32(len(pl.accesses)))
 	if f[nodeAfter].value != nil {
 		p.after(id, f[nodeAfter].value)
 	}
@@ -201,7 +197,7 @@ func (p *parser) nodeName(item *yaml.Node, f *[nodeKeyCount]field) (string, bool
 	if !ok {
 		return "", false
 	}
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		p.mistake(position(f[nodeName].value), "", "%s", err)
 		return "", false
 	}
@@ -346,10 +342,7 @@ func (p *parser) controlItem(ctx context.Context, item *yaml.Node, f *[nodeKeyCo
 
 // swap exchanges the parser's list of nodes with another.
 func (p *parser) swap(l *level) {
-	pl := p.pipeline
-	pl.Nodes, l.pipeline.Nodes = l.pipeline.Nodes, pl.Nodes
-	pl.accesses, l.pipeline.accesses = l.pipeline.accesses, pl.accesses
-	pl.accessStart, l.pipeline.accessStart = l.pipeline.accessStart, pl.accessStart
+	p.pipeline.Swap(&l.pipeline)
 	p.nodes, l.nodes = l.nodes, p.nodes
 	p.leftOut, l.leftOut = l.leftOut, p.leftOut
 	p.pending, l.pending = l.pending, p.pending
@@ -399,22 +392,18 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 	} else if c.Condition = p.test(f[nodeIf].value); c.Condition == nil {
 		ok = false
 	}
+	var bodies []*Draft
 	for _, k := range [...]int{nodeNodes, nodeElse} {
 		if f[k].value != nil {
 			body := p.body(ctx, f[k], node.Name)
 			ok = ok && body != nil
-			c.declared = append(c.declared, body)
+			bodies = append(bodies, body)
 		}
 	}
 	if !ok {
 		return
 	}
-	node.Device = c.home(p.pipeline)
-	for _, body := range c.declared {
-		body.placeHostFunctions(node.Device)
-		body.inherit(node.Priority)
-	}
-	if err := c.problem(p.pipeline, &node); err != nil {
+	if err := p.pipeline.Enclose(&node, bodies); err != nil {
 		p.mistake(node.Pos, "", "%s %q: %s", nodeKeys.keys[key], words.Shorten(node.Name), err)
 		return
 	}
@@ -427,12 +416,12 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 }
 
 // body reads the nodes of a body. It returns nil if some are wrong.
-func (p *parser) body(ctx context.Context, f field, owner string) *Pipeline {
+func (p *parser) body(ctx context.Context, f field, owner string) *Draft {
 	if len(p.levels.open) >= MaxBodyDepth {
 		p.mistake(position(f.key), "", "loops and branches are nested deeper than %d levels", MaxBodyDepth)
 		return nil
 	}
-	l := &level{nodes: map[string]NodeID{}, leftOut: map[string]struct{}{}, pipeline: Pipeline{accessStart: []int32{0}}}
+	l := &level{nodes: map[string]NodeID{}, leftOut: map[string]struct{}{}}
 	before := len(p.mistakes.list)
 	p.swap(l) // l holds the list around now
 	p.levels.open = append(p.levels.open, l)
@@ -454,10 +443,8 @@ func (p *parser) body(ctx context.Context, f field, owner string) *Pipeline {
 	if !fine {
 		return nil
 	}
-	// The lists of nodes and accesses are complete; what after: lists add goes into the nodes themselves.
 	p.levels.finished = append(p.levels.finished, l)
-	body := &Pipeline{Nodes: l.pipeline.Nodes, accesses: l.pipeline.accesses, accessStart: l.pipeline.accessStart}
-	return body
+	return &l.pipeline
 }
 
 // anyBroken reports whether a node of the list has a mistake.
@@ -598,7 +585,7 @@ func (p *parser) finishBodies() {
 	if p.pipeline.Sync == SyncExplicit {
 		for i := range p.pipeline.Nodes {
 			if n := &p.pipeline.Nodes[i]; n.Control != nil {
-				p.mistake(n.Pos, "leave sync out", "%s", explicitControl)
+				p.mistake(n.Pos, "leave sync out", "loops and branches need sync: auto")
 				return
 			}
 		}

@@ -9,10 +9,10 @@ import (
 const structKey = "struct"
 
 // structure reads the members of a structure: a list is by position, a mapping by their names. arg reads those that are no lists or mappings.
-func (p *parser) structure(n *yaml.Node, depth int, arg func(*yaml.Node) (argSpec, bool)) (structValue, bool) {
-	v := structValue{Whole: true}
-	if depth == mostNested {
-		p.mistake(position(n), "", "structures are nested more than %d deep", mostNested)
+func (p *parser) structure(n *yaml.Node, depth int, arg func(*yaml.Node) (ArgumentSpec, bool)) (StructureSpec, bool) {
+	v := StructureSpec{Whole: true}
+	if depth == MostNested {
+		p.mistake(position(n), "", "structures are nested more than %d deep", MostNested)
 		return v, false
 	}
 	ok := true
@@ -39,22 +39,22 @@ func (p *parser) structure(n *yaml.Node, depth int, arg func(*yaml.Node) (argSpe
 }
 
 // member reads a number, a number of a type as in {i32: n}, a buffer or slice for a pointer, or the members of a structure, vector or array.
-func (p *parser) member(n *yaml.Node, depth int, arg func(*yaml.Node) (argSpec, bool)) (structValue, bool) {
+func (p *parser) member(n *yaml.Node, depth int, arg func(*yaml.Node) (ArgumentSpec, bool)) (StructureSpec, bool) {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		return p.structure(n, depth+1, arg)
 	case yaml.MappingNode:
 		if len(n.Content) == 2 && p.isKey(n.Content[0]) {
-			if t, ok := ParseDType(n.Content[0].Value); ok && t.isNumber() {
+			if t, ok := ParseDType(n.Content[0].Value); ok && t.Components() == 1 {
 				v, fine := p.number(n.Content[1], "a number")
-				return structValue{Number: v, DType: t}, fine
+				return StructureSpec{Number: v, DType: t}, fine
 			}
 		}
 		return p.structure(n, depth+1, arg)
 	}
 	a, ok := arg(n)
 	if a.IsBuffer || a.Null {
-		return structValue{Memory: &a}, ok
+		return StructureSpec{Memory: &a}, ok
 	}
-	return structValue{Number: a.Value}, ok
+	return StructureSpec{Number: a.Value}, ok
 }

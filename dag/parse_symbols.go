@@ -27,7 +27,7 @@ func (p *parser) symbol(n *yaml.Node, b *Buffer) bool {
 			b.Symbol = p.pipeline.Modules[id].Name + "." + name
 		}
 	}
-	if message, hint := p.pipeline.bindSymbol(b); message != "" {
+	if message, hint := p.pipeline.BindSymbol(b); message != "" {
 		p.mistake(position(n), hint, "%s%s", message, p.repetition())
 		return false
 	}
@@ -45,7 +45,7 @@ func (p *parser) confirmSymbols() {
 				continue
 			}
 			if s, err := table.Symbol(name); err == nil {
-				if problem := s.problem(b); problem != "" {
+				if problem := s.Problem(b); problem != "" {
 					p.mistake(b.Pos, "", "%s", problem)
 				}
 			}
@@ -76,11 +76,11 @@ func (p *parser) unfilled(g *Graph) {
 			if use.Symbol.Initialised || use.Mode&Write != 0 && !use.Symbol.Constant || warned[name] {
 				continue
 			}
-			id := g.symbolBuffer(name, n.Device)
+			id := g.SymbolBuffer(name, n.Device)
 			switch {
 			case id < 0:
 				warned[name] = true
-				p.warning(n.Pos, fmt.Sprintf("declare a buffer with symbol: %s, and copy to it", name), "kernel %q reads the variable %s, which nothing fills", n.Launch.Name, use.Symbol.text())
+				p.warning(n.Pos, fmt.Sprintf("declare a buffer with symbol: %s, and copy to it", name), "kernel %q reads the variable %s, which nothing fills", n.Launch.Name, use.Symbol.String())
 			case g.Buffers[id].Init == nil && !written[id]:
 				warned[name] = true
 				p.warning(g.Buffers[id].Pos, "give it an init, or copy to it", "%q is read by %q, and nothing fills it", words.Shorten(g.Buffers[id].Name), words.Shorten(n.Name))

@@ -25,7 +25,7 @@ func isTexture(n *yaml.Node) bool {
 }
 
 // texture reads an argument that is a texture.
-func (p *parser) texture(n *yaml.Node) (argSpec, bool) {
+func (p *parser) texture(n *yaml.Node) (ArgumentSpec, bool) {
 	keys, values := make([]*yaml.Node, len(textureKeys)), make([]*yaml.Node, len(textureKeys))
 	ok := true
 	for k := 0; k+1 < len(n.Content); k += 2 {
@@ -52,7 +52,7 @@ func (p *parser) texture(n *yaml.Node) (argSpec, bool) {
 		}
 	}
 	t := &Texture{}
-	a := argSpec{IsBuffer: true, Mode: Read, Texture: t}
+	a := ArgumentSpec{IsBuffer: true, Mode: Read, Texture: t}
 	r, fine := p.reference(values[0], textureKey)
 	a.Range, ok = r, ok && fine
 	number := func(at int, least, most int64) int64 {
@@ -63,7 +63,7 @@ func (p *parser) texture(n *yaml.Node) (argSpec, bool) {
 		ok = ok && fine
 		return v
 	}
-	t.Width, t.Height, t.Channels = number(1, 1, mostTexels), number(2, 1, mostTextureHeight), int32(number(3, 1, 4))
+	t.Width, t.Height, t.Channels = number(1, 1, MostTexels), number(2, 1, MostTextureHeight), int32(number(3, 1, 4))
 	word := func(at int, names []string) int {
 		if values[at] == nil {
 			return 0
@@ -72,23 +72,23 @@ func (p *parser) texture(n *yaml.Node) (argSpec, bool) {
 		ok = ok && fine
 		return v
 	}
-	t.Filter = Filter(word(4, filterNames))
+	t.Filter = Filter(word(4, wordsFrom(Nearest, Linear)))
 	if n := values[5]; n != nil && n.Kind == yaml.SequenceNode {
 		if len(n.Content) != 2 {
 			p.mistake(position(n), "", "address must be one mode, or one for x and one for y, not %d", len(n.Content))
 			ok = false
 		} else {
 			for axis, item := range n.Content {
-				v, fine := p.textureWord(item, "address", addressNames)
+				v, fine := p.textureWord(item, "address", wordsFrom(Clamp, Border))
 				t.Address[axis], ok = AddressMode(v), ok && fine
 			}
 		}
 	} else {
-		mode := AddressMode(word(5, addressNames))
+		mode := AddressMode(word(5, wordsFrom(Clamp, Border)))
 		t.Address = [2]AddressMode{mode, mode}
 	}
-	t.Normalized = word(6, coordinateNames) == 1
-	t.NormalizedFloat = word(7, readNames) == 1
+	t.Normalized = word(6, []string{"pixels", "normalized"}) == 1
+	t.NormalizedFloat = word(7, []string{"element", "normalized_float"}) == 1
 	return a, ok
 }
 

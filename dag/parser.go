@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
@@ -17,7 +18,7 @@ import (
 type parser struct {
 	options  Options
 	text     *text
-	pipeline *Pipeline
+	pipeline *Draft
 	mistakes findings
 	warnings findings
 
@@ -236,14 +237,14 @@ type within struct {
 type boundName struct {
 	name       string
 	key, value *yaml.Node
-	arg        argSpec
+	arg        ArgumentSpec
 	used       bool
 }
 
 // launched is a launch of a module's kernel, and where its parts are written.
 type launched struct {
 	launch *Launch
-	spec   *launchSpec
+	spec   *LaunchSpec
 	nodes  []*yaml.Node // of spec.Args
 	kernel *yaml.Node
 	where  string // the repetition
@@ -276,7 +277,7 @@ type levels struct {
 
 // level is the state of the parser that belongs to one list of nodes.
 type level struct {
-	pipeline Pipeline // its nodes and accesses only
+	pipeline Draft // its nodes and accesses only
 	nodes    map[string]NodeID
 	leftOut  map[string]struct{}
 	pending  []pendingAfter
@@ -306,11 +307,9 @@ type afterPatterns struct {
 // parserMemory is what one reading of a file leaves to the next by the same goroutine: parsed texts, which are the same on all ranks, and the
 // memory of nodes that nobody looks at any more.
 type parserMemory struct {
-	cache    map[string]*parsedText
-	names    map[string]NodeID
-	nodes    []Node
-	accesses []Access
-	starts   []int32
+	cache map[string]*parsedText
+	names map[string]NodeID
+	old   *Draft // nil: there is none yet
 }
 
 // merged adds the findings of used files to those of the outermost one.
@@ -366,21 +365,11 @@ func outermostPath(o *Options) string {
 	if o.Name == "" || strings.HasPrefix(o.Name, "<") {
 		return ""
 	}
-	return savedFile(o.Dir, filepath.Base(o.Name))
+	return files.Full(o.Dir, filepath.Base(o.Name))
 }
 
 func (f *findings) count() int { return len(f.list) + f.more }
 
 func newParserMemory() *parserMemory {
 	return &parserMemory{cache: map[string]*parsedText{}, names: map[string]NodeID{}}
-}
-
-// lend gives a pipeline that has no nodes yet the memory of the one before.
-func (m *parserMemory) lend(to *Pipeline) {
-	to.Nodes, to.accesses, to.accessStart = m.nodes[:0], m.accesses[:0], append(m.starts[:0], 0)
-}
-
-// takeBack ends the use of a pipeline.
-func (m *parserMemory) takeBack(p *parser) {
-	m.nodes, m.accesses, m.starts = p.pipeline.Nodes, p.pipeline.accesses, p.pipeline.accessStart
 }

@@ -39,15 +39,31 @@ func (p *Pipeline) Accesses(i NodeID) []Access {
 	return p.accesses[p.accessStart[i]:p.accessStart[i+1]]
 }
 
-// add appends a node with its accesses and returns its id.
-func (p *Pipeline) add(node Node, accesses []Access) NodeID {
-	if len(p.accessStart) == 0 {
-		p.accessStart = append(p.accessStart, 0)
+// Draft is a pipeline that is being declared, by Go calls ([Builder]) or by a file. Its methods take one declaration at a time and say what is wrong
+// with it, so that both accept the same. They trust the ids and ranges that they are given.
+type Draft struct{ Pipeline }
+
+// Add appends a node with its accesses and returns its id.
+func (d *Draft) Add(node Node, accesses ...Access) NodeID {
+	if len(d.accessStart) == 0 {
+		d.accessStart = append(d.accessStart, 0)
 	}
-	p.Nodes = append(p.Nodes, node)
-	p.accesses = append(p.accesses, accesses...)
-	p.accessStart = append(p.accessStart, int32(len(p.accesses)))
-	return NodeID(len(p.Nodes) - 1)
+	d.Nodes = append(d.Nodes, node)
+	d.accesses = append(d.accesses, accesses...)
+	d.accessStart = append(d.accessStart, int32(len(d.accesses)))
+	return NodeID(len(d.Nodes) - 1)
+}
+
+// Swap exchanges the list of nodes with that of another draft. The bodies of loops and branches have lists of their own over the buffers of the pipeline.
+func (d *Draft) Swap(other *Draft) {
+	d.Nodes, other.Nodes = other.Nodes, d.Nodes
+	d.accesses, other.accesses = other.accesses, d.accesses
+	d.accessStart, other.accessStart = other.accessStart, d.accessStart
+}
+
+// Reuse takes the memory of the nodes of a draft that nobody looks at any more. It comes before the first node.
+func (d *Draft) Reuse(old *Draft) {
+	d.Nodes, d.accesses, d.accessStart = old.Nodes[:0], old.accesses[:0], append(old.accessStart[:0], 0)
 }
 
 // Sync says which dependencies become waits.

@@ -2,7 +2,11 @@
 
 package dag
 
-import "github.com/dagrun/dagrun/internal/words"
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/internal/words"
+)
 
 // NodeID is a node: its place in the order of declaration, from 0.
 type NodeID int32
@@ -68,4 +72,15 @@ func (r Range) Unused() Access { return Access{r, Untouched} }
 func (r Range) Bytes() int64 {
 	rows, width := r.Box()
 	return rows * width
+}
+
+// Pos is a place in a pipeline file; the zero Pos is "not from a file". Columns count from 1, in characters.
+type Pos struct{ Line, Column int32 }
+
+// OnLine names a place of the same file, where there is one.
+func (pos Pos) OnLine() string {
+	if pos.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", pos.Line)
 }

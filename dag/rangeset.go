@@ -186,7 +186,7 @@ func (s *rangeSet) intersect(other *rangeSet) {
 	*s = both
 }
 
-// meets reports whether the set has a byte of a range.
+// Meets reports whether the set has a byte of a range.
 func (s *rangeSet) meets(r Range) bool {
 	if s.of[r.Buffer] == nil || r.Lo >= r.Hi {
 		return false

@@ -9,12 +9,12 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 )
 
-// launchSpec is a kernel or map node as it was written.
-type launchSpec struct {
+// LaunchSpec is a kernel or map node as it was written.
+type LaunchSpec struct {
 	Label  string // the kernel as written, "mine.blur"
 	Kernel string // its name in its library, "blur"
 	Module int32  // index into Pipeline.Modules; -1: the library that came with dagrun
-	Args   []argSpec
+	Args   []ArgumentSpec
 	Names  []string  // of Args where they are given by name; nil: by position
 	Grid   [3]uint32 // all zero: not given
 	Block  [3]uint32 // all zero: not given
@@ -30,45 +30,45 @@ type launchSpec struct {
 	// complete but for OutType and InTypes; Kernel and Module are not looked at.
 	Map *MapSpec
 
-	origin   []int  // once it is resolved: which of Args each parameter got; -1: none
-	declared []Mode // once it is resolved: how the file says that each parameter is used; 0: it says nothing
+	Origin   []int  // once it is resolved: which of Args each parameter got; -1: none
+	Declared []Mode // once it is resolved: how the file says that each parameter is used; 0: it says nothing
 }
 
 // buffers calls see for each buffer that is given, and for the argument that it is in.
-func (s *launchSpec) buffers(see func(i int, a *argSpec)) {
+func (s *LaunchSpec) buffers(see func(i int, a *ArgumentSpec)) {
 	for i := range s.Args {
 		if a := &s.Args[i]; a.IsBuffer {
 			see(i, a)
 		} else if a.Struct != nil {
-			a.Struct.buffers(func(inner *argSpec) { see(i, inner) })
+			a.Struct.buffers(func(inner *ArgumentSpec) { see(i, inner) })
 		}
 	}
 }
 
-// argSpec is one argument as it was written.
-type argSpec struct {
+// ArgumentSpec is one argument as it was written.
+type ArgumentSpec struct {
 	IsBuffer bool
 	Range    Range      // IsBuffer
 	Mode     Mode       // IsBuffer; 0: as the signature says
 	Value    expr.Value // a number
 	DType    DType      // of the number; InvalidDType: as the signature says
 	Null     bool       // no memory
-	Struct   *structValue
+	Struct   *StructureSpec
 	Texture  *Texture // IsBuffer: as it was written
 }
 
-// structValue is a structure as it was written, or one of its members.
-type structValue struct {
+// StructureSpec is a structure as it was written, or one of its members.
+type StructureSpec struct {
 	Number expr.Value
-	DType  DType    // of the number, where it was written
-	Memory *argSpec // a buffer or null, not a number
-	List   []structValue
+	DType  DType         // of the number, where it was written
+	Memory *ArgumentSpec // a buffer or null, not a number
+	List   []StructureSpec
 	Names  []string // of List where members are given by name
 	Whole  bool     // a list, not a number
 }
 
 // buffers calls see for each buffer that is given in a structure.
-func (v *structValue) buffers(see func(a *argSpec)) {
+func (v *StructureSpec) buffers(see func(a *ArgumentSpec)) {
 	if v.Memory != nil && v.Memory.IsBuffer {
 		see(v.Memory)
 	}
@@ -77,46 +77,46 @@ func (v *structValue) buffers(see func(a *argSpec)) {
 	}
 }
 
-// launchProblem is something wrong with a launchSpec.
-type launchProblem struct {
-	Part    launchPart
-	Arg     int    // index into Args; -1 where Part is not launchArg
+// LaunchProblem is something wrong with a LaunchSpec.
+type LaunchProblem struct {
+	Part    LaunchPart
+	Arg     int    // index into Args; -1 where Part is not PartArg
 	Message string // complete, kernel and argument named
 	Hint    string // what to do, or ""
 }
 
-// launchPart says where in a node the problem lies.
-type launchPart uint8
+// LaunchPart says where in a node the problem lies.
+type LaunchPart uint8
 
 type resolution struct {
 	pipeline *Pipeline
 	node     *Node
-	spec     *launchSpec
+	spec     *LaunchSpec
 	what     string // "kernel "saxpy"" or "map"
 	device   int32
-	written  []argSpec // spec.Args in the order of the parameters, for a map with the count in front
-	order    []int     // which of spec.Args they are; nil: as written
+	written  []ArgumentSpec // spec.Args in the order of the parameters, for a map with the count in front
+	order    []int          // which of spec.Args they are; nil: as written
 	kernel   LaunchKernel
 	params   []KernelParam
 	origin   []int  // per parameter: index into spec.Args; -1: not written by the user
 	declared []Mode // per parameter: how the file says that it is used; 0: it says nothing
 	args     []Arg
 	info     LaunchInfo
-	problems []launchProblem
+	problems []LaunchProblem
 }
 
-func (r *resolution) problem(part launchPart, arg int, message, hint string) {
-	r.problems = append(r.problems, launchProblem{part, arg, message, hint})
+func (r *resolution) problem(part LaunchPart, arg int, message, hint string) {
+	r.problems = append(r.problems, LaunchProblem{part, arg, message, hint})
 }
 
 // argProblem is a problem of parameter k.
 func (r *resolution) argProblem(k int, format string, a ...any) {
 	message := fmt.Sprintf("argument %s of %s %s", r.paramName(k), r.what, fmt.Sprintf(format, a...))
 	if r.origin[k] < 0 {
-		r.problem(launchArgs, -1, message, "")
+		r.problem(PartArgs, -1, message, "")
 		return
 	}
-	r.problem(launchArg, r.origin[k], message, "")
+	r.problem(PartArg, r.origin[k], message, "")
 }
 
 func (r *resolution) paramName(k int) string {
@@ -127,24 +127,24 @@ func (r *resolution) paramName(k int) string {
 }
 
 const (
-	launchKernel launchPart = iota // its name, or the launch as a whole
-	launchArgs                     // the list of arguments
-	launchArg                      // one argument
-	launchGrid
-	launchCluster
-	launchDevice
+	PartKernel LaunchPart = iota // its name, or the launch as a whole
+	PartArgs                     // the list of arguments
+	PartArg                      // one argument
+	PartGrid
+	PartCluster
+	PartDevice
 )
 
 // take notes the kernel and which written argument each parameter gets.
 func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 	if kernel == nil {
-		r.problem(launchKernel, -1, fmt.Sprintf("the library has no %s, and no error either", r.what), "")
+		r.problem(PartKernel, -1, fmt.Sprintf("the library has no %s, and no error either", r.what), "")
 		return
 	}
 	r.kernel, r.params = kernel, kernel.Params()
 	for k := range r.params {
 		if p := &r.params[k]; p.DType != InvalidDType && !p.DType.known() || p.Mode > ReadWrite || p.Size < 0 {
-			r.problem(launchKernel, -1, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode, p.Size), "")
+			r.problem(PartKernel, -1, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode, p.Size), "")
 			return
 		}
 	}
@@ -156,7 +156,7 @@ func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 			r.origin[k] = r.origin[within-1]
 			continue
 		}
-		if r.origin[k] = -1; r.params[k].hidden() {
+		if r.origin[k] = -1; r.params[k].Hidden() {
 			continue
 		}
 		r.origin[k] = origin(given)
@@ -173,5 +173,5 @@ func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 	case 1:
 		count = "1 argument (" + names[0] + ")"
 	}
-	r.problem(launchArgs, -1, fmt.Sprintf("%s takes %s, got %d", r.what, count, len(r.written)), "")
+	r.problem(PartArgs, -1, fmt.Sprintf("%s takes %s, got %d", r.what, count, len(r.written)), "")
 }

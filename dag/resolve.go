@@ -14,18 +14,23 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// resolveLaunch finds the kernel and makes node.Launch, node.Work and node.Device, and the node's accesses. A kernel that wants
-// scratch memory gets a hidden device buffer, which is appended to p.Buffers. node.Name and node.Peer must be set already.
-// With problems the node is left without a launch and the pipeline unchanged.
-func (p *Pipeline) resolveLaunch(library Library, node *Node, spec *launchSpec) ([]Access, []launchProblem) {
-	r := newResolution(p, node, spec)
+// Launch finds the kernel and makes node.Launch, node.Work and node.Device, and the node's accesses. A kernel that wants
+// scratch memory gets a hidden device buffer, which is appended to Buffers. node.Name and node.Peer must be set already.
+// With problems the node is left without a launch and the draft unchanged.
+func (d *Draft) Launch(library Library, node *Node, spec *LaunchSpec) ([]Access, []LaunchProblem) {
+	r := newResolution(&d.Pipeline, node, spec)
 	if !r.resolves(library) {
 		return nil, r.problems
 	}
 	return r.finish(), nil
 }
 
-func newResolution(p *Pipeline, node *Node, spec *launchSpec) *resolution {
+// Fits reports whether Launch would find no problem. It changes nothing.
+func (d *Draft) Fits(library Library, node Node, spec *LaunchSpec) bool {
+	return newResolution(&d.Pipeline, &node, spec).resolves(library)
+}
+
+func newResolution(p *Pipeline, node *Node, spec *LaunchSpec) *resolution {
 	r := &resolution{pipeline: p, node: node, spec: spec, device: spec.Device}
 	switch {
 	case spec.Map != nil:
@@ -38,17 +43,17 @@ func newResolution(p *Pipeline, node *Node, spec *launchSpec) *resolution {
 	return r
 }
 
-// resolves does all of resolveLaunch that changes nothing outside of r.
+// resolves does all of Launch that changes nothing outside of r.
 func (r *resolution) resolves(library Library) bool {
 	if r.spec.Module >= 0 && r.spec.Map == nil {
 		library = r.pipeline.Modules[r.spec.Module].Library
 	}
 	if r.spec.Call {
-		library = callsOf(library)
+		library = CallsOf(library)
 	}
 	r.devices()
 	if library == nil {
-		r.problem(launchKernel, -1, fmt.Sprintf("%s: there is no library to find it in", r.what), "")
+		r.problem(PartKernel, -1, fmt.Sprintf("%s: there is no library to find it in", r.what), "")
 		return false
 	}
 	if r.find(library) && len(r.problems) == 0 && r.arguments() {
@@ -60,13 +65,13 @@ func (r *resolution) resolves(library Library) bool {
 // devices checks where the buffers live and decides where the node runs.
 func (r *resolution) devices() {
 	first := int32(-1)
-	r.spec.buffers(func(i int, a *argSpec) {
+	r.spec.buffers(func(i int, a *ArgumentSpec) {
 		b := &r.pipeline.Buffers[a.Range.Buffer]
 		if b.Place == Host {
-			r.problem(launchArg, i, fmt.Sprintf("%s cannot use %q, which is in host memory", r.what, b.Name), "copy it to a device buffer first")
+			r.problem(PartArg, i, fmt.Sprintf("%s cannot use %q, which is in host memory", r.what, b.Name), "copy it to a device buffer first")
 			return
 		}
-		if r.pipeline.roams(a.Range.Buffer) {
+		if r.pipeline.Roams(a.Range.Buffer) {
 			return
 		}
 		if first < 0 {
@@ -75,10 +80,10 @@ func (r *resolution) devices() {
 		switch {
 		case r.node.Peer:
 		case b.Device != first:
-			r.problem(launchArg, i, fmt.Sprintf("%s uses buffers of devices %d and %d (%q)", r.what, first, b.Device, b.Name), "peer: true lets a kernel touch the memory of another device")
+			r.problem(PartArg, i, fmt.Sprintf("%s uses buffers of devices %d and %d (%q)", r.what, first, b.Device, b.Name), "peer: true lets a kernel touch the memory of another device")
 			first = b.Device
 		case r.device >= 0 && b.Device != r.device:
-			r.problem(launchDevice, -1, fmt.Sprintf("%s is to run on device %d, but %q is on device %d", r.what, r.device, b.Name, b.Device), "peer: true lets a kernel touch the memory of another device")
+			r.problem(PartDevice, -1, fmt.Sprintf("%s is to run on device %d, but %q is on device %d", r.what, r.device, b.Name, b.Device), "peer: true lets a kernel touch the memory of another device")
 			r.device = -1
 		}
 	})
@@ -112,8 +117,8 @@ func (r *resolution) find(library Library) bool {
 }
 
 // onTiles returns the form of a kernel for some arguments.
-func onTiles(kernel LaunchKernel, args []argSpec) LaunchKernel {
-	if k, ok := kernel.(TileKernel); ok && slices.ContainsFunc(args, func(a argSpec) bool { return a.IsBuffer && a.Range.Tile() }) {
+func onTiles(kernel LaunchKernel, args []ArgumentSpec) LaunchKernel {
+	if k, ok := kernel.(TileKernel); ok && slices.ContainsFunc(args, func(a ArgumentSpec) bool { return a.IsBuffer && a.Range.Tile() }) {
 		if tiles := k.OnTiles(); tiles != nil {
 			return tiles
 		}
@@ -140,7 +145,7 @@ func (r *resolution) byName(library Library) bool {
 		}
 	}
 	if len(names) == 0 && len(r.spec.Names) > 0 {
-		r.problem(launchArgs, -1, fmt.Sprintf("%s has no names for its parameters", r.what), "give its arguments as a list")
+		r.problem(PartArgs, -1, fmt.Sprintf("%s has no names for its parameters", r.what), "give its arguments as a list")
 		return false
 	}
 	var missing []string
@@ -149,7 +154,7 @@ func (r *resolution) byName(library Library) bool {
 		if at := slices.Index(r.spec.Names, name); at >= 0 {
 			r.order, r.written = append(r.order, at), append(r.written, r.spec.Args[at])
 		} else if usual, ok := usualArgument(library, r.spec.Kernel, name); ok {
-			r.order, r.written = append(r.order, -1), append(r.written, argSpec{Value: usual})
+			r.order, r.written = append(r.order, -1), append(r.written, ArgumentSpec{Value: usual})
 		} else {
 			missing = append(missing, name)
 		}
@@ -160,11 +165,11 @@ func (r *resolution) byName(library Library) bool {
 			if near := words.Suggest(name, names); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
-			r.problem(launchArg, i, fmt.Sprintf("%s has no parameter %q", r.what, name), hint)
+			r.problem(PartArg, i, fmt.Sprintf("%s has no parameter %q", r.what, name), hint)
 		}
 	}
 	if len(missing) > 0 && len(r.problems) == 0 {
-		r.problem(launchArgs, -1, fmt.Sprintf("%s is given no %s", r.what, strings.Join(missing, ", ")), "")
+		r.problem(PartArgs, -1, fmt.Sprintf("%s is given no %s", r.what, strings.Join(missing, ", ")), "")
 	}
 	return len(r.problems) == 0
 }
@@ -177,7 +182,7 @@ func (r *resolution) notFound(library Library, err error) {
 		} else if r.spec.Call {
 			hint = callHint(r.spec.Kernel, library.Names())
 		}
-		r.problem(launchKernel, -1, "unknown "+r.what, hint)
+		r.problem(PartKernel, -1, "unknown "+r.what, hint)
 		return
 	}
 	r.libraryError(err)
@@ -203,14 +208,14 @@ func (r *resolution) libraryError(err error) {
 				return
 			}
 		}
-		part, at := launchArgs, -1
+		part, at := PartArgs, -1
 		if about.Index >= 0 && about.Index < len(r.spec.Args) && r.spec.Map == nil {
-			part, at = launchArg, r.place(about.Index)
+			part, at = PartArg, r.place(about.Index)
 		}
 		r.problem(part, at, fmt.Sprintf("argument %s of %s %s", about.Param, r.what, about.Problem), "")
 		return
 	}
-	r.problem(launchArgs, -1, fmt.Sprintf("%s: %v", r.what, err), "")
+	r.problem(PartArgs, -1, fmt.Sprintf("%s: %v", r.what, err), "")
 }
 
 // arguments makes the kernel's arguments from the written ones.
@@ -263,7 +268,7 @@ func (r *resolution) pointer(k int, p pointed) {
 	at := slices.IndexFunc(r.params, func(m KernelParam) bool { return m.Within == int32(k)+1 && m.Offset == p.offset })
 	switch {
 	case at < 0:
-		r.problem(launchKernel, -1, fmt.Sprintf("the library describes the structure %s of %s without its pointers", r.paramName(k), r.what), "")
+		r.problem(PartKernel, -1, fmt.Sprintf("the library describes the structure %s of %s without its pointers", r.paramName(k), r.what), "")
 	case p.memory.Null:
 		r.null(at)
 	default:
@@ -272,7 +277,7 @@ func (r *resolution) pointer(k int, p pointed) {
 	}
 }
 
-func (r *resolution) buffer(k int, a *argSpec) {
+func (r *resolution) buffer(k int, a *ArgumentSpec) {
 	param := &r.params[k]
 	b := &r.pipeline.Buffers[a.Range.Buffer]
 	unknown := !param.Buffer && param.DType == InvalidDType
@@ -343,6 +348,16 @@ func (r *resolution) buffer(k int, a *argSpec) {
 	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range, Within: param.Within, Offset: param.Offset}
 }
 
+// Contradiction says how the code of a kernel contradicts what argument k of its launch is used for, as the rest of a sentence about the argument; or "".
+// Declared says that the file states the use.
+func (p *Pipeline) Contradiction(l *Launch, k int, declared bool) string {
+	a, param := &l.Args[k], &l.Kernel.Params()[k]
+	if problem := contradiction(param, a.Mode, declared, p.Buffers[a.Range.Buffer].Name); problem != "" && a.Texture == nil {
+		return problem
+	}
+	return a.fetchProblem(param)
+}
+
 // contradiction says how code differs from a declaration: the file's, or that of a kernel whose parameter is const.
 func contradiction(param *KernelParam, mode Mode, declared bool, buffer string) string {
 	switch code := &param.Code; {
@@ -368,7 +383,7 @@ func inferredMode(code Mode) Mode {
 	return Read
 }
 
-func (r *resolution) number(k int, a *argSpec) {
+func (r *resolution) number(k int, a *ArgumentSpec) {
 	param := &r.params[k]
 	t := a.DType
 	switch {
@@ -397,7 +412,7 @@ func (r *resolution) number(k int, a *argSpec) {
 		r.argProblem(k, "has %s, %s has %d", words.Count(int64(param.Size), "byte", "bytes"), t, t.Size())
 		return
 	}
-	bits, err := scalarBits(t, a.Value)
+	bits, err := t.Bits(a.Value)
 	if err != nil {
 		r.argProblem(k, "%v", err)
 		return
@@ -417,7 +432,7 @@ func (r *resolution) describe() {
 	}
 	r.info = info
 	if problem := info.problem(r.params); problem != "" {
-		r.problem(launchArgs, -1, fmt.Sprintf("the library describes the launch of %s wrongly: %s", r.what, problem), "")
+		r.problem(PartArgs, -1, fmt.Sprintf("the library describes the launch of %s wrongly: %s", r.what, problem), "")
 		return
 	}
 	for k := range r.args {
@@ -430,12 +445,12 @@ func (r *resolution) describe() {
 		}
 	}
 	if info.Fixed && (r.gridGiven() || r.spec.Block != [3]uint32{} || r.spec.HasShared) {
-		r.problem(launchGrid, -1, fmt.Sprintf("%s is only correct with its own grid, block and shared memory", r.what), "leave grid:, block: and shared: out")
+		r.problem(PartGrid, -1, fmt.Sprintf("%s is only correct with its own grid, block and shared memory", r.what), "leave grid:, block: and shared: out")
 	}
 	r.symbolsKnown()
 	r.clustered()
 	if !info.HasHint && !r.gridGiven() {
-		r.problem(launchGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
+		r.problem(PartGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
 	}
 }
 
@@ -467,7 +482,7 @@ func (r *resolution) finish() []Access {
 	if r.spec.HasShared {
 		launch.Shared = r.spec.Shared
 	}
-	launch.Grid, launch.Block = wholeSize(launch.Grid), wholeSize(launch.Block)
+	launch.Grid, launch.Block = WholeSize(launch.Grid), WholeSize(launch.Block)
 	work := r.info.Work
 	if given || !r.info.HasHint {
 		work.Blocks = volume(launch.Grid, math.MaxInt64)
@@ -475,7 +490,7 @@ func (r *resolution) finish() []Access {
 		work.Shared = int32(min(launch.Shared, math.MaxInt32))
 	}
 	r.node.Device, r.node.Work, r.node.Launch = r.device, work, launch
-	r.spec.origin, r.spec.declared = r.origin, r.declared
+	r.spec.Origin, r.spec.Declared = r.origin, r.declared
 	return r.accesses()
 }
 
@@ -502,12 +517,12 @@ func (r *resolution) clustered() {
 	if r.gridGiven() {
 		grid = r.spec.Grid
 	}
-	problem := ClusterProblem(r.spec.Cluster, wholeSize(grid))
+	problem := ClusterProblem(r.spec.Cluster, WholeSize(grid))
 	if problem == "" && r.spec.Module < 0 {
 		problem = fmt.Sprintf("cluster belongs to a kernel of a module, and %s is none", r.what)
 	}
 	if problem != "" {
-		r.problem(launchCluster, -1, problem, "")
+		r.problem(PartCluster, -1, problem, "")
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// mapLaunch reads a map node's text. Lookup says what a name in it stands for; where it knows no such name it reports that
+// MapLaunch reads a map node's text. Lookup says what a name in it stands for; where it knows no such name it reports that
 // itself, at that offset of the text, and returns false. Each name is looked up once. Scope gives the lengths of buffers for
 // len. The error is an *expr.Error with its place in the text; without one the spec is nil only if a lookup failed.
-func mapLaunch(text string, scope expr.Scope, lookup func(name string, offset int) (argSpec, bool)) (*launchSpec, error) {
+func MapLaunch(text string, scope expr.Scope, lookup func(name string, offset int) (ArgumentSpec, bool)) (*LaunchSpec, error) {
 	out, e, err := expr.ParseMap(text)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func mapLaunch(text string, scope expr.Scope, lookup func(name string, offset in
 		}
 	})
 	m := &MapSpec{Text: text, Out: out}
-	var inputs, scalars []argSpec
+	var inputs, scalars []ArgumentSpec
 	output, ok := lookup(out, strings.Index(text, out))
 	if ok && !output.IsBuffer {
 		return nil, &expr.Error{Offset: strings.Index(text, out), Message: fmt.Sprintf("%s is a number; the result of a map goes to a buffer", out)}
@@ -51,8 +51,8 @@ func mapLaunch(text string, scope expr.Scope, lookup func(name string, offset in
 	if !ok {
 		return nil, nil
 	}
-	args := append([]argSpec{output}, inputs...)
-	return &launchSpec{Label: text, Module: -1, Device: -1, Map: m, Args: append(args, scalars...)}, nil
+	args := append([]ArgumentSpec{output}, inputs...)
+	return &LaunchSpec{Label: text, Module: -1, Device: -1, Map: m, Args: append(args, scalars...)}, nil
 }
 
 func (r *resolution) findMap(library Library) bool {
@@ -63,7 +63,7 @@ func (r *resolution) findMap(library Library) bool {
 	m.InTypes, m.Single = make([]DType, len(m.Inputs)), nil
 	for i := range 1 + len(m.Inputs) {
 		if b := &r.pipeline.Buffers[r.spec.Args[i].Range.Buffer]; !b.DType.isNumber() {
-			r.problem(launchArg, i, fmt.Sprintf("map: %q is of type %s; a map computes with single numbers", b.Name, b.DType), "use a kernel, or a buffer of "+b.DType.Component().String())
+			r.problem(PartArg, i, fmt.Sprintf("map: %q is of type %s; a map computes with single numbers", b.Name, b.DType), "use a kernel, or a buffer of "+b.DType.Component().String())
 			return false
 		}
 	}
@@ -71,7 +71,7 @@ func (r *resolution) findMap(library Library) bool {
 		in := &r.spec.Args[1+i]
 		m.InTypes[i] = r.pipeline.Buffers[in.Range.Buffer].DType
 		if partOverlap(out.Range, in.Range) {
-			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s (%s) and %s (%s) overlap, so that elements would be overwritten before they are read",
+			r.problem(PartArg, 1+i, fmt.Sprintf("map: %s (%s) and %s (%s) overlap, so that elements would be overwritten before they are read",
 				m.Inputs[i], r.pipeline.rangeText(in.Range), m.Out, r.pipeline.rangeText(out.Range)), "")
 		}
 		switch k := r.elements(in); {
@@ -81,7 +81,7 @@ func (r *resolution) findMap(library Library) bool {
 			}
 			m.Single[i] = true
 		case k != n:
-			r.problem(launchArg, 1+i, fmt.Sprintf("map: %s has %s, %s has %d", m.Inputs[i], words.Count(k, "element", "elements"), m.Out, n),
+			r.problem(PartArg, 1+i, fmt.Sprintf("map: %s has %s, %s has %d", m.Inputs[i], words.Count(k, "element", "elements"), m.Out, n),
 				"every buffer that a map reads needs as many elements as its result, or one")
 		}
 	}
@@ -96,15 +96,15 @@ func (r *resolution) findMap(library Library) bool {
 	}
 	kernel, err := library.Map(m)
 	if err != nil {
-		r.problem(launchKernel, -1, fmt.Sprintf("map: %v", err), "")
+		r.problem(PartKernel, -1, fmt.Sprintf("map: %v", err), "")
 		return false
 	}
-	r.written = append([]argSpec{{Value: expr.Int(n)}}, r.spec.Args...)
+	r.written = append([]ArgumentSpec{{Value: expr.Int(n)}}, r.spec.Args...)
 	r.take(kernel, func(i int) int { return i - 1 })
 	return len(r.problems) == 0
 }
 
-func (r *resolution) elements(a *argSpec) int64 {
+func (r *resolution) elements(a *ArgumentSpec) int64 {
 	return a.Range.Bytes() / r.pipeline.Buffers[a.Range.Buffer].DType.Size()
 }
 

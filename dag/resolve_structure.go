@@ -5,7 +5,7 @@ package dag
 import "fmt"
 
 // structure makes the argument of a parameter that is a structure, and returns what its pointers lead to.
-func (r *resolution) structure(k int, v *structValue) []pointed {
+func (r *resolution) structure(k int, v *StructureSpec) []pointed {
 	param := &r.params[k]
 	var data string
 	var pointers []pointed

@@ -5,7 +5,7 @@ package dag
 import "github.com/dagrun/dagrun/internal/words"
 
 // texture makes the argument of a parameter that is a texture.
-func (r *resolution) texture(k int, a *argSpec) {
+func (r *resolution) texture(k int, a *ArgumentSpec) {
 	param := &r.params[k]
 	wrong := func(hint, format string, args ...any) {
 		r.argProblem(k, format, args...)

@@ -73,7 +73,7 @@ func (p *parser) sliced(n *yaml.Node, s *expr.Slice) (Range, bool) {
 		p.exprMistakeAt(n, err, p.repetition())
 		return Range{}, false
 	}
-	r, err := extentOf(id, b, rows, columns)
+	r, err := p.pipeline.Extent(id, rows, columns)
 	if err != nil {
 		p.exprMistakeAt(n, err, p.repetition())
 		return Range{}, false

@@ -96,8 +96,8 @@ func (m *Member) Size() int32 {
 	return int32(m.DType.Size())
 }
 
-// mostNested is how deep structures may lie in structures.
-const mostNested = 20
+// MostNested is how deep structures may lie in structures.
+const MostNested = 20
 
 // hint shows how to write the structure.
 func (s *Structure) hint() string {

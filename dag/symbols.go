@@ -45,8 +45,9 @@ type SymbolUser interface{ SymbolUses() []SymbolUse }
 // InArena reports whether the planner chooses where the buffer lies: not for host memory, and not for variables of modules.
 func (b *Buffer) InArena() bool { return b.Place == Device && b.Symbol == "" }
 
-// bindSymbol makes a buffer stand for the variable that its Symbol names, as MODULE.VARIABLE.
-func (p *Pipeline) bindSymbol(b *Buffer) (message, hint string) {
+// BindSymbol makes a buffer stand for the variable that its Symbol names, as MODULE.VARIABLE. It returns what is wrong and what to do about it, or "".
+func (d *Draft) BindSymbol(b *Buffer) (message, hint string) {
+	p := &d.Pipeline
 	module, name, dotted := strings.Cut(b.Symbol, ".")
 	if !dotted || module == "" || name == "" {
 		return fmt.Sprintf("%q is no variable of a module", words.Shorten(b.Symbol)), "write symbol: MODULE.VARIABLE"
@@ -93,38 +94,38 @@ func (p *Pipeline) bindSymbol(b *Buffer) (message, hint string) {
 		return err.Error(), ""
 	}
 	b.Symbol, b.Initialised = module+"."+symbol.Name, symbol.Initialised
-	if problem := symbol.problem(b); problem != "" {
+	if problem := symbol.Problem(b); problem != "" {
 		return problem, ""
 	}
 	for i := range p.Buffers {
 		if other := &p.Buffers[i]; other.Symbol == b.Symbol && other.Device == b.Device && !other.Scratch {
-			return fmt.Sprintf("%s is the buffer %q already%s", symbol.text(), other.Name, onLine(other.Pos)), ""
+			return fmt.Sprintf("%s is the buffer %q already%s", symbol.String(), other.Name, other.Pos.OnLine()), ""
 		}
 	}
 	return "", ""
 }
 
-// text names a symbol and its place.
-func (s *Symbol) text() string {
+// String names a symbol and its place.
+func (s *Symbol) String() string {
 	if s.Place == "" {
 		return s.Name
 	}
 	return s.Name + " (" + s.Place + ")"
 }
 
-// problem says in what a buffer differs from the symbol that it stands for, or "".
-func (s *Symbol) problem(b *Buffer) string {
+// Problem says in what a buffer differs from the symbol that it stands for, or "".
+func (s *Symbol) Problem(b *Buffer) string {
 	switch {
 	case s.DType != InvalidDType && !sameComponents(b.DType, s.DType) && !b.Scratch:
-		return fmt.Sprintf("buffer %q has elements of type %s, %s has %s", words.Shorten(b.Name), b.DType, s.text(), s.DType)
+		return fmt.Sprintf("buffer %q has elements of type %s, %s has %s", words.Shorten(b.Name), b.DType, s, s.DType)
 	case s.Bytes > 0 && b.Bytes != s.Bytes:
-		return fmt.Sprintf("buffer %q has %s, %s has %d", words.Shorten(b.Name), words.Count(b.Bytes, "byte", "bytes"), s.text(), s.Bytes)
+		return fmt.Sprintf("buffer %q has %s, %s has %d", words.Shorten(b.Name), words.Count(b.Bytes, "byte", "bytes"), s, s.Bytes)
 	}
 	return ""
 }
 
-// symbolBuffer is the buffer that stands for a variable on a device, or -1.
-func (p *Pipeline) symbolBuffer(symbol string, device int32) BufferID {
+// SymbolBuffer is the buffer that stands for a variable on a device, or -1.
+func (p *Pipeline) SymbolBuffer(symbol string, device int32) BufferID {
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; b.Symbol == symbol && b.Device == device {
 			return BufferID(i)
@@ -143,7 +144,7 @@ func (r *resolution) symbols(accesses []Access) []Access {
 	p := r.pipeline
 	for _, use := range user.SymbolUses() {
 		name := p.Modules[r.spec.Module].Name + "." + use.Symbol.Name
-		id := p.symbolBuffer(name, r.device)
+		id := p.SymbolBuffer(name, r.device)
 		if id < 0 && use.Mode&Write == 0 {
 			continue
 		}
@@ -173,11 +174,11 @@ func (r *resolution) symbolsKnown() {
 	}
 	module := r.pipeline.Modules[r.spec.Module].Name
 	for _, use := range user.SymbolUses() {
-		if use.Symbol.Bytes > 0 || use.Mode&Write == 0 || r.pipeline.symbolBuffer(module+"."+use.Symbol.Name, r.device) >= 0 {
+		if use.Symbol.Bytes > 0 || use.Mode&Write == 0 || r.pipeline.SymbolBuffer(module+"."+use.Symbol.Name, r.device) >= 0 {
 			continue
 		}
 		name := use.Symbol.Name[strings.LastIndex(use.Symbol.Name, ":")+1:]
-		r.problem(launchKernel, -1, fmt.Sprintf("%s uses the variable %s, which launches share and whose size is not known", r.what, use.Symbol.text()),
+		r.problem(PartKernel, -1, fmt.Sprintf("%s uses the variable %s, which launches share and whose size is not known", r.what, use.Symbol.String()),
 			fmt.Sprintf("declare it under buffers: %s: {place: device, symbol: %s.%s, dtype: ..., shape: [...]}", name, module, use.Symbol.Name))
 	}
 }

@@ -30,10 +30,8 @@ const (
 )
 
 var (
-	filterNames     = []string{"nearest", "linear"}
-	addressNames    = []string{"clamp", "wrap", "mirror", "border"}
-	coordinateNames = []string{"pixels", "normalized"}
-	readNames       = []string{"element", "normalized_float"}
+	filterNames  = []string{"nearest", "linear"}
+	addressNames = []string{"clamp", "wrap", "mirror", "border"}
 )
 
 // String returns the word that a pipeline file uses.
@@ -59,9 +57,9 @@ const (
 	TextureAlign      = 512 // bytes to which the first texel is aligned
 	TexturePitchAlign = 32  // bytes of which the distance between rows is a multiple
 
-	mostTexels        = 1 << 27 // of linear memory
+	MostTexels        = 1 << 27 // of linear memory
 	mostTextureWidth  = 65000
-	mostTextureHeight = 65000
+	MostTextureHeight = 65000
 	mostTexturePitch  = 2097120
 )
 

@@ -104,10 +104,10 @@ func (t *Texture) problem(p *Pipeline, r Range) (problem, hint string) {
 		return fmt.Sprintf("has texels of %d channels, but %q has elements of type %s", t.Channels, b.Name, b.DType), "leave channels: out"
 	case t.Width < 1 || t.Height < 0:
 		return fmt.Sprintf("is a texture of %d x %d texels", t.Width, t.Height), ""
-	case t.Height == 0 && t.Width > mostTexels:
-		return fmt.Sprintf("is a texture of %d texels; not every GPU has more than %d", t.Width, mostTexels), ""
-	case t.Width > mostTexels || t.Height > 0 && (t.Width > mostTextureWidth || t.Height > mostTextureHeight):
-		return fmt.Sprintf("is a texture of %d x %d texels; not every GPU has more than %d x %d", t.Width, t.Height, mostTextureWidth, mostTextureHeight), ""
+	case t.Height == 0 && t.Width > MostTexels:
+		return fmt.Sprintf("is a texture of %d texels; not every GPU has more than %d", t.Width, MostTexels), ""
+	case t.Width > MostTexels || t.Height > 0 && (t.Width > mostTextureWidth || t.Height > MostTextureHeight):
+		return fmt.Sprintf("is a texture of %d x %d texels; not every GPU has more than %d x %d", t.Width, t.Height, mostTextureWidth, MostTextureHeight), ""
 	case t.Height == 0 && t.Width*texel > r.Hi-r.Lo, t.Height > 0 && !r.Tile() && t.Width*texel*t.Height > r.Hi-r.Lo:
 		return fmt.Sprintf("is a texture of %s with %s, but %s has %s", t.size(), words.Count(t.Width*max(t.Height, 1)*texel, "byte", "bytes"), p.rangeText(r), words.Count(r.Hi-r.Lo, "byte", "bytes")), ""
 	case t.Height > rows || t.Width*texel > width:

@@ -98,7 +98,7 @@ func BenchmarkTiles(b *testing.B) {
 			shape.declare(builder)
 			p := builder.pipeline
 			for b.Loop() {
-				g, err := newGraph(&p)
+				g, err := newGraph(&p.Pipeline)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
 )
@@ -68,7 +69,7 @@ func (p *parser) usedFile(n *yaml.Node) (*usedFile, string) {
 
 // useChain says how a file would come to use itself, or "".
 func (p *parser) useChain(path string) string {
-	wanted := savedFile(p.options.Dir, path)
+	wanted := files.Full(p.options.Dir, path)
 	chain := p.shownPath(path)
 	for q := p; ; q = q.within.user {
 		chain = q.options.Name + " -> " + chain
@@ -78,7 +79,7 @@ func (p *parser) useChain(path string) string {
 			}
 			return ""
 		}
-		if savedFile(p.options.Dir, q.path) == wanted {
+		if files.Full(p.options.Dir, q.path) == wanted {
 			return chain
 		}
 	}
@@ -113,7 +114,7 @@ func (p *parser) boundNames(n *yaml.Node) ([]boundName, bool) {
 			fine = false
 		}
 		if fine {
-			var arg argSpec
+			var arg ArgumentSpec
 			arg, fine = p.arg(value)
 			bound = append(bound, boundName{name: name, key: key, value: value, arg: arg})
 		}

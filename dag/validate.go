@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/dagrun/dagrun/internal/files"
 )
 
 // checker collects what is wrong with a pipeline.
@@ -24,11 +26,18 @@ func (c *checker) problem(what, name string, err error) {
 	}
 }
 
+// Problem returns everything that is wrong with a pipeline whose graph has not been derived yet, joined, or nil.
+func (p *Pipeline) Problem() error {
+	var c checker
+	c.pipeline(p)
+	return errors.Join(c.errs...)
+}
+
 // pipeline checks everything that the derivation of dependencies, and whoever reads a graph, relies on.
 func (c *checker) pipeline(p *Pipeline) {
 	untouched := len(c.errs) == 0
 	if p.Name != "" {
-		c.problem("pipeline", p.Name, checkName(p.Name))
+		c.problem("pipeline", p.Name, CheckName(p.Name))
 	}
 	if len(p.Nodes) > MaxNodes || len(p.Buffers) > math.MaxInt32 || len(p.accesses) > math.MaxInt32 {
 		c.wrong("pipeline", p.Name, fmt.Sprintf("there are %d nodes, %d buffers and %d accesses; at most %d nodes are allowed", len(p.Nodes), len(p.Buffers), len(p.accesses), MaxNodes), "")
@@ -63,7 +72,7 @@ func (c *checker) pipeline(p *Pipeline) {
 func (c *checker) names(what string, n int, name func(i int32) string) {
 	index := newNameIndex(n)
 	for i := range int32(n) {
-		if err := checkName(name(i)); err != nil {
+		if err := CheckName(name(i)); err != nil {
 			c.wrong(what, name(i), err.Error(), "")
 		} else if first := index.add(i, name); first != i {
 			c.wrong(what, name(i), fmt.Sprintf("the name is taken (ids %d and %d)", first, i), "")
@@ -153,7 +162,7 @@ func (c *checker) saves(p *Pipeline) {
 	saved := map[string]string{} // by file: the buffer that is saved to it
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; b.Save != "" {
-			file := savedFile(p.Dir, b.Save)
+			file := files.Full(p.Dir, b.Save)
 			if first, taken := saved[file]; taken {
 				c.wrong("buffer", b.Name, fmt.Sprintf("it is saved to the same file as %q", first), "give each buffer a file of its own")
 			} else {
@@ -221,7 +230,7 @@ func (c *checker) hostFunction(p *Pipeline, id NodeID) {
 		if p.rangeProblem(a.Range) != nil {
 			continue // reported already
 		}
-		if problem, hint := p.hostAccessProblem(a.Range); problem != "" {
+		if problem, hint := p.HostAccessProblem(a.Range); problem != "" {
 			c.wrong("node", n.Name, problem, hint)
 		}
 	}
@@ -352,7 +361,7 @@ func (c *checker) bodies(p *Pipeline) {
 				continue
 			}
 			if p.Sync == SyncExplicit {
-				c.wrong("node", level.Nodes[i].Name, explicitControl, "use SyncAuto")
+				c.wrong("node", level.Nodes[i].Name, "loops and branches need sync: auto", "use SyncAuto")
 			}
 			for _, body := range control.declared {
 				body.Buffers, body.Modules, body.Rank, body.Ranks = p.Buffers, p.Modules, p.Rank, p.Ranks
@@ -360,7 +369,7 @@ func (c *checker) bodies(p *Pipeline) {
 				for k := range body.Nodes {
 					if name := body.Nodes[k].Name; names[name] {
 						c.wrong("node", name, "the name is taken", "names of nodes are unique in the whole pipeline, bodies included")
-					} else if err := checkName(name); err != nil {
+					} else if err := CheckName(name); err != nil {
 						c.wrong("node", name, err.Error(), "")
 					}
 					names[body.Nodes[k].Name] = true

@@ -11,7 +11,7 @@ import (
 
 // warn looks at a finished graph.
 func (p *parser) warn(g *Graph) {
-	orderedByAfter, unmet, here := g.orderedByAfter(), g.unmet(), ""
+	ordered, unmet, here := orderedByAfter(g), unmet(g), ""
 	if g.Ranks > 1 {
 		here = fmt.Sprintf(" on rank %d", g.Rank)
 	}
@@ -19,15 +19,15 @@ func (p *parser) warn(g *Graph) {
 		forNobody := slices.ContainsFunc(g.Accesses(i), func(a Access) bool {
 			return a.Mode&Write != 0 && slices.ContainsFunc(unmet, func(t Transfer) bool { return !t.Receive && a.Overlaps(t.Range) })
 		})
-		if !orderedByAfter[i] && !forNobody { // otherwise it is there for its place in the order, like a spin, or would be sent by another rank
+		if !ordered[i] && !forNobody { // otherwise it is there for its place in the order, like a spin, or would be sent by another rank
 			p.warning(g.Nodes[i].Pos, "", "the result of node %q is never used%s", words.Shorten(g.Nodes[i].Name), here)
 		}
 	}
 	unwritten := g.Unwritten()
-	later := g.laterWriters(unwritten)
+	later := laterWriters(g, unwritten)
 	for k, u := range unwritten {
 		b := &g.Buffers[u.Buffer]
-		reader, text := &g.Nodes[u.Node], words.Shorten(g.rangeText(g.rangeOf(u.Buffer, u.Tile, u.Lo, u.Hi)))
+		reader, text := &g.Nodes[u.Node], words.Shorten(g.RangeText(g.UnwrittenRange(u)))
 		switch {
 		case b.Scratch || b.Symbol != "": // variables begin as their code says, or as zeros; see unfilled
 		case reader.Control.MayOnly(Range{Buffer: u.Buffer, Lo: u.Lo, Hi: u.Hi}):
@@ -36,7 +36,7 @@ func (p *parser) warn(g *Graph) {
 			p.warning(b.Pos, initHint(b, u.Buffer, reader), "%q is read by %q before anything wrote it", words.Shorten(b.Name), words.Shorten(reader.Name))
 		default:
 			writer := &g.Nodes[later[k]]
-			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", words.Shorten(reader.Name), text, words.Shorten(writer.Name), onLine(writer.Pos))
+			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", words.Shorten(reader.Name), text, words.Shorten(writer.Name), writer.Pos.OnLine())
 		}
 	}
 	p.unfilled(g)
@@ -62,12 +62,12 @@ func initHint(b *Buffer, id BufferID, reader *Node) string {
 }
 
 // unmet lists transfers with ranks that do not exist.
-func (g *Graph) unmet() []Transfer {
+func unmet(g *Graph) []Transfer {
 	var list []Transfer
 	g.EachGraph(func(level *Graph, _ []string) {
 		for i := range level.Nodes {
 			if c := level.Nodes[i].Communication; c != nil {
-				list = append(list, slices.DeleteFunc(slices.Clone(c.Transfers), level.meets)...)
+				list = append(list, slices.DeleteFunc(slices.Clone(c.Transfers), level.Meets)...)
 			}
 		}
 	})
@@ -75,7 +75,7 @@ func (g *Graph) unmet() []Transfer {
 }
 
 // orderedByAfter marks the nodes that after: orders and no data does.
-func (g *Graph) orderedByAfter() []bool {
+func orderedByAfter(g *Graph) []bool {
 	const declared, data = 1, 2
 	ordered := make([]uint8, g.Vertices())
 	for _, e := range g.Edges() {
@@ -94,7 +94,7 @@ func (g *Graph) orderedByAfter() []bool {
 }
 
 // laterWriters finds for each read the first node behind the reading one that writes some of its bytes; -1 where there is none.
-func (g *Graph) laterWriters(reads []UnwrittenRead) []NodeID {
+func laterWriters(g *Graph, reads []UnwrittenRead) []NodeID {
 	writers := make([]NodeID, len(reads))
 	ofBuffer := make([]int32, len(g.Buffers)) // by buffer: 1 + the index of its read (there is at most one); 0: none
 	for k, u := range reads {
@@ -104,7 +104,7 @@ func (g *Graph) laterWriters(reads []UnwrittenRead) []NodeID {
 	for i := range g.Nodes {
 		for _, a := range g.Accesses(NodeID(i)) {
 			k := ofBuffer[a.Buffer] - 1
-			if k >= 0 && writers[k] < 0 && reads[k].Node < NodeID(i) && a.Mode&Write != 0 && a.Overlaps(g.rangeOf(a.Buffer, reads[k].Tile, reads[k].Lo, reads[k].Hi)) {
+			if k >= 0 && writers[k] < 0 && reads[k].Node < NodeID(i) && a.Mode&Write != 0 && a.Overlaps(g.UnwrittenRange(reads[k])) {
 				writers[k] = NodeID(i)
 			}
 		}

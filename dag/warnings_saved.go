@@ -20,9 +20,11 @@ func (p *parser) warnPartlySaved(g *Graph) {
 	if len(written) == 0 {
 		return
 	}
-	for _, a := range g.accesses {
-		if list, saved := written[a.Buffer]; saved && a.Mode&Write != 0 && a.Lo < a.Hi {
-			written[a.Buffer] = appendRows(list, a.Range)
+	for i := range g.Nodes {
+		for _, a := range g.Accesses(NodeID(i)) {
+			if list, saved := written[a.Buffer]; saved && a.Mode&Write != 0 && a.Lo < a.Hi {
+				written[a.Buffer] = appendRows(list, a.Range)
+			}
 		}
 	}
 	for k := range g.Buffers {
@@ -33,7 +35,7 @@ func (p *parser) warnPartlySaved(g *Graph) {
 		}
 		b := &g.Buffers[k]
 		if gap := firstGap(id, b.Bytes, list); gap.Lo < gap.Hi {
-			p.warning(b.Pos, "give it an init, or save a buffer of which all is written", "%q is saved, but no node writes %s", words.Shorten(b.Name), words.Shorten(g.rangeText(gap)))
+			p.warning(b.Pos, "give it an init, or save a buffer of which all is written", "%q is saved, but no node writes %s", words.Shorten(b.Name), words.Shorten(g.RangeText(gap)))
 		}
 	}
 }

@@ -22,9 +22,8 @@ func (p *Pipeline) WriteYAML(w io.Writer) error {
 	if p == nil || w == nil {
 		return errors.New("a pipeline and a writer are needed to write a file")
 	}
-	var c checker
-	if c.pipeline(p); len(c.errs) > 0 {
-		return fmt.Errorf("pipeline %q cannot be written as a file: %w", p.Name, errors.Join(c.errs...))
+	if err := p.Problem(); err != nil {
+		return fmt.Errorf("pipeline %q cannot be written as a file: %w", p.Name, err)
 	}
 	y := &yamlWriter{Writer: bufio.NewWriterSize(w, 1<<16), p: p}
 	y.head()
@@ -229,7 +228,7 @@ func (y *yamlWriter) node(n *Node, accesses []Access) {
 	switch {
 	case n.Copy != nil:
 		y.add("memcpy: {from: ", y.reference(n.Copy.Src), ", to: ", y.reference(n.Copy.Dst), "}")
-		device = y.p.copyDevice(n.Copy.Dst, n.Copy.Src)
+		device = y.p.CopyDevice(n.Copy.Dst, n.Copy.Src)
 	case n.Set != nil:
 		b := &y.p.Buffers[n.Set.Dst.Buffer]
 		y.add("memset: {to: ", y.reference(n.Set.Dst), ", value: ", y.scalar(b.DType.Component(), n.Set.Bits), "}")

@@ -34,7 +34,7 @@ func (y *yamlWriter) mapping(l *Launch) int32 {
 
 func (y *yamlWriter) launchDevice(l *Launch) int32 {
 	for i := range l.Args { // the first buffer that has to be where it is decides
-		if a := &l.Args[i]; y.p.Devices != 0 && a.IsBuffer && !y.p.Buffers[a.Range.Buffer].Scratch && !y.p.roams(a.Range.Buffer) {
+		if a := &l.Args[i]; y.p.Devices != 0 && a.IsBuffer && !y.p.Buffers[a.Range.Buffer].Scratch && !y.p.Roams(a.Range.Buffer) {
 			return y.p.Buffers[a.Range.Buffer].Device
 		}
 	}
@@ -76,12 +76,12 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 	if err != nil {
 		y.fail("%v", err)
 	}
-	grid, block := wholeSize(hint.Grid), wholeSize(hint.Block)
+	grid, block := WholeSize(hint.Grid), WholeSize(hint.Block)
 	if !hint.HasHint || l.Grid != grid {
-		y.add(", grid: ", sizeText(l.Grid))
+		y.add(", grid: ", SizeText(l.Grid))
 	}
 	if l.Block != block && l.Block[0] != 0 {
-		y.add(", block: ", sizeText(l.Block))
+		y.add(", block: ", SizeText(l.Block))
 	}
 	if l.Shared != hint.Shared {
 		y.add(", shared: ", strconv.FormatUint(uint64(l.Shared), 10))
@@ -90,7 +90,7 @@ func (y *yamlWriter) kernel(l *Launch) int32 {
 		y.add(", cooperative: true")
 	}
 	if l.Cluster != [3]uint32{} {
-		y.add(", cluster: ", sizeText(l.Cluster))
+		y.add(", cluster: ", SizeText(l.Cluster))
 	}
 	return y.launchDevice(l)
 }
@@ -220,7 +220,7 @@ func (y *yamlWriter) call(l *Launch) int32 {
 	separator := ""
 	for k, param := range l.Kernel.Params() {
 		a := &l.Args[k]
-		if param.hidden() {
+		if param.Hidden() {
 			continue
 		}
 		text := ""

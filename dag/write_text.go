@@ -41,18 +41,15 @@ func (y *yamlWriter) reference(r Range) string {
 	if strings.HasSuffix(b.Name, ")") {
 		y.fail("the name of buffer %q would read as a slice", b.Name)
 	}
-	if r.Lo == 0 && r.Hi == b.Bytes && r.Pitch == 0 {
-		return yamlText(b.Name)
-	}
-	row := rowBytes(b)
-	if rows, columns, ok := tileSpans(b, r); ok {
-		return y.slice(b, fmt.Sprintf("(%d..%d)(%d..%d)", rows.Lo, rows.Hi, columns.Lo, columns.Hi))
-	}
-	if row == 0 || r.Lo%row != 0 || r.Hi%row != 0 {
+	bounds, ok := y.p.Bounds(r)
+	switch {
+	case !ok:
 		y.fail("bytes %d to %d of %q do not fall on whole rows", r.Lo, r.Hi, b.Name)
 		return ""
+	case bounds == "":
+		return yamlText(b.Name)
 	}
-	return y.slice(b, fmt.Sprintf("(%d..%d)", r.Lo/row, r.Hi/row))
+	return y.slice(b, bounds)
 }
 
 // slice writes a slice of a buffer, given as it follows the name.
@@ -120,4 +117,12 @@ func yamlText(s string) string {
 		return strconv.Quote(s)
 	}
 	return s
+}
+
+// devicesText is how a file says over how many devices a pipeline may be spread.
+func devicesText(devices int32) string {
+	if devices == AllDevices {
+		return "all"
+	}
+	return strconv.Itoa(int(devices))
 }

@@ -52,3 +52,14 @@ func repository(folder string) string {
 	}
 	return folder
 }
+
+// Full is the file that a path from a folder names, in one spelling. Links are not followed.
+func Full(dir, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return filepath.Clean(path) // there is no working directory
+}
