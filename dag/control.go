@@ -192,6 +192,15 @@ func (d *Draft) enclose(node *Node, bodies []*Draft) {
 	}
 }
 
+// placeHostFunctions puts the host functions of a body on its device, unless they name another.
+func (p *Pipeline) placeHostFunctions(device int32) {
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Kind == HostFunction && !n.Fixed {
+			n.Device = device
+		}
+	}
+}
+
 // Declared returns the bodies as they were declared.
 func (c *Control) Declared() []*Pipeline { return c.declared }
 

@@ -28,15 +28,6 @@ func (p *Pipeline) HostAccessProblem(r Range) (problem, hint string) {
 	return "", ""
 }
 
-// placeHostFunctions puts the host functions of a body on its device, unless they name another.
-func (p *Pipeline) placeHostFunctions(device int32) {
-	for i := range p.Nodes {
-		if n := &p.Nodes[i]; n.Kind == HostFunction && !n.Fixed {
-			n.Device = device
-		}
-	}
-}
-
 // Functions lists the names of the host functions that a graph runs, those of bodies included, each once, in the order of declaration.
 func (g *Graph) Functions() []string {
 	var names []string
