@@ -51,7 +51,7 @@ var fronts = []string{"runtime"}
 // satellites are the packages around the core: it works without them, and they can come and go. Packages below one belong to it. Every other package
 // of the rooms above cmd/ is of the core, but for fronts.
 var satellites = []string{
-	"dag/exchange",
+	"dag/exchange", "dag/file",
 	"planner/spread", "planner/internal/placement", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture",
 	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
@@ -218,7 +218,7 @@ var plannerImports = map[string][]string{
 	"planner/internal/shop":    {"planner/effort", "planner/internal/chance", "planner/internal/scratch", "planner/internal/sets"},
 	"planner/plan":             {"dag", "internal/jsontext", "internal/words", "planner/internal/planted"},
 	"planner/proof":            {"dag", "planner/plan"},
-	"planner/proof/ranks":      {"dag"},
+	"planner/proof/ranks":      {"dag", "dag/file"},
 	"planner/proof/spread":     {"dag", "planner/plan", "planner/proof"},
 	"planner/model":            {"dag", "internal/jsontext", "internal/words", "planner/internal/scratch", "planner/internal/shop", "planner/plan"},
 	"planner/internal/order":   {"planner/internal/scratch", "planner/plan"},
