@@ -122,8 +122,8 @@ type (
 // ErrNoCompiler is the error where nothing that compiles CUDA C is installed.
 var ErrNoCompiler = launch.ErrNoCompiler
 
-// ModuleOpener is the OpenModule of [dag.Options]: it opens modules whose paths are relative to dir.
-// Where compilers are given, what kernels of CUDA C do is compared with what is declared; the context of [dag.ParseContext] ends compilations.
+// ModuleOpener is the OpenModule of file.Options: it opens modules whose paths are relative to dir.
+// Where compilers are given, what kernels of CUDA C do is compared with what is declared; the context of file.ParseContext ends compilations.
 func ModuleOpener(dir string, read func(path string) ([]byte, error), compilers *Compilers) func(dag.Module) (dag.Library, error) {
 	at := func(path string) string {
 		if filepath.IsAbs(path) {

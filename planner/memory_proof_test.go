@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/planner/proof"
 )
 
@@ -114,7 +115,7 @@ func writeLifetimes(all []lifetime) string {
 
 func parsePipeline(t testing.TB, text string) *dag.Graph {
 	t.Helper()
-	g, err := dag.Parse([]byte(text), dag.Options{})
+	g, err := file.Parse([]byte(text), file.Options{})
 	require.NoError(t, err)
 	return g
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -46,12 +47,12 @@ func endsOfRanks(t *testing.T, options runtime.Options, alone bool, run func(ran
 	return endsOf(t, twoSums, options, alone, run)
 }
 
-func endsOf(t *testing.T, file string, options runtime.Options, alone bool, run func(rank int, p *runtime.Program, w *world.World) error) []error {
+func endsOf(t *testing.T, source string, options runtime.Options, alone bool, run func(rank int, p *runtime.Program, w *world.World) error) []error {
 	t.Helper()
 	at, err := world.FreeAddress()
 	require.NoError(t, err)
 	one := func(rank int) error {
-		g, err := dag.Parse([]byte(file), dag.Options{Library: kernels.Library(), Rank: rank, Ranks: 2})
+		g, err := file.Parse([]byte(source), file.Options{Library: kernels.Library(), Rank: rank, Ranks: 2})
 		if err != nil {
 			return err
 		}
@@ -286,7 +287,7 @@ func TestRanksShareTheMemoryOfDeviceBuffers(t *testing.T) {
 		{ranks: 2, memory: runtime.Separate, calls: 1}, // all ranks ask, also those that have nothing to share
 		{ranks: 1, memory: runtime.Arena},
 	} {
-		g, err := dag.Parse([]byte(twoSums), dag.Options{Library: kernels.Library(), Ranks: c.ranks})
+		g, err := file.Parse([]byte(twoSums), file.Options{Library: kernels.Library(), Ranks: c.ranks})
 		require.NoError(t, err)
 		plan, err := planner.New(t.Context(), g, planner.Options{})
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -43,8 +44,8 @@ nodes:
 	// replay 1 10 to 40
 }
 
-func runFile(ctx context.Context, file []byte, functions map[string]runtime.HostFunction) error {
-	g, err := dag.Parse(file, dag.Options{Name: "show.yaml", Library: kernels.Library()})
+func runFile(ctx context.Context, source []byte, functions map[string]runtime.HostFunction) error {
+	g, err := file.Parse(source, file.Options{Name: "show.yaml", Library: kernels.Library()})
 	if err != nil {
 		return err
 	}

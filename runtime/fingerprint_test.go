@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -42,7 +42,7 @@ extern "C" __global__ void work(int n, float *y) { for (int k = 0; k < LOOPS * M
 			}
 			return nil, errors.Join(fs.ErrNotExist)
 		}
-		g, err := dag.Parse([]byte(pipeline), dag.Options{Name: "p.yaml", Library: kernels.Library(), OpenModule: kernels.ModuleOpener("", read, nil)})
+		g, err := file.Parse([]byte(pipeline), file.Options{Name: "p.yaml", Library: kernels.Library(), OpenModule: kernels.ModuleOpener("", read, nil)})
 		require.NoError(t, err)
 		return runtime.Fingerprints(g)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/fault"
 	"github.com/dagrun/dagrun/cudart/host"
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
 	"github.com/dagrun/dagrun/planner"
@@ -30,7 +30,7 @@ func twoDevices(t *testing.T) *fault.Platform {
 // replayed replays a pipeline in a mode, and checks its results.
 func replayed(t *testing.T, text string, platform cudart.Platform, mode runtime.Mode, replays int) {
 	ctx := t.Context()
-	g, err := dag.Parse([]byte(text), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+	g, err := file.Parse([]byte(text), file.Options{Name: "p.yaml", Library: kernels.Library()})
 	require.NoError(t, err)
 	plan, err := planner.New(ctx, g, planner.Options{})
 	require.NoError(t, err)

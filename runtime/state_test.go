@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -18,9 +18,9 @@ import (
 // A program restores its initial contents, whatever it has saved to their file since.
 func TestRestoreAfterSavingOverTheInitialContents(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "x.bin")
-	require.NoError(t, os.WriteFile(file, []byte{1, 2, 3, 4}, 0o600))
-	g, err := dag.Parse([]byte(`
+	path := filepath.Join(dir, "x.bin")
+	require.NoError(t, os.WriteFile(path, []byte{1, 2, 3, 4}, 0o600))
+	g, err := file.Parse([]byte(`
 version: 1
 name: state
 buffers:
@@ -30,7 +30,7 @@ nodes:
   - {name: up, memcpy: {from: x, to: d}}
   - {name: add, map: "d = d + 1"}
   - {name: down, memcpy: {from: d, to: x}}
-`), dag.Options{Name: "state.yaml", Dir: dir, Library: kernels.Library()})
+`), file.Options{Name: "state.yaml", Dir: dir, Library: kernels.Library()})
 	require.NoError(t, err)
 	plan, err := planner.New(t.Context(), g, planner.Options{})
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ nodes:
 		require.NoError(t, program.Run(t.Context(), 3))
 		_, err = program.Finish(t.Context())
 		require.NoError(t, err)
-		saved, err := os.ReadFile(file)
+		saved, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, []byte{4, 5, 6, 7}, saved)
 		require.NoError(t, program.Restore(t.Context()))
@@ -51,7 +51,7 @@ nodes:
 
 // A program that has warmed up and replays no more holds what it held at first, results that nothing fills included.
 func TestRestoreClearsResultsWithoutContents(t *testing.T) {
-	g, err := dag.Parse([]byte(`
+	g, err := file.Parse([]byte(`
 version: 1
 name: results
 buffers:
@@ -60,7 +60,7 @@ buffers:
 nodes:
   - {name: set, memset: {to: d, value: 3}}
   - {name: down, memcpy: {from: d, to: y}}
-`), dag.Options{Name: "results.yaml", Library: kernels.Library()})
+`), file.Options{Name: "results.yaml", Library: kernels.Library()})
 	require.NoError(t, err)
 	plan, err := planner.New(t.Context(), g, planner.Options{})
 	require.NoError(t, err)

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host"
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
 
 func TestCompareNodesNamesTheFirstThatDiffers(t *testing.T) {
-	g := loadPipeline(t, "custom", dag.Override{Name: "n", Value: "4000"})
+	g := loadPipeline(t, "custom", file.Override{Name: "n", Value: "4000"})
 	// The third part goes wrong, in its element 5.
 	add2 := func(wrong bool) kernels.Reference {
 		return kernels.Reference{Run: func(c *kernels.Call, _, _ int64) {

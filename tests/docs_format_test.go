@@ -17,6 +17,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/dag/file"
 )
 
 func page(t *testing.T, name string) string {
@@ -93,7 +94,7 @@ func TestFormatPageStatesTheLimits(t *testing.T) {
 		}
 		return s
 	}
-	for _, limit := range []string{fmt.Sprintf("%d MiB", dag.MaxFile>>20), thousands(dag.MaxNodes) + " nodes", fmt.Sprintf("%d bytes", dag.MaxName), thousands(expr.MaxText) + " bytes",
+	for _, limit := range []string{fmt.Sprintf("%d MiB", file.MaxBytes>>20), thousands(dag.MaxNodes) + " nodes", fmt.Sprintf("%d bytes", dag.MaxName), thousands(expr.MaxText) + " bytes",
 		fmt.Sprintf("depth of %d", expr.MaxDepth), fmt.Sprintf("%d devices", dag.MaxDevices)} {
 		require.Contains(t, limits, limit)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/exchange"
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/calls"
 	"github.com/dagrun/dagrun/kernels/conditions"
@@ -70,7 +71,7 @@ func (h *hostile) functions() []namedFunction {
 	var all []namedFunction
 	for name, f := range map[string]any{
 		"dag.BFloatFromFloat32": dag.BFloatFromFloat32, "dag.BFloatToFloat32": dag.BFloatToFloat32, "dag.HalfFromFloat32": dag.HalfFromFloat32,
-		"cudart.OwnValues": cudart.OwnValues, "cudart.MemberProblem": cudart.MemberProblem, "dag.HalfToFloat32": dag.HalfToFloat32, "dag.DTypes": dag.DTypes, "dag.ParseDType": dag.ParseDType, "dag.Vector": dag.Vector, "dag.VectorStructure": dag.VectorStructure, "dag.Format": dag.Format, "dag.Parse": dag.Parse,
+		"cudart.OwnValues": cudart.OwnValues, "cudart.MemberProblem": cudart.MemberProblem, "dag.HalfToFloat32": dag.HalfToFloat32, "dag.DTypes": dag.DTypes, "dag.ParseDType": dag.ParseDType, "dag.Vector": dag.Vector, "dag.VectorStructure": dag.VectorStructure, "file.Format": file.Format, "file.Parse": file.Parse,
 		"dag.New": dag.New, "dag.OnStream": dag.OnStream, "dag.Grid": dag.Grid, "dag.Block": dag.Block,
 		"dag.Shared": dag.Shared, "dag.RunOn": dag.RunOn, "dag.WithPeers": dag.WithPeers, "dag.Cooperative": dag.Cooperative, "dag.Cluster": dag.Cluster, "dag.ClusterProblem": dag.ClusterProblem,
 
@@ -114,7 +115,7 @@ func (h *hostile) functions() []namedFunction {
 		"picture.WriteGraphMermaid": picture.WriteGraphMermaid, "picture.New": picture.New, "picture.NewSheet": picture.NewSheet,
 
 		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.CostsOf": model.CostsOf, "plan.CostText": plan.CostText,
-		"dag.FileParams": dag.FileParams, "dag.FileBuffers": dag.FileBuffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "dag.OperandName": dag.OperandName, "kernels.ModuleOpener": kernels.ModuleOpener,
+		"file.Params": file.Params, "file.Buffers": file.Buffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "dag.OperandName": dag.OperandName, "kernels.ModuleOpener": kernels.ModuleOpener,
 		"runtime.Recall": runtime.Recall, "runtime.KnownPasses": runtime.KnownPasses, "runtime.KeepPasses": runtime.KeepPasses, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn, "runtime.Refit": runtime.Refit,
 		"learn.Recall": learn.Recall, "learn.KnownPasses": learn.KnownPasses, "learn.KeepPasses": learn.KeepPasses, "learn.KeptMachine": learn.KeptMachine, "learn.KeepMachine": learn.KeepMachine,
 		"learn.Fingerprints": learn.Fingerprints, "learn.DeviceKey": learn.DeviceKey, "learn.Learn": learn.Learn, "learn.From": learn.From, "learn.Refit": learn.Refit, "learn.MergeProfiles": learn.MergeProfiles,
@@ -144,7 +145,7 @@ func (h *hostile) functions() []namedFunction {
 
 		"fault.Wrap": fault.Wrap,
 
-		"dag.Bucket": dag.Bucket, "dag.ParseFamily": dag.ParseFamily, "dag.ParseContext": dag.ParseContext, "dag.ParseFamilyContext": dag.ParseFamilyContext, "ranks.Prove": ranks.Prove,
+		"dag.Bucket": dag.Bucket, "file.ParseFamily": file.ParseFamily, "file.ParseContext": file.ParseContext, "file.ParseFamilyContext": file.ParseFamilyContext, "ranks.Prove": ranks.Prove,
 		"world.Join": world.Join, "world.FreeAddress": world.FreeAddress, "runtime.WriteChromeRanks": runtime.WriteChromeRanks, "picture.WriteRanksPage": picture.WriteRanksPage, "world.Find": world.Find,
 	} {
 		all = append(all, namedFunction{name, reflect.ValueOf(f)})
@@ -182,7 +183,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	builder := hostileBuilder("right")
 	g, err := hostileBuilder("graph").Graph()
 	require.NoError(t, err)
-	explicit, err := dag.Parse([]byte("version: 1\nsync: explicit\nbuffers: {x: {place: device, dtype: f32, shape: [8]}}\nnodes:\n  - {name: a, memset: {to: x, value: 1}, stream: 0}\n  - {name: b, map: \"x = x + 1\", stream: 1}\n"), dag.Options{Library: kernels.Library()})
+	explicit, err := file.Parse([]byte("version: 1\nsync: explicit\nbuffers: {x: {place: device, dtype: f32, shape: [8]}}\nnodes:\n  - {name: a, memset: {to: x, value: 1}, stream: 0}\n  - {name: b, map: \"x = x + 1\", stream: 1}\n"), file.Options{Library: kernels.Library()})
 	require.NoError(t, err)
 	p, err := planner.New(ctx, g, planner.Options{})
 	require.NoError(t, err)
@@ -192,10 +193,10 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 
 	// Values that functions return together with an error, and values that anybody can write down.
 	add((*dag.Graph)(nil), &dag.Graph{}, &dag.Graph{Pipeline: &dag.Pipeline{Nodes: make([]dag.Node, 2)}}, &dag.Builder{}, &dag.Pipeline{}, (*dag.Pipeline)(nil), &dag.Structure{}, &dag.Structure{Members: []dag.Member{{Count: -1, Mode: 99}}}, &dag.Member{}, &dag.Member{Mode: 99, DType: 99}, &dag.Texture{}, (*dag.Texture)(nil), &dag.Texture{Channels: -3, Width: 1 << 62, Height: -1, Filter: 99}, dag.Filter(99), dag.AddressMode(99), &dag.Arg{}, &dag.Arg{DType: 99, Texture: &dag.Texture{Channels: 99, Width: 1 << 62, Height: 1}}, dag.TextureArgument{}, &dag.Control{}, (*dag.Control)(nil), &dag.Condition{}, (*dag.Condition)(nil), &dag.MapSpec{OutType: 99, InTypes: []dag.DType{98}}, (*dag.MapSpec)(nil), &conditions.Decider{}, &conditions.Launch{}, &conditions.Launch{Test: conditions.Test{Branch: true, Times: -1}, Clear: -9, Operands: []uint64{1}},
-		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &dag.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
+		&dag.Launch{}, (*dag.Launch)(nil), &dag.Diagnostic{}, &dag.Diagnostics{}, (*dag.Diagnostics)(nil), &file.ParseError{}, &dag.DeclarationError{}, &dag.CycleError{}, &dag.ArgumentError{},
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
 		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil), &cudart.Conditional{}, &cudart.Conditional{Bodies: make([]cudart.Body, 1), Operands: []cudart.Ptr{1}}, (*cudart.Conditional)(nil), &dag.Communication{}, (*dag.Communication)(nil), &dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 1}}},
-		(*world.World)(nil), &world.World{}, &world.RankError{}, &dag.RankParseError{}, (*dag.RankParseError)(nil), &dag.Family{}, (*dag.Family)(nil), &ranks.Violation{},
+		(*world.World)(nil), &world.World{}, &world.RankError{}, &file.RankParseError{}, (*file.RankParseError)(nil), &file.Family{}, (*file.Family)(nil), &ranks.Violation{},
 		dag.InitKind(99), dag.ExpectKind(99), dag.Norm(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Binding{}, dag.OnStream(-1),
 		h.library(), h.kernel())
 	for _, value := range []any{dag.Pipeline{}, dag.Graph{}, dag.Diagnostics{}, dag.Launch{}, dag.Node{}, dag.Buffer{}, dag.CycleError{}} {

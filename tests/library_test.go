@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -34,9 +34,9 @@ func TestLaunchesOfTheRealLibraryAreChecked(t *testing.T) {
 		{"- {name: bad, kernel: clamp, args: [-1, 0, 1, x, x]}", `p.yaml:11:37: argument n of kernel "clamp" is -1; it must be at least 0; swap arguments 1 and 2`},
 	} {
 		source := declared + c.node + "\n- {name: down, memcpy: {from: s, to: out}}\n"
-		g, err := dag.Parse([]byte(source), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+		g, err := file.Parse([]byte(source), file.Options{Name: "p.yaml", Library: kernels.Library()})
 		require.Nil(t, g, c.node)
-		var wrong *dag.ParseError
+		var wrong *file.ParseError
 		require.ErrorAs(t, err, &wrong)
 		require.Equal(t, c.want, wrong.List[0].Error())
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -43,7 +44,7 @@ var (
 	foreachName   = regexp.MustCompile(`(?:^|[{,] ?)(\w+):`)
 	mistakeParser = func(name string, source string) (*dag.Graph, error) {
 		dir := filepath.Join("..", "pipelines")
-		return dag.Parse([]byte(source), dag.Options{Name: name, Dir: dir, Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(dir, os.ReadFile, nil)})
+		return file.Parse([]byte(source), file.Options{Name: name, Dir: dir, Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(dir, os.ReadFile, nil)})
 	}
 )
 
@@ -217,7 +218,7 @@ func TestMistakesAreNamedWithTheirCure(t *testing.T) {
 					valid++
 					continue
 				}
-				var wrong *dag.ParseError
+				var wrong *file.ParseError
 				require.True(t, errors.As(err, &wrong), err)
 				first := &wrong.List[0]
 				onLine, cured := s.rightLine(k, first), s.namesCure(by, cure, first)

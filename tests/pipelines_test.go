@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
@@ -64,12 +65,12 @@ func pipelineNames(t *testing.T) []string {
 	return names
 }
 
-func loadPipeline(t *testing.T, name string, params ...dag.Override) *dag.Graph {
+func loadPipeline(t *testing.T, name string, params ...file.Override) *dag.Graph {
 	t.Helper()
 	dir := filepath.Join("..", "pipelines")
 	source, err := os.ReadFile(filepath.Join(dir, name+".yaml"))
 	require.NoError(t, err)
-	g, err := dag.Parse(source, dag.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(dir, os.ReadFile, nil), Params: params})
+	g, err := file.Parse(source, file.Options{Name: name + ".yaml", Dir: dir, Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(dir, os.ReadFile, nil), Params: params})
 	require.NoError(t, err)
 	require.Empty(t, g.Warnings().List, "a pipeline to learn from has no warnings")
 	return g
@@ -102,7 +103,7 @@ func runAndCheck(t *testing.T, g *dag.Graph, p *host.Platform, plan *planner.Pla
 
 // smaller are the pipelines whose arrays are so large that one run takes a second. They run once at their own size, and in all ways with
 // smaller arrays.
-var smaller = map[string][]dag.Override{
+var smaller = map[string][]file.Override{
 	"uneven-chunks":    {{Name: "n", Value: "131072"}},
 	"uneven-downloads": {{Name: "n", Value: "131072"}},
 	"uneven-stages":    {{Name: "n", Value: "131072"}},
@@ -121,7 +122,7 @@ func TestPipelinesMeetTheirExpectationsEveryWay(t *testing.T) {
 			if slices.Contains(needCompiler, name) && !haveCompiler() {
 				t.Skip("needs a compiler for CUDA C: install clang 14 or newer")
 			}
-			load := func(params ...dag.Override) *dag.Graph {
+			load := func(params ...file.Override) *dag.Graph {
 				g := loadPipeline(t, name, params...)
 				for i := range g.Buffers {
 					g.Buffers[i].Save = "" // nothing is written beside the pipelines
@@ -161,7 +162,7 @@ func TestPipelinesAreInCanonicalForm(t *testing.T) {
 	for _, name := range pipelineNames(t) {
 		source, err := os.ReadFile(filepath.Join("..", "pipelines", name+".yaml"))
 		require.NoError(t, err)
-		formatted, err := dag.Format(source, name+".yaml")
+		formatted, err := file.Format(source, name+".yaml")
 		require.NoError(t, err)
 		require.Equal(t, string(formatted), string(source), "go run ./cmd/dagrun fmt -w pipelines/%s.yaml", name)
 	}
@@ -192,7 +193,7 @@ func TestRacesAreFlaggedAtTheirPairs(t *testing.T) {
 
 // With a Go version of the kernel the same file runs on the CPU device.
 func TestCustomKernelWithAReference(t *testing.T) {
-	g := loadPipeline(t, "custom", dag.Override{Name: "n", Value: "5000"})
+	g := loadPipeline(t, "custom", file.Override{Name: "n", Value: "5000"})
 	add2 := kernels.Reference{Spans: func(*kernels.Call) int64 { return 1 }, Run: func(c *kernels.Call, _, _ int64) {
 		n := int64(c.Args[0].Bits)
 		x, y := floats(c.Args[1], n), floats(c.Args[2], n)
@@ -221,30 +222,30 @@ func TestPipelinesAtOtherSizes(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range []struct {
 		name   string
-		params []dag.Override
+		params []file.Override
 	}{
-		{"vec", []dag.Override{{Name: "n", Value: "1000003"}}},
-		{"vec", []dag.Override{{Name: "n", Value: "1000003"}, {Name: "chunks", Value: "7"}}},
-		{"bs", []dag.Override{{Name: "n", Value: "777"}, {Name: "portfolios", Value: "3"}, {Name: "chunks", Value: "5"}}},
-		{"ml", []dag.Override{{Name: "n", Value: "3000"}}},
-		{"ml", []dag.Override{{Name: "n", Value: "3000"}, {Name: "chunks", Value: "7"}}},
-		{"img", []dag.Override{{Name: "chunks", Value: "5"}}},
-		{"img", []dag.Override{{Name: "chunks", Value: "16"}}},
-		{"dl", []dag.Override{{Name: "chunks", Value: "4"}}},
-		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}}},
-		{"hits", []dag.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}, {Name: "chunks", Value: "3"}}},
-		{"cholesky", []dag.Override{{Name: "tiles", Value: "3"}, {Name: "size", Value: "50"}}},
-		{"tiled-cholesky", []dag.Override{{Name: "tiles", Value: "3"}, {Name: "n", Value: "64"}}},
-		{"gemm", []dag.Override{{Name: "tiles", Value: "2"}, {Name: "size", Value: "72"}}},
-		{"strassen", []dag.Override{{Name: "n", Value: "144"}}},
-		{"heat", []dag.Override{{Name: "slabs", Value: "2"}, {Name: "rows", Value: "10"}, {Name: "cols", Value: "7"}, {Name: "steps", Value: "5"}}},
-		{"fft", []dag.Override{{Name: "log", Value: "5"}, {Name: "batches", Value: "1"}}},
-		{"wavefront", []dag.Override{{Name: "side", Value: "3"}, {Name: "m", Value: "5"}}},
-		{"microbatches", []dag.Override{{Name: "batches", Value: "3"}}},
-		{"taskbench-stencil", []dag.Override{{Name: "us", Value: "20"}, {Name: "width", Value: "3"}}},
-		{"taskbench-sweep", []dag.Override{{Name: "us", Value: "20"}, {Name: "width", Value: "20"}}},
-		{"taskbench-fft", []dag.Override{{Name: "steps", Value: "3"}, {Name: "width", Value: "5"}}},
-		{"taskbench-random", []dag.Override{{Name: "seed", Value: "9"}}},
+		{"vec", []file.Override{{Name: "n", Value: "1000003"}}},
+		{"vec", []file.Override{{Name: "n", Value: "1000003"}, {Name: "chunks", Value: "7"}}},
+		{"bs", []file.Override{{Name: "n", Value: "777"}, {Name: "portfolios", Value: "3"}, {Name: "chunks", Value: "5"}}},
+		{"ml", []file.Override{{Name: "n", Value: "3000"}}},
+		{"ml", []file.Override{{Name: "n", Value: "3000"}, {Name: "chunks", Value: "7"}}},
+		{"img", []file.Override{{Name: "chunks", Value: "5"}}},
+		{"img", []file.Override{{Name: "chunks", Value: "16"}}},
+		{"dl", []file.Override{{Name: "chunks", Value: "4"}}},
+		{"hits", []file.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}}},
+		{"hits", []file.Override{{Name: "n", Value: "10000"}, {Name: "stride", Value: "6181"}, {Name: "inverse", Value: "4221"}, {Name: "chunks", Value: "3"}}},
+		{"cholesky", []file.Override{{Name: "tiles", Value: "3"}, {Name: "size", Value: "50"}}},
+		{"tiled-cholesky", []file.Override{{Name: "tiles", Value: "3"}, {Name: "n", Value: "64"}}},
+		{"gemm", []file.Override{{Name: "tiles", Value: "2"}, {Name: "size", Value: "72"}}},
+		{"strassen", []file.Override{{Name: "n", Value: "144"}}},
+		{"heat", []file.Override{{Name: "slabs", Value: "2"}, {Name: "rows", Value: "10"}, {Name: "cols", Value: "7"}, {Name: "steps", Value: "5"}}},
+		{"fft", []file.Override{{Name: "log", Value: "5"}, {Name: "batches", Value: "1"}}},
+		{"wavefront", []file.Override{{Name: "side", Value: "3"}, {Name: "m", Value: "5"}}},
+		{"microbatches", []file.Override{{Name: "batches", Value: "3"}}},
+		{"taskbench-stencil", []file.Override{{Name: "us", Value: "20"}, {Name: "width", Value: "3"}}},
+		{"taskbench-sweep", []file.Override{{Name: "us", Value: "20"}, {Name: "width", Value: "20"}}},
+		{"taskbench-fft", []file.Override{{Name: "steps", Value: "3"}, {Name: "width", Value: "5"}}},
+		{"taskbench-random", []file.Override{{Name: "seed", Value: "9"}}},
 	} {
 		if testing.Short() && seen[c.name] {
 			continue

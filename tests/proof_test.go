@@ -11,7 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -74,7 +74,7 @@ func TestNoBodyRunsUnproved(t *testing.T) {
 	p, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer p.Close()
-	g, err := dag.Parse([]byte(looping), dag.Options{Library: kernels.Library()})
+	g, err := file.Parse([]byte(looping), file.Options{Library: kernels.Library()})
 	require.NoError(t, err)
 	right, err := planner.New(context.Background(), g, planner.Options{Strategy: "roundrobin", Streams: 3})
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
@@ -29,36 +30,36 @@ type app struct {
 	sets           map[*cobra.Command]*flags // of all
 	log            *slog.Logger              // decisions, for -v
 	progress       *progress
-	self           func() (string, error)                        // the path of this command
-	warnings       []diagnosticDocument                          // of the pipeline file
-	inputs         []input                                       // files that were read
-	folder         *files.Folder                                 // of the pipeline, with --confined; nil: its files may be anywhere
-	source         []byte                                        // of the pipeline, in a sweep: all points have the same; nil: it is read when it is needed
-	compilers      *kernels.Compilers                            // of modules in CUDA C; nil: nothing is compiled to see what kernels do
-	unfinished     func() []string                               // with --debug-progress: the nodes that a hang left
-	eachReplay     time.Duration                                 // of the latest replays, or else of those that chose the plan; 0: not known
-	running        func() []string                               // while nodes are measured: those that have begun and not ended
-	hung           func() (text, node string)                    // while plans are compared: what is known of a hang; nil before that
-	sanitize       sanitize                                      // of the command's kernels
-	links          *host.Links                                   // of CPU devices; nil: copies take what they take
-	printing       sync.Mutex                                    // of what kernels print
-	place          world.Place                                   // which rank this is; the zero value is the only one
-	joined         func(*world.World)                            // called when the other ranks have been met
-	spread         *planner.Spread                               // the pipeline over several devices; nil: it is planned as declared
-	spreads        bool                                          // over a number of devices that was asked for
-	declared       *dag.Graph                                    // the pipeline before it was spread
-	memoryInfo     func(int32) (int64, int64, error)             // free and all memory of a GPU; nil: none is open
-	recalled       *recalled                                     // with --learn=auto: what plan, dot and check plan with
-	recalledOf     *dag.Graph                                    // the graph that this is of
-	asked          *planner.Machine                              // the device of --backend that plan, dot and check plan for; nil: none has been opened for that
-	world          *world.World                                  // the other ranks; nil: there are none
-	followed       bool                                          // the device notes how far communication with other ranks is
-	reread         func(rank, local int) (*dag.Graph, error)     // the pipeline of another rank
-	family         func(n int, local []int) (*dag.Family, error) // those of all ranks
-	noCache        bool                                          // the cache cannot be used, which has been said
-	answered       bool                                          // a JSON document has been written
-	signals        atomic.Pointer[func(os.Signal)]               // what a signal is given to while another program runs
-	patience       atomic.Int64                                  // how many nanoseconds the command has to end once it is interrupted
+	self           func() (string, error)                         // the path of this command
+	warnings       []diagnosticDocument                           // of the pipeline file
+	inputs         []input                                        // files that were read
+	folder         *files.Folder                                  // of the pipeline, with --confined; nil: its files may be anywhere
+	source         []byte                                         // of the pipeline, in a sweep: all points have the same; nil: it is read when it is needed
+	compilers      *kernels.Compilers                             // of modules in CUDA C; nil: nothing is compiled to see what kernels do
+	unfinished     func() []string                                // with --debug-progress: the nodes that a hang left
+	eachReplay     time.Duration                                  // of the latest replays, or else of those that chose the plan; 0: not known
+	running        func() []string                                // while nodes are measured: those that have begun and not ended
+	hung           func() (text, node string)                     // while plans are compared: what is known of a hang; nil before that
+	sanitize       sanitize                                       // of the command's kernels
+	links          *host.Links                                    // of CPU devices; nil: copies take what they take
+	printing       sync.Mutex                                     // of what kernels print
+	place          world.Place                                    // which rank this is; the zero value is the only one
+	joined         func(*world.World)                             // called when the other ranks have been met
+	spread         *planner.Spread                                // the pipeline over several devices; nil: it is planned as declared
+	spreads        bool                                           // over a number of devices that was asked for
+	declared       *dag.Graph                                     // the pipeline before it was spread
+	memoryInfo     func(int32) (int64, int64, error)              // free and all memory of a GPU; nil: none is open
+	recalled       *recalled                                      // with --learn=auto: what plan, dot and check plan with
+	recalledOf     *dag.Graph                                     // the graph that this is of
+	asked          *planner.Machine                               // the device of --backend that plan, dot and check plan for; nil: none has been opened for that
+	world          *world.World                                   // the other ranks; nil: there are none
+	followed       bool                                           // the device notes how far communication with other ranks is
+	reread         func(rank, local int) (*dag.Graph, error)      // the pipeline of another rank
+	family         func(n int, local []int) (*file.Family, error) // those of all ranks
+	noCache        bool                                           // the cache cannot be used, which has been said
+	answered       bool                                           // a JSON document has been written
+	signals        atomic.Pointer[func(os.Signal)]                // what a signal is given to while another program runs
+	patience       atomic.Int64                                   // how many nanoseconds the command has to end once it is interrupted
 }
 
 // recalled is what a command plans with.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -26,14 +27,14 @@ func (a *app) saveFlags(c *cobra.Command) {
 }
 
 // fileBindings reads the values of --load or --save.
-func fileBindings(flag string, values []string) ([]dag.FileBinding, error) {
-	var bindings []dag.FileBinding
+func fileBindings(flag string, values []string) ([]file.Binding, error) {
+	var bindings []file.Binding
 	for _, value := range values {
-		buffer, file, ok := strings.Cut(value, "=")
-		if buffer = strings.TrimSpace(buffer); !ok || buffer == "" || file == "" {
+		buffer, name, ok := strings.Cut(value, "=")
+		if buffer = strings.TrimSpace(buffer); !ok || buffer == "" || name == "" {
 			return nil, fmt.Errorf("--%s %s: want buffer=file, such as x=input.npy", flag, value)
 		}
-		bindings = append(bindings, dag.FileBinding{Buffer: buffer, File: file})
+		bindings = append(bindings, file.Binding{Buffer: buffer, File: name})
 	}
 	return bindings, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
@@ -161,7 +162,7 @@ func (a *app) params(_ *cobra.Command, args []string, typed string) ([]string, c
 	if source == nil {
 		return nil, directive
 	}
-	params, _ := dag.FileParams(source, args[0]) // those that could be read, even if others are wrong
+	params, _ := file.Params(source, args[0]) // those that could be read, even if others are wrong
 	var offered []string
 	for _, p := range params {
 		value := p.Value.String()
@@ -204,7 +205,7 @@ func (a *app) boundFiles(_ *cobra.Command, args []string, typed string) ([]strin
 	if source == nil {
 		return nil, directive
 	}
-	buffers, _ := dag.FileBuffers(source, dag.Options{Name: args[0]}) // those that could be read, even if others are wrong
+	buffers, _ := file.Buffers(source, file.Options{Name: args[0]}) // those that could be read, even if others are wrong
 	var offered []string
 	for k := range buffers {
 		if b := &buffers[k]; b.Place == dag.Host {

@@ -314,7 +314,7 @@ func parseSize(text string) (int64, error) {
 // allStrategies is the --strategy of bench that stands for every one.
 const allStrategies = "all"
 
-// deviceCount is --devices as dag.Options has it.
+// deviceCount is --devices as file.Options has it.
 func deviceCount(text string) int {
 	if text == "all" {
 		return dag.AllDevices

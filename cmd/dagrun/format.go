@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 )
 
 func (a *app) formatCommand() *cobra.Command {
@@ -122,27 +122,27 @@ func (a *app) formatFile(ctx context.Context, name string, way formatting) (*for
 	if err != nil {
 		return nil, err
 	}
-	file := &formattedFile{File: shownName(name)}
-	text, err := dag.Format(source, file.File)
-	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
-		file.Diagnostics = diagnosticDocuments(&wrong.Diagnostics)
-		return file, a.printDiagnostics(&wrong.Diagnostics)
+	result := &formattedFile{File: shownName(name)}
+	text, err := file.Format(source, result.File)
+	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
+		result.Diagnostics = diagnosticDocuments(&wrong.Diagnostics)
+		return result, a.printDiagnostics(&wrong.Diagnostics)
 	}
 	if err != nil {
 		return nil, err
 	}
-	file.Text, file.Canonical = string(text), bytes.Equal(text, source)
+	result.Text, result.Canonical = string(text), bytes.Equal(text, source)
 	if way.diff {
-		file.Diff = string(diff.Diff(file.File, source, file.File+" in canonical form", text))
+		result.Diff = string(diff.Diff(result.File, source, result.File+" in canonical form", text))
 	}
-	if !way.write || file.Canonical {
-		return file, nil
+	if !way.write || result.Canonical {
+		return result, nil
 	}
 	if name == "-" {
 		return nil, errors.New("-w cannot write standard input")
 	}
-	file.Written = true
-	return file, a.write(ctx, name, func(w io.Writer) error {
+	result.Written = true
+	return result, a.write(ctx, name, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
@@ -36,7 +37,7 @@ func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 		return nil, &missingFile{name, err}
 	}
 	defer input.Close()
-	source, err := io.ReadAll(io.LimitReader(input, dag.MaxFile+1))
+	source, err := io.ReadAll(io.LimitReader(input, file.MaxBytes+1))
 	if err != nil {
 		return nil, &missingFile{name, err}
 	}
@@ -63,7 +64,7 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	if ctx.Err() != nil { // the command may have been stopped while waiting for a module's file
 		return nil, context.Cause(ctx)
 	}
-	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
 		if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
 			return nil, err
 		}
@@ -98,14 +99,14 @@ func (a *app) confine(dir string) (err error) {
 	return nil
 }
 
-// parse reads a pipeline file. Mistakes in it are a *dag.ParseError.
+// parse reads a pipeline file. Mistakes in it are a *file.ParseError.
 func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	a.progress.report("read "+shownName(name), 0, 0)
 	source, err := a.readSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	options := dag.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
+	options := file.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
 	if options.Dir = "."; name != "-" {
 		options.Dir = filepath.Dir(name)
 	}
@@ -117,14 +118,14 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	options.Outside = func(name string) bool { return files.Foreign(options.Dir, name) }
 	options.ReadFile = func(name string) ([]byte, error) {
 		a.noteInput("a file of the pipeline", name)
-		return a.folder.Regular(ctx, name, dag.MaxFile)
+		return a.folder.Regular(ctx, name, file.MaxBytes)
 	}
 	for _, p := range a.flags.params {
 		key, value, ok := strings.Cut(p, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {
 			return nil, fmt.Errorf("-p %s: want name=value", p)
 		}
-		options.Params = append(options.Params, dag.Override{Name: key, Value: value})
+		options.Params = append(options.Params, file.Override{Name: key, Value: value})
 	}
 	if options.Load, err = fileBindings("load", a.flags.load); err != nil {
 		return nil, err
@@ -135,14 +136,14 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	a.reread = func(rank, local int) (*dag.Graph, error) {
 		other := options
 		other.Rank, other.LocalRank = rank, local
-		return a.bucketed(dag.ParseContext(ctx, source, other))
+		return a.bucketed(file.ParseContext(ctx, source, other))
 	}
-	a.family = func(n int, local []int) (*dag.Family, error) {
+	a.family = func(n int, local []int) (*file.Family, error) {
 		all := options
 		all.LocalRanks = local
-		return a.bucketedFamily(dag.ParseFamilyContext(ctx, source, all, n))
+		return a.bucketedFamily(file.ParseFamilyContext(ctx, source, all, n))
 	}
-	return a.bucketed(dag.ParseContext(ctx, source, options))
+	return a.bucketed(file.ParseContext(ctx, source, options))
 }
 
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -62,7 +63,7 @@ func (a *app) answerError(err error, status int) {
 
 func (a *app) failure(err error, status int) *failure {
 	f := &failure{Status: status, Message: a.brief(err)}
-	var found *dag.ParseError
+	var found *file.ParseError
 	if errors.As(err, &found) {
 		f.Message = fmt.Sprintf("%s in the pipeline file", counted(len(found.List)+found.More, "mistake"))
 		f.Diagnostics, f.More = diagnosticDocuments(&found.Diagnostics), found.More

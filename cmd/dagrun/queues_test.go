@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -148,7 +149,7 @@ func rankGraph(t *testing.T) *dag.Graph {
 
 // secondDeviceGraph runs a kernel on the second device.
 func secondDeviceGraph(t *testing.T) *dag.Graph {
-	g, err := dag.Parse([]byte("version: 1\nname: second\nnodes: [{name: a, kernel: noop, device: 1}]\n"), dag.Options{Library: kernels.Library()})
+	g, err := file.Parse([]byte("version: 1\nname: second\nnodes: [{name: a, kernel: noop, device: 1}]\n"), file.Options{Library: kernels.Library()})
 	require.NoError(t, err)
 	return g
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner/proof/ranks"
 	"github.com/dagrun/dagrun/runtime"
@@ -181,11 +182,11 @@ func (a *app) checkRanks() (*checkedRanks, error) {
 		return nil, nil
 	}
 	family, err := a.family(a.place.Ranks, nil)
-	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
 		if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
 			return nil, err
 		}
-		if on := (*dag.RankParseError)(nil); errors.As(err, &on) {
+		if on := (*file.RankParseError)(nil); errors.As(err, &on) {
 			err = fmt.Errorf("rank %d of %d: the pipeline has these mistakes", on.Rank, on.Ranks)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 )
 
 // bucketed is a graph with the buckets that --bucket asks for.
@@ -41,7 +42,7 @@ func bucketCount(g *dag.Graph) (buckets, inside int) {
 }
 
 // bucketedFamily has the buckets of every rank.
-func (a *app) bucketedFamily(f *dag.Family, err error) (*dag.Family, error) {
+func (a *app) bucketedFamily(f *file.Family, err error) (*file.Family, error) {
 	if err != nil {
 		return nil, err
 	}

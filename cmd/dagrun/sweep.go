@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 )
 
 // mostPoints is how many combinations a sweep may have.
@@ -78,7 +78,7 @@ func (a *app) checkPoints(ctx context.Context, name string, points [][]string, s
 		if err == nil && g.Len() == 0 {
 			err = errors.New("the pipeline has no nodes: there is nothing to measure")
 		}
-		if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+		if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
 			a.note("these mistakes are there with %s", point)
 			if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
 				return err

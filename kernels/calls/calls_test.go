@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/calls"
 )
@@ -31,7 +32,7 @@ nodes:
 `
 
 func parse(nodes string) (*dag.Graph, error) {
-	return dag.Parse([]byte(head+nodes), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+	return file.Parse([]byte(head+nodes), file.Options{Name: "p.yaml", Library: kernels.Library()})
 }
 
 func TestMistakesInCalls(t *testing.T) {
@@ -132,7 +133,7 @@ func TestCallsAreWrittenAndReadBack(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, g.WriteYAML(&text))
 	require.Contains(t, text.String(), `{name: two, call: cublas.trsm, args: {side: right, uplo: upper, ta: false, unit: true, alpha: 1, a: a, b: c}}`)
-	again, err := dag.Parse(text.Bytes(), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+	again, err := file.Parse(text.Bytes(), file.Options{Name: "p.yaml", Library: kernels.Library()})
 	require.NoError(t, err, text.String())
 	require.Equal(t, g.Hash(), again.Hash())
 	require.Equal(t, g.WorkHash(), again.WorkHash())

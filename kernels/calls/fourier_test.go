@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -31,7 +32,7 @@ nodes:
 `
 
 func parseSpectrum(node string) (*dag.Graph, error) {
-	return dag.Parse([]byte(spectra+"  - {name: t, "+node+"}\n"), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+	return file.Parse([]byte(spectra+"  - {name: t, "+node+"}\n"), file.Options{Name: "p.yaml", Library: kernels.Library()})
 }
 
 func TestMistakesInTransforms(t *testing.T) {
@@ -74,7 +75,7 @@ func TestWhatTransformsAccess(t *testing.T) {
 	}
 	// Lengths with large primes are computed through longer ones.
 	scratch := func(n int, node string) int64 {
-		g, err := dag.Parse([]byte(strings.Replace(spectra, "n: 10", fmt.Sprintf("n: %d", n), 1)+"  - {name: t, "+node+"}\n"), dag.Options{Name: "p.yaml", Library: kernels.Library()})
+		g, err := file.Parse([]byte(strings.Replace(spectra, "n: 10", fmt.Sprintf("n: %d", n), 1)+"  - {name: t, "+node+"}\n"), file.Options{Name: "p.yaml", Library: kernels.Library()})
 		require.NoError(t, err)
 		return g.Buffers[len(g.Buffers)-1].Bytes
 	}

@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 func TestDeciderIsPTX(t *testing.T) {
-	g, err := dag.Parse([]byte(`
+	g, err := file.Parse([]byte(`
 version: 1
 name: p
 buffers:
@@ -22,7 +22,7 @@ nodes:
   - name: solve
     repeat: {until: x(0..1) < 1e-3 and abs(x(1..2)) >= 2, most: 5, every: 2}
     nodes: [{name: step, map: x = x / 2, with: {x: x}}]
-`), dag.Options{Library: kernels.Library()})
+`), file.Options{Library: kernels.Library()})
 	require.NoError(t, err)
 	c := g.Nodes[0].Control
 	var d Decider

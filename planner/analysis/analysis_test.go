@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
 )
@@ -113,16 +114,16 @@ func launches(p *planner.Plan) []dag.NodeID {
 }
 
 func TestACopyEngineBinds(t *testing.T) {
-	var file strings.Builder
-	file.WriteString("version: 1\nbuffers:\n")
+	var declared strings.Builder
+	declared.WriteString("version: 1\nbuffers:\n")
 	for i := range 3 {
-		fmt.Fprintf(&file, "  h%d: {place: host, dtype: f32, shape: [64], init: zeros}\n  d%d: {place: device, dtype: f32, shape: [64]}\n", i, i)
+		fmt.Fprintf(&declared, "  h%d: {place: host, dtype: f32, shape: [64], init: zeros}\n  d%d: {place: device, dtype: f32, shape: [64]}\n", i, i)
 	}
-	file.WriteString("nodes:\n")
+	declared.WriteString("nodes:\n")
 	for i := range 3 {
-		fmt.Fprintf(&file, "  - {name: up%d, memcpy: {from: h%d, to: d%d}, stream: %d}\n  - {name: work%d, memset: {to: d%d, value: 0}, stream: %d}\n", i, i, i, i, i, i, i)
+		fmt.Fprintf(&declared, "  - {name: up%d, memcpy: {from: h%d, to: d%d}, stream: %d}\n  - {name: work%d, memset: {to: d%d, value: 0}, stream: %d}\n", i, i, i, i, i, i, i)
 	}
-	g, err := dag.Parse([]byte(file.String()), dag.Options{})
+	g, err := file.Parse([]byte(declared.String()), file.Options{})
 	require.NoError(t, err)
 	p, err := planner.New(context.Background(), g, planner.Options{})
 	require.NoError(t, err)
@@ -166,7 +167,7 @@ func TestAWaitHolds(t *testing.T) {
 }
 
 func TestAPageableCopyHoldsTheHost(t *testing.T) {
-	g, err := dag.Parse([]byte(`version: 1
+	g, err := file.Parse([]byte(`version: 1
 buffers:
   x: {place: host, dtype: f32, shape: [64], init: zeros, pinned: false}
   d: {place: device, dtype: f32, shape: [64]}
@@ -174,7 +175,7 @@ buffers:
 nodes:
   - {name: up, memcpy: {from: x, to: d}, stream: 0}
   - {name: set, memset: {to: e, value: 0}, stream: 1}
-`), dag.Options{})
+`), file.Options{})
 	require.NoError(t, err)
 	p, err := planner.New(context.Background(), g, planner.Options{})
 	require.NoError(t, err)
@@ -204,16 +205,16 @@ func TestCoresBind(t *testing.T) {
 // Two kernels that fill the device share it; small ones that run together do not bind.
 func TestKernelsBindIfTheyFillTheDevice(t *testing.T) {
 	read4 := func(elements int) string {
-		var file strings.Builder
-		file.WriteString("version: 1\nbuffers:\n")
+		var declared strings.Builder
+		declared.WriteString("version: 1\nbuffers:\n")
 		for i := range 4 {
-			fmt.Fprintf(&file, "  d%d: {place: device, dtype: f32, shape: [%d]}\n", i, elements)
+			fmt.Fprintf(&declared, "  d%d: {place: device, dtype: f32, shape: [%d]}\n", i, elements)
 		}
-		file.WriteString("nodes:\n")
+		declared.WriteString("nodes:\n")
 		for i := range 4 {
-			fmt.Fprintf(&file, "  - {name: set%d, memset: {to: d%d, value: 0}, stream: %d}\n", i, i, i%2)
+			fmt.Fprintf(&declared, "  - {name: set%d, memset: {to: d%d, value: 0}, stream: %d}\n", i, i, i%2)
 		}
-		g, err := dag.Parse([]byte(file.String()), dag.Options{})
+		g, err := file.Parse([]byte(declared.String()), file.Options{})
 		require.NoError(t, err)
 		p, err := planner.New(context.Background(), g, planner.Options{})
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host"
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -25,10 +25,10 @@ func TestLearningMakesAllPlansOfStrategies(t *testing.T) {
 	files, err := filepath.Glob("../../pipelines/*.yaml")
 	require.NoError(t, err)
 	others := 0
-	for _, file := range files {
-		source, err := os.ReadFile(file)
+	for _, name := range files {
+		source, err := os.ReadFile(name)
 		require.NoError(t, err)
-		g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile})
+		g, err := file.Parse(source, file.Options{Name: name, Dir: filepath.Dir(name), Library: kernels.Library(), ReadFile: os.ReadFile})
 		if err != nil {
 			continue // it has modules of its own, which a compiler reads
 		}
@@ -49,7 +49,7 @@ func TestLearningMakesAllPlansOfStrategies(t *testing.T) {
 					continue
 				}
 				if !slices.ContainsFunc(plans, func(p *planner.Plan) bool { return samePlan(p, plan) }) {
-					t.Errorf("%s: no plan like that of %s with %d", file, strategy, streams)
+					t.Errorf("%s: no plan like that of %s with %d", name, strategy, streams)
 				}
 				others++
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -42,22 +43,22 @@ func pipelineFiles(t *testing.T) []string {
 }
 
 // load parses a pipeline; nil if it needs what this machine lacks (a second device), or is a schedule with races.
-func load(t *testing.T, file string, devices int, params ...dag.Override) *dag.Graph {
+func load(t *testing.T, name string, devices int, params ...file.Override) *dag.Graph {
 	t.Helper()
-	source, err := os.ReadFile(file)
+	source, err := os.ReadFile(name)
 	require.NoError(t, err)
-	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(filepath.Dir(file), os.ReadFile, &kernels.Compilers{}), Params: params})
+	g, err := file.Parse(source, file.Options{Name: name, Dir: filepath.Dir(name), Library: kernels.Library(), ReadFile: os.ReadFile, OpenModule: kernels.ModuleOpener(filepath.Dir(name), os.ReadFile, &kernels.Compilers{}), Params: params})
 	require.NoError(t, err)
 	for i := range g.Buffers {
 		if int(g.Buffers[i].Device) >= devices {
-			t.Logf("%s needs more devices than the %d here", file, devices)
+			t.Logf("%s needs more devices than the %d here", name, devices)
 			return nil
 		}
 	}
 	plan, err := planner.New(context.Background(), g, planner.Options{})
 	require.NoError(t, err)
 	if left, err := planner.Violations(g, plan, 1); err != nil || left.Total > 0 {
-		t.Logf("%s is a schedule with races", file)
+		t.Logf("%s is a schedule with races", name)
 		return nil
 	}
 	return g
@@ -150,12 +151,12 @@ func TestChunksMeetTheirExpectations(t *testing.T) {
 	cpu, err := host.Open(host.Options{CheckOrder: true})
 	require.NoError(t, err)
 	defer cpu.Close()
-	for _, file := range pipelineFiles(t) {
-		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	for _, path := range pipelineFiles(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		switch name {
 		case "vec", "bs", "ml", "hits", "img", "dl":
 			t.Run(name, func(t *testing.T) {
-				meetsExpectations(t, load(t, file, 1, dag.Override{Name: "chunks", Value: "5"}), p, cpu)
+				meetsExpectations(t, load(t, path, 1, file.Override{Name: "chunks", Value: "5"}), p, cpu)
 			})
 		}
 	}

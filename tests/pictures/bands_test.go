@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner/picture"
 	"github.com/dagrun/dagrun/planner/spread"
@@ -22,7 +22,7 @@ import (
 func overDevices(t *testing.T, devices int) *drawing {
 	source, err := os.ReadFile("../../pipelines/spread.yaml")
 	require.NoError(t, err)
-	g, err := dag.Parse(source, dag.Options{Name: "spread.yaml", Library: kernels.Library()})
+	g, err := file.Parse(source, file.Options{Name: "spread.yaml", Library: kernels.Library()})
 	require.NoError(t, err)
 	s, err := spread.New(context.Background(), g, spread.Options{Devices: devices})
 	require.NoError(t, err)

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
@@ -163,7 +164,7 @@ func (d *drawing) page(t *testing.T, replays int) string {
 func chunks(t *testing.T, k int) *dag.Graph {
 	source, err := os.ReadFile("../../pipelines/chunks.yaml")
 	require.NoError(t, err)
-	g, err := dag.Parse(source, dag.Options{Name: "chunks.yaml", Library: kernels.Library(), Params: []dag.Override{{Name: "k", Value: strconv.Itoa(k)}}})
+	g, err := file.Parse(source, file.Options{Name: "chunks.yaml", Library: kernels.Library(), Params: []file.Override{{Name: "k", Value: strconv.Itoa(k)}}})
 	require.NoError(t, err)
 	return g
 }

@@ -3,18 +3,18 @@ package ranks_test
 import (
 	"fmt"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/planner/proof/ranks"
 )
 
 // Two ranks that both send first wait for each other forever.
 func ExampleProve() {
-	family, err := dag.ParseFamily([]byte(`version: 1
+	family, err := file.ParseFamily([]byte(`version: 1
 buffers: {x: {place: device, dtype: f32, shape: [8], init: 0}, y: {place: device, dtype: f32, shape: [8]}}
 nodes:
   - {name: give, send: x, rank: 1 - rank}
   - {name: take, recv: y, rank: 1 - rank}
-`), dag.Options{}, 2)
+`), file.Options{}, 2)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 )
 
 // term is an expression of a file with its value on a rank.
@@ -160,13 +161,13 @@ func TestTheProofOfFilesAgreesWithSimulation(t *testing.T) {
 	good, bad, folded := 0, 0, 0
 	for seed := range cases {
 		rng := rand.New(rand.NewPCG(uint64(seed), 81))
-		file, programs := randomFile(rng)
-		family, err := dag.ParseFamily([]byte(file), dag.Options{}, len(programs))
-		require.NoError(t, err, "seed %d: %s", seed, file)
+		source, programs := randomFile(rng)
+		family, err := file.ParseFamily([]byte(source), file.Options{}, len(programs))
+		require.NoError(t, err, "seed %d: %s", seed, source)
 		found, err := Prove(family)
-		require.NoError(t, err, "seed %d: %s", seed, file)
+		require.NoError(t, err, "seed %d: %s", seed, source)
 		want := allFinish(rng, programs)
-		require.Equal(t, want, len(found) == 0, "seed %d, %d ranks: %s%v", seed, len(programs), file, found)
+		require.Equal(t, want, len(found) == 0, "seed %d, %d ranks: %s%v", seed, len(programs), source, found)
 		if len(family.Classes) < len(programs) {
 			folded++
 		}

@@ -2,10 +2,13 @@
 
 package ranks
 
-import "github.com/dagrun/dagrun/dag"
+import (
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
+)
 
 // Prove returns what is wrong with the communication of a family, and nothing where all is proved.
-func Prove(f *dag.Family) ([]Violation, error) {
+func Prove(f *file.Family) ([]Violation, error) {
 	if err := check(f); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 )
 
 // Violation is something that several ranks do wrong together.
@@ -58,9 +59,9 @@ type transfer struct {
 }
 
 // check refuses a family that ParseFamily did not make.
-func check(f *dag.Family) error {
+func check(f *file.Family) error {
 	if f == nil || f.Ranks < 1 || len(f.Class) != int(f.Ranks) || len(f.Firsts) != int(f.Ranks) {
-		return errors.New("there are no ranks to prove anything about; make a family with dag.ParseFamily")
+		return errors.New("there are no ranks to prove anything about; make a family with file.ParseFamily")
 	}
 	subgroups := make([][]*dag.Communication, len(f.Classes)) // by class: the communication that is not of all ranks
 	for class, g := range f.Classes {

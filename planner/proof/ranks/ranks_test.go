@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 )
 
 const buffers = `version: 1
@@ -25,7 +26,7 @@ nodes:
 
 func prove(t *testing.T, sync string, ranks int, nodes string) []string {
 	t.Helper()
-	f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, sync)+nodes), dag.Options{Name: "p.yaml"}, ranks)
+	f, err := file.ParseFamily([]byte(fmt.Sprintf(buffers, sync)+nodes), file.Options{Name: "p.yaml"}, ranks)
 	require.NoError(t, err)
 	found, err := Prove(f)
 	require.NoError(t, err)
@@ -46,15 +47,15 @@ func TestLocalRanksAreThoseOfEachMachine(t *testing.T) {
 		local []int
 		found int
 	}{{[]int{0, 1, 0, 1}, 0}, {[]int{0, 1, 2, 3}, 1}, {nil, 1}} {
-		f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), dag.Options{LocalRanks: c.local}, 4)
+		f, err := file.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), file.Options{LocalRanks: c.local}, 4)
 		require.NoError(t, err)
 		found, err := Prove(f)
 		require.NoError(t, err)
 		require.Len(t, found, c.found, "%v", c.local)
 	}
-	_, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), dag.Options{LocalRanks: []int{0, 1}}, 4)
+	_, err := file.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), file.Options{LocalRanks: []int{0, 1}}, 4)
 	require.ErrorContains(t, err, "there are 2 local ranks for 4 ranks")
-	_, err = dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), dag.Options{LocalRanks: []int{0, 1, 4, 0}}, 4)
+	_, err = file.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), file.Options{LocalRanks: []int{0, 1, 4, 0}}, 4)
 	require.ErrorContains(t, err, "rank 2 (4 on its machine) is not one of 4")
 }
 
@@ -259,11 +260,11 @@ func TestBucketsThatDifferAreNamed(t *testing.T) {
 		1: `rank 1 does "a" (line 9), allreduce of 32 bytes of f32 with op sum, where rank 0 does "a..b" (line 9), a bucket of allreduce of 32, 32 bytes of f32 with op sum; ranks whose files differ may need to run without --bucket`,
 		0: `rank 1 does "a..b" (line 9), a bucket of allreduce of 32, 32 bytes of f32 with op sum, where rank 0 does "a" (line 9), allreduce of 32 bytes of f32 with op sum; ranks whose files differ may need to run without --bucket`,
 	} {
-		f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+fmt.Sprintf(`
+		f, err := file.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+fmt.Sprintf(`
   - {name: a, allreduce: {inout: x, op: sum}}
   - {name: between, memcpy: {from: x, to: y}, when: rank == %d}
   - {name: b, allreduce: {inout: y, op: sum}}
-`, apart)), dag.Options{Name: "p.yaml"}, 2)
+`, apart)), file.Options{Name: "p.yaml"}, 2)
 		require.NoError(t, err)
 		for k, g := range f.Classes {
 			f.Classes[k], err = dag.Bucket(g, 1<<20)
@@ -340,7 +341,7 @@ func TestManyRanksAreFewClasses(t *testing.T) {
 		fmt.Fprintf(&nodes, "  - {name: sum.%d, allreduce: {inout: y, op: sum}}\n", k)
 		fmt.Fprintf(&nodes, "  - {name: first.%d, memset: {to: z, value: 0}, when: rank %% 2 == 0}\n", k)
 	}
-	f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes.String()), dag.Options{}, ranks)
+	f, err := file.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes.String()), file.Options{}, ranks)
 	require.NoError(t, err)
 	require.Len(t, f.Classes, 4)
 	found, err := Prove(f)
@@ -378,13 +379,13 @@ func TestAtMostTwentyViolationsAreTold(t *testing.T) {
 	}
 }
 
-// A family comes from dag.ParseFamily; one that somebody changed is refused before it is followed.
+// A family comes from file.ParseFamily; one that somebody changed is refused before it is followed.
 func TestFamiliesThatCannotBeAreRefused(t *testing.T) {
 	const nodes = `
   - {name: pair, allreduce: {inout: x, op: sum, among: [rank - rank % 2, 2, 1]}}
   - {name: last, allreduce: {inout: y, op: sum, among: [0, 2, 3]}, when: rank % 3 == 0}
 `
-	group := func(f *dag.Family, node string) *dag.Among {
+	group := func(f *file.Family, node string) *dag.Among {
 		for _, g := range f.Classes {
 			for i := range g.Nodes {
 				if g.Nodes[i].Name == node {
@@ -394,40 +395,40 @@ func TestFamiliesThatCannotBeAreRefused(t *testing.T) {
 		}
 		return nil
 	}
-	none := "there are no ranks to prove anything about; make a family with dag.ParseFamily"
+	none := "there are no ranks to prove anything about; make a family with file.ParseFamily"
 	for name, c := range map[string]struct {
-		spoil func(f *dag.Family)
+		spoil func(f *file.Family)
 		want  string
 	}{
-		"as it is":                 {func(f *dag.Family) {}, ""},
-		"no ranks":                 {func(f *dag.Family) { f.Ranks = 0; f.Class, f.Firsts = nil, nil }, none},
-		"fewer classes than ranks": {func(f *dag.Family) { f.Class = f.Class[:3] }, none},
-		"fewer groups than ranks":  {func(f *dag.Family) { f.Firsts = f.Firsts[:3] }, none},
-		"a class below the first":  {func(f *dag.Family) { f.Class[2] = -1 }, "rank 2 is of class -1, and there are 2"},
-		"a class behind the last":  {func(f *dag.Family) { f.Class[2] = 2 }, "rank 2 is of class 2, and there are 2"},
-		"a class without ranks":    {func(f *dag.Family) { f.Classes = append(f.Classes, f.Classes[1]) }, "no rank is of class 2"},
-		"a first class without ranks": {func(f *dag.Family) {
+		"as it is":                 {func(f *file.Family) {}, ""},
+		"no ranks":                 {func(f *file.Family) { f.Ranks = 0; f.Class, f.Firsts = nil, nil }, none},
+		"fewer classes than ranks": {func(f *file.Family) { f.Class = f.Class[:3] }, none},
+		"fewer groups than ranks":  {func(f *file.Family) { f.Firsts = f.Firsts[:3] }, none},
+		"a class below the first":  {func(f *file.Family) { f.Class[2] = -1 }, "rank 2 is of class -1, and there are 2"},
+		"a class behind the last":  {func(f *file.Family) { f.Class[2] = 2 }, "rank 2 is of class 2, and there are 2"},
+		"a class without ranks":    {func(f *file.Family) { f.Classes = append(f.Classes, f.Classes[1]) }, "no rank is of class 2"},
+		"a first class without ranks": {func(f *file.Family) {
 			f.Classes = append([]*dag.Graph{f.Classes[1]}, f.Classes...)
 			for rank := range f.Class {
 				f.Class[rank]++
 			}
 		}, "no rank is of class 0"},
-		"a class without a graph":       {func(f *dag.Family) { f.Classes[1] = nil }, "there is no graph"},
-		"a group too few":               {func(f *dag.Family) { f.Firsts[0] = f.Firsts[0][:1] }, "rank 0 has 1 groups, and its class 2"},
-		"a group too many":              {func(f *dag.Family) { f.Firsts[1] = append(f.Firsts[1], 0) }, "rank 1 has 2 groups, and its class 1"},
-		"a group that begins before 0":  {func(f *dag.Family) { f.Firsts[0][0] = -1 }, "rank 0 is not in its group {-1 2 1}"},
-		"a group that ends behind":      {func(f *dag.Family) { f.Firsts[3][0] = 3 }, "rank 3 is not in its group {3 2 1}"},
-		"a group without its rank":      {func(f *dag.Family) { f.Firsts[0][0] = 1 }, "rank 0 is not in its group {1 2 1}"},
-		"a group of nobody":             {func(f *dag.Family) { group(f, "pair").Count = 0 }, `node "pair" has a group of ranks that cannot be`},
-		"a group of minus one":          {func(f *dag.Family) { group(f, "pair").Count = -1 }, `node "pair" has a group of ranks that cannot be`},
-		"a group without steps":         {func(f *dag.Family) { group(f, "pair").Step = 0 }, `node "pair" has a group of ranks that cannot be`},
-		"a group backwards":             {func(f *dag.Family) { group(f, "pair").Step = -1 }, `node "pair" has a group of ranks that cannot be`},
-		"a group larger than all ranks": {func(f *dag.Family) { *group(f, "pair") = dag.Among{First: 0, Count: 5, Step: 1} }, `node "pair" has a group of ranks that cannot be`},
-		"a group wider than all ranks":  {func(f *dag.Family) { group(f, "last").Step = 4 }, `node "last" has a group of ranks that cannot be`},
-		"a step beyond 32 bits":         {func(f *dag.Family) { *group(f, "pair") = dag.Among{First: 0, Count: 3, Step: 1 << 30} }, `node "pair" has a group of ranks that cannot be`},
+		"a class without a graph":       {func(f *file.Family) { f.Classes[1] = nil }, "there is no graph"},
+		"a group too few":               {func(f *file.Family) { f.Firsts[0] = f.Firsts[0][:1] }, "rank 0 has 1 groups, and its class 2"},
+		"a group too many":              {func(f *file.Family) { f.Firsts[1] = append(f.Firsts[1], 0) }, "rank 1 has 2 groups, and its class 1"},
+		"a group that begins before 0":  {func(f *file.Family) { f.Firsts[0][0] = -1 }, "rank 0 is not in its group {-1 2 1}"},
+		"a group that ends behind":      {func(f *file.Family) { f.Firsts[3][0] = 3 }, "rank 3 is not in its group {3 2 1}"},
+		"a group without its rank":      {func(f *file.Family) { f.Firsts[0][0] = 1 }, "rank 0 is not in its group {1 2 1}"},
+		"a group of nobody":             {func(f *file.Family) { group(f, "pair").Count = 0 }, `node "pair" has a group of ranks that cannot be`},
+		"a group of minus one":          {func(f *file.Family) { group(f, "pair").Count = -1 }, `node "pair" has a group of ranks that cannot be`},
+		"a group without steps":         {func(f *file.Family) { group(f, "pair").Step = 0 }, `node "pair" has a group of ranks that cannot be`},
+		"a group backwards":             {func(f *file.Family) { group(f, "pair").Step = -1 }, `node "pair" has a group of ranks that cannot be`},
+		"a group larger than all ranks": {func(f *file.Family) { *group(f, "pair") = dag.Among{First: 0, Count: 5, Step: 1} }, `node "pair" has a group of ranks that cannot be`},
+		"a group wider than all ranks":  {func(f *file.Family) { group(f, "last").Step = 4 }, `node "last" has a group of ranks that cannot be`},
+		"a step beyond 32 bits":         {func(f *file.Family) { *group(f, "pair") = dag.Among{First: 0, Count: 3, Step: 1 << 30} }, `node "pair" has a group of ranks that cannot be`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), dag.Options{}, 4)
+			f, err := file.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+nodes), file.Options{}, 4)
 			require.NoError(t, err)
 			require.Len(t, f.Classes, 2)
 			c.spoil(f)
@@ -448,25 +449,25 @@ func TestFamiliesThatCannotBeAreRefused(t *testing.T) {
 // A loop whose body is missing communicates with nobody.
 func TestMissingBodiesAreSurvived(t *testing.T) {
 	for _, body := range []*dag.Graph{nil, {}} {
-		f, err := dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+`
+		f, err := file.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+`
   - name: solve
     repeat: {times: 3}
     nodes:
       - {name: a, allreduce: {inout: x, op: sum}}
-`), dag.Options{}, 2)
+`), file.Options{}, 2)
 		require.NoError(t, err)
 		f.Classes[0].Nodes[0].Control.Bodies[0] = body
 		found, err := Prove(f)
 		require.NoError(t, err)
 		require.Empty(t, found)
-		f, err = dag.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+`
+		f, err = file.ParseFamily([]byte(fmt.Sprintf(buffers, "auto")+`
   - name: choose
     if: x(0..1) > 1
     nodes:
       - {name: a, allreduce: {inout: y, op: sum}}
     else:
       - {name: b, memset: {to: y, value: 0}}
-`), dag.Options{}, 2)
+`), file.Options{}, 2)
 		require.NoError(t, err)
 		f.Classes[0].Nodes[0].Control.Bodies[1] = body
 		found, err = Prove(f)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner/internal/placement"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -44,7 +45,7 @@ nodes:
 
 func parsed(t *testing.T, text string) *dag.Graph {
 	t.Helper()
-	g, err := dag.Parse([]byte(text), dag.Options{Library: kernels.Library()})
+	g, err := file.Parse([]byte(text), file.Options{Library: kernels.Library()})
 	require.NoError(t, err)
 	return g
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/cudart/driver"
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -78,12 +78,12 @@ func measureFormulas(ctx context.Context, s *settings) (err error) {
 }
 
 // timeKernels traces one pipeline and reports each of its library kernels.
-func (s *settings) timeKernels(ctx context.Context, platform cudart.Platform, recorder runtime.Recorder, file string, each func(kernel string, measured, formula float64)) (err error) {
-	source, err := os.ReadFile(file)
+func (s *settings) timeKernels(ctx context.Context, platform cudart.Platform, recorder runtime.Recorder, name string, each func(kernel string, measured, formula float64)) (err error) {
+	source, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile})
+	g, err := file.Parse(source, file.Options{Name: name, Dir: filepath.Dir(name), Library: kernels.Library(), ReadFile: os.ReadFile})
 	if err != nil {
 		return errors.New("has modules of its own, or does not parse")
 	}

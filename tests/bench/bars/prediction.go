@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -91,12 +92,12 @@ func (s *settings) replayPrediction() error {
 }
 
 // parsePipeline reads a pipeline that needs no modules of its own.
-func parsePipeline(file string) (*dag.Graph, error) {
-	source, err := os.ReadFile(file)
+func parsePipeline(name string) (*dag.Graph, error) {
+	source, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	g, err := dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile})
+	g, err := file.Parse(source, file.Options{Name: name, Dir: filepath.Dir(name), Library: kernels.Library(), ReadFile: os.ReadFile})
 	if err != nil {
 		return nil, errors.New("has modules of its own, or does not parse")
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/runtime"
 )
 
 func saxpyInflight(t *testing.T, p cudart.Platform, alpha string, inflight int) (*dag.Graph, *runtime.Program) {
-	g, err := loadPipeline("../../../pipelines/saxpy.yaml", []dag.Override{{Name: "alpha", Value: alpha}, {Name: "n", Value: "5000"}})
+	g, err := loadPipeline("../../../pipelines/saxpy.yaml", []file.Override{{Name: "alpha", Value: alpha}, {Name: "n", Value: "5000"}})
 	require.NoError(t, err)
 	program, err := newInflight(context.Background(), g, p, onOneStream(runtime.MachineOf(p)), inflight)
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -46,7 +47,7 @@ func (s *settings) wanted(name string) bool {
 // "chunks", flights the setting with the highest throughput according to the measurement "flights".
 type workload struct {
 	name    string
-	params  []dag.Override
+	params  []file.Override
 	grcuda  float64
 	chunks  int
 	flights flights
@@ -73,10 +74,10 @@ func (f flights) options(machine *planner.Machine, profile *planner.Profile, str
 }
 
 func workloads() []workload {
-	set := func(pairs ...string) []dag.Override {
-		var list []dag.Override
+	set := func(pairs ...string) []file.Override {
+		var list []file.Override
 		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, dag.Override{Name: pairs[i], Value: pairs[i+1]})
+			list = append(list, file.Override{Name: pairs[i], Value: pairs[i+1]})
 		}
 		return list
 	}
@@ -92,20 +93,20 @@ func workloads() []workload {
 
 // load parses the workload's file, divided into the given number of chunks.
 func (w *workload) load(s *settings, chunks int) (*dag.Graph, error) {
-	var params []dag.Override
+	var params []file.Override
 	if !s.small {
 		params = append(params, w.params...)
 	}
-	params = append(params, dag.Override{Name: "chunks", Value: fmt.Sprint(chunks)})
+	params = append(params, file.Override{Name: "chunks", Value: fmt.Sprint(chunks)})
 	return loadPipeline(filepath.Join(s.pipelines, w.name+".yaml"), params)
 }
 
-func loadPipeline(file string, params []dag.Override) (*dag.Graph, error) {
-	source, err := os.ReadFile(file)
+func loadPipeline(name string, params []file.Override) (*dag.Graph, error) {
+	source, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	return dag.Parse(source, dag.Options{Name: file, Dir: filepath.Dir(file), Library: kernels.Library(), ReadFile: os.ReadFile, Params: params})
+	return file.Parse(source, file.Options{Name: name, Dir: filepath.Dir(name), Library: kernels.Library(), ReadFile: os.ReadFile, Params: params})
 }
 
 // smallCount is the number of chunks at the default sizes of the files, where more chunks would be empty.

@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/lsp"
 	"github.com/dagrun/dagrun/kernels"
@@ -138,7 +139,7 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 		}
 		return s.modules.open(ctx, folder, dir, m)
 	}
-	graph, err := dag.ParseContext(ctx, d.text.Source, dag.Options{Name: name, Dir: dir, MaxRepeated: mostRepeated, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
+	graph, err := file.ParseContext(ctx, d.text.Source, file.Options{Name: name, Dir: dir, MaxRepeated: mostRepeated, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
 		opened, err := open(m)
 		if err == nil {
 			found.modules[m.Name] = opened
@@ -148,9 +149,9 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 		if dir == "" {
 			return nil, errors.New("save this file first: the files that it uses are found from the folder that it is in")
 		}
-		return folder.Regular(ctx, name, dag.MaxFile)
+		return folder.Regular(ctx, name, file.MaxBytes)
 	}, Outside: func(name string) bool { return files.Foreign(dir, name) }})
-	wrong := (*dag.ParseError)(nil)
+	wrong := (*file.ParseError)(nil)
 	switch {
 	case errors.As(err, &wrong):
 		return diagnostics(d.text, &wrong.Diagnostics, "mistakes"), found

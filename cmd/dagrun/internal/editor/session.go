@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/lsp"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -169,8 +169,8 @@ func (s *Session) close(raw json.RawMessage) error {
 // format answers textDocument/formatting with an edit of the lines that change, so that an editor keeps its place in the others.
 func (d *document) format() ([]lsp.TextEdit, error) {
 	const requestFailed = -32803
-	formatted, err := dag.Format(d.text.Source, "")
-	if wrong := (*dag.ParseError)(nil); errors.As(err, &wrong) {
+	formatted, err := file.Format(d.text.Source, "")
+	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
 		first := wrong.List[0]
 		return nil, &lsp.Error{Code: requestFailed, Message: fmt.Sprintf("cannot format: line %d: %s", max(first.Pos.Line, 1), messageOf(&first))}
 	}
