@@ -6,7 +6,7 @@
 // streams must wait for each other, inserts the fewest waits, proves the result, and replays it as plain streams or as one CUDA
 // graph. It is a command (cmd/dagrun) and a set of packages, each of which imports only those above it:
 //
-//   - [github.com/dagrun/dagrun/dag]: what was declared, from a file or by Go calls, and the dependencies that follow
+//   - [github.com/dagrun/dagrun/dag]: what was declared, and the dependencies that follow; its package file reads pipeline files
 //   - [github.com/dagrun/dagrun/planner]: streams, waits, memory and the proof; pure
 //   - [github.com/dagrun/dagrun/kernels]: what can be launched
 //   - [github.com/dagrun/dagrun/cudart]: what it runs on, the NVIDIA driver without cgo or the CPU

@@ -1,6 +1,6 @@
 // Tests of buckets: what goes into one, that nothing changes what a node reads, and what cannot be bucketed.
 
-package dag
+package dag_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,9 +28,9 @@ nodes:
 // bucketsIn lists the nodes of a bucketed graph, those of a bucket with what is in it.
 func bucketsIn(t *testing.T, nodes string, bytes int64) []string {
 	t.Helper()
-	g, err := Parse([]byte(bucketHead+nodes), Options{Rank: 1, Ranks: 4})
+	g, err := file.Parse([]byte(bucketHead+nodes), file.Options{Rank: 1, Ranks: 4})
 	require.NoError(t, err)
-	made, err := Bucket(g, bytes)
+	made, err := dag.Bucket(g, bytes)
 	require.NoError(t, err)
 	var list []string
 	for i := range made.Nodes {
@@ -36,7 +38,7 @@ func bucketsIn(t *testing.T, nodes string, bytes int64) []string {
 		text := n.Name
 		if n.Communication != nil && len(n.Communication.More) > 0 {
 			var parts []string
-			for _, pair := range n.Communication.pairs() {
+			for _, pair := range dag.PairsOf(n.Communication) {
 				part := made.RangeText(pair.From)
 				if pair.From != pair.To {
 					part += "->" + made.RangeText(pair.To)
@@ -82,7 +84,7 @@ func a2(name string) string { return "  - {name: " + name + ", allreduce: {inout
 
 // Each body has buckets of its own, and a loop or branch that communicates ends the bucket before it.
 func TestBucketsInBodies(t *testing.T) {
-	g, err := Parse([]byte(bucketHead+`  - {name: sa, allreduce: {inout: a, op: sum}}
+	g, err := file.Parse([]byte(bucketHead+`  - {name: sa, allreduce: {inout: a, op: sum}}
   - name: solve
     repeat: {until: "h(0..1) < 1", most: 5}
     nodes:
@@ -101,12 +103,12 @@ func TestBucketsInBodies(t *testing.T) {
     repeat: {times: 3}
     nodes: [{name: clear.again, memset: {to: h, value: 0}}]
   - {name: tb, allreduce: {inout: b, op: sum}}
-`), Options{Rank: 1, Ranks: 4})
+`), file.Options{Rank: 1, Ranks: 4})
 	require.NoError(t, err)
-	made, err := Bucket(g, 1024)
+	made, err := dag.Bucket(g, 1024)
 	require.NoError(t, err)
 	var all []string
-	made.EachGraph(func(g *Graph, path []string) {
+	made.EachGraph(func(g *dag.Graph, path []string) {
 		text := strings.Join(path, "/") + ":"
 		for i := range g.Nodes {
 			text += " " + g.Nodes[i].Name
@@ -117,16 +119,16 @@ func TestBucketsInBodies(t *testing.T) {
 	require.Equal(t, g.Nodes[1].Control.Condition.Operands, made.Nodes[1].Control.Condition.Operands)
 	require.Equal(t, g.Warnings(), made.Warnings())
 
-	same, err := Bucket(g, 64)
+	same, err := dag.Bucket(g, 64)
 	require.NoError(t, err)
 	require.Same(t, g, same)
 }
 
 func TestBucketOfAGraph(t *testing.T) {
 	nodes := "  - {name: sa, allreduce: {inout: a, op: sum}}\n  - {name: sb, allreduce: {inout: b, op: sum}}\n"
-	g, err := Parse([]byte(bucketHead+nodes), Options{Rank: 1, Ranks: 4})
+	g, err := file.Parse([]byte(bucketHead+nodes), file.Options{Rank: 1, Ranks: 4})
 	require.NoError(t, err)
-	made, err := Bucket(g, 1<<20)
+	made, err := dag.Bucket(g, 1<<20)
 	require.NoError(t, err)
 	require.Equal(t, g.Warnings(), made.Warnings())
 	require.NotEqual(t, g.Hash(), made.Hash())
@@ -134,41 +136,41 @@ func TestBucketOfAGraph(t *testing.T) {
 	require.Contains(t, made.WorkParts(0), "bucket=2")
 	require.EqualValues(t, 256, made.Nodes[0].Work.Bytes)
 	require.Equal(t, g.Nodes[0].Pos, made.Nodes[0].Pos)
-	require.Equal(t, High, made.Nodes[0].Priority)
-	again, err := Bucket(made, 1<<20)
+	require.Equal(t, dag.High, made.Nodes[0].Priority)
+	again, err := dag.Bucket(made, 1<<20)
 	require.NoError(t, err)
 	require.Same(t, made, again, "a bucket is not bucketed again")
-	require.ErrorContains(t, made.WriteYAML(io.Discard), "it is a bucket of all-reduces, which files cannot declare")
+	require.ErrorContains(t, file.Write(io.Discard, made.Pipeline), "it is a bucket of all-reduces, which files cannot declare")
 
-	alone, err := Parse([]byte(bucketHead+nodes), Options{})
+	alone, err := file.Parse([]byte(bucketHead+nodes), file.Options{})
 	require.NoError(t, err)
-	same, err := Bucket(alone, 1<<20)
+	same, err := dag.Bucket(alone, 1<<20)
 	require.NoError(t, err)
 	require.Same(t, alone, same)
 
-	_, err = Bucket(g, 0)
+	_, err = dag.Bucket(g, 0)
 	require.EqualError(t, err, "a bucket of 0 bytes: want at least 1")
-	_, err = Bucket(nil, 1)
+	_, err = dag.Bucket(nil, 1)
 	require.Error(t, err)
-	explicit, err := Parse([]byte("sync: explicit\n"+bucketHead+nodes), Options{Ranks: 2})
+	explicit, err := file.Parse([]byte("sync: explicit\n"+bucketHead+nodes), file.Options{Ranks: 2})
 	require.NoError(t, err)
-	_, err = Bucket(explicit, 1)
+	_, err = dag.Bucket(explicit, 1)
 	require.EqualError(t, err, "all-reduces cannot be bucketed: the file orders its nodes itself (sync: explicit)")
-	require.ErrorIs(t, err, ErrBucket)
+	require.ErrorIs(t, err, dag.ErrBucket)
 
 	// What a program puts together by hand is checked.
 	for _, c := range []struct {
-		c    Communication
+		c    dag.Communication
 		want string
 	}{
-		{Communication{Verb: Broadcast, More: []Pair{{}}}, "a bucket of broadcast; only all-reduces are bucketed"},
-		{Communication{Verb: AllReduce, Reduction: Sum, From: Range{0, 0, 0, 32}, To: Range{0, 0, 0, 32}, More: []Pair{{Range{0, 0, 16, 48}, Range{0, 0, 16, 48}}}}, "a(0..8) and a(4..12) overlap in one bucket"},
-		{Communication{Verb: AllReduce, Reduction: Sum, From: Range{0, 0, 0, 32}, To: Range{0, 0, 0, 32}, More: []Pair{{Range{1, 0, 0, 16}, Range{1, 0, 0, 32}}}}, "allreduce: b(0..4) has 4 elements and b(0..8) has 8 elements"},
+		{dag.Communication{Verb: dag.Broadcast, More: []dag.Pair{{}}}, "a bucket of broadcast; only all-reduces are bucketed"},
+		{dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: dag.Range{Buffer: 0, Pitch: 0, Lo: 0, Hi: 32}, To: dag.Range{Buffer: 0, Pitch: 0, Lo: 0, Hi: 32}, More: []dag.Pair{{From: dag.Range{Buffer: 0, Pitch: 0, Lo: 16, Hi: 48}, To: dag.Range{Buffer: 0, Pitch: 0, Lo: 16, Hi: 48}}}}, "a(0..8) and a(4..12) overlap in one bucket"},
+		{dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: dag.Range{Buffer: 0, Pitch: 0, Lo: 0, Hi: 32}, To: dag.Range{Buffer: 0, Pitch: 0, Lo: 0, Hi: 32}, More: []dag.Pair{{From: dag.Range{Buffer: 1, Pitch: 0, Lo: 0, Hi: 16}, To: dag.Range{Buffer: 1, Pitch: 0, Lo: 0, Hi: 32}}}}, "allreduce: b(0..4) has 4 elements and b(0..8) has 8 elements"},
 	} {
-		b := New("by hand")
+		b := dag.New("by hand")
 		b.Ranks(0, 2)
-		b.Device("a", F32, 16)
-		b.Device("b", F32, 16)
+		b.Device("a", dag.F32, 16)
+		b.Device("b", dag.F32, 16)
 		b.Communicate("sum", c.c)
 		_, err := b.Graph()
 		require.ErrorContains(t, err, c.want)
@@ -176,11 +178,11 @@ func TestBucketOfAGraph(t *testing.T) {
 }
 
 // readsOf says for each node by name and each element that it reads which node has written it, "" for none.
-func readsOf(g *Graph) map[string]string {
-	writer := map[BufferID]map[int64]string{}
+func readsOf(g *dag.Graph) map[string]string {
+	writer := map[dag.BufferID]map[int64]string{}
 	all := map[string]string{}
-	note := func(name string, accesses []Access) {
-		for _, pass := range []Mode{Read, Write} {
+	note := func(name string, accesses []dag.Access) {
+		for _, pass := range []dag.Mode{dag.Read, dag.Write} {
 			for _, a := range accesses {
 				if a.Mode&pass == 0 {
 					continue
@@ -189,7 +191,7 @@ func readsOf(g *Graph) map[string]string {
 					writer[a.Buffer] = map[int64]string{}
 				}
 				for at := a.Lo; at < a.Hi; at += 4 {
-					if pass == Read {
+					if pass == dag.Read {
 						all[fmt.Sprintf("%s %d %d", name, a.Buffer, at)] = writer[a.Buffer][at]
 					} else {
 						writer[a.Buffer][at] = name
@@ -201,11 +203,11 @@ func readsOf(g *Graph) map[string]string {
 	for i := range g.Nodes {
 		c := g.Nodes[i].Communication
 		if c == nil {
-			note(g.Nodes[i].Name, g.Accesses(NodeID(i)))
+			note(g.Nodes[i].Name, g.Accesses(dag.NodeID(i)))
 			continue
 		}
-		for _, pair := range c.pairs() {
-			note("allreduce of "+g.RangeText(pair.From)+" to "+g.RangeText(pair.To), []Access{pair.From.In(), pair.To.Out()})
+		for _, pair := range dag.PairsOf(c) {
+			note("allreduce of "+g.RangeText(pair.From)+" to "+g.RangeText(pair.To), []dag.Access{pair.From.In(), pair.To.Out()})
 		}
 	}
 	for b, list := range writer {
@@ -221,34 +223,34 @@ func TestBucketsChangeNothing(t *testing.T) {
 	formed := 0
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		b := New("random")
+		b := dag.New("random")
 		b.Ranks(0, 3)
-		var buffers []BufferID
+		var buffers []dag.BufferID
 		for k := range 4 {
-			buffers = append(buffers, b.Device(fmt.Sprintf("x%d", k), F32, 8))
+			buffers = append(buffers, b.Device(fmt.Sprintf("x%d", k), dag.F32, 8))
 		}
-		part := func(id BufferID, n int64) Range {
+		part := func(id dag.BufferID, n int64) dag.Range {
 			lo := rng.Int64N(9 - n)
 			return b.Slice(id, lo, lo+n)
 		}
 		number := 0
 		var some func(int)
 		some = func(depth int) {
-			var ids []NodeID
+			var ids []dag.NodeID
 			for range 4 + rng.IntN(14-4*depth) {
 				name, n := fmt.Sprintf("n%d", number), 1+rng.Int64N(8)
 				number++
 				from, to := part(buffers[rng.IntN(4)], n), part(buffers[rng.IntN(4)], n)
-				var id NodeID
+				var id dag.NodeID
 				switch kind := rng.IntN(7); {
 				case kind < 3 && (from.Buffer != to.Buffer || from == to || from.Hi <= to.Lo || to.Hi <= from.Lo):
-					id = b.Communicate(name, Communication{Verb: AllReduce, Reduction: Sum, From: from, To: to})
+					id = b.Communicate(name, dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: from, To: to})
 				case kind == 3:
-					id = b.Communicate(name, Communication{Verb: Broadcast, From: from, To: from})
+					id = b.Communicate(name, dag.Communication{Verb: dag.Broadcast, From: from, To: from})
 				case kind == 4:
 					id = b.Task(name, from.In(), to.InOut())
 				case kind == 5 && depth < 2:
-					id = b.Repeat(name, Loop{Times: 3}, func() { some(depth + 1) })
+					id = b.Repeat(name, dag.Loop{Times: 3}, func() { some(depth + 1) })
 				default:
 					id = b.Task(name, from.In(), b.Slice(to.Buffer, 0, 1).Out())
 				}
@@ -259,32 +261,32 @@ func TestBucketsChangeNothing(t *testing.T) {
 			}
 		}
 		some(0)
-		p := b.pipeline
+		p := dag.DraftOf(b)
 		g, err := p.Graph()
 		require.NoError(t, err, "seed %d", seed)
 		bytes := 8 + rng.Int64N(120)
-		made, err := Bucket(g, bytes)
+		made, err := dag.Bucket(g, bytes)
 		require.NoError(t, err, "seed %d", seed)
 		if made != g {
 			formed++
 		}
-		bodies := map[string]*Graph{}
-		made.EachGraph(func(g *Graph, path []string) { bodies[strings.Join(path, "/")] = g })
-		g.EachGraph(func(g *Graph, path []string) {
+		bodies := map[string]*dag.Graph{}
+		made.EachGraph(func(g *dag.Graph, path []string) { bodies[strings.Join(path, "/")] = g })
+		g.EachGraph(func(g *dag.Graph, path []string) {
 			bucketsChangeNothing(t, seed, g, bodies[strings.Join(path, "/")], bytes)
 		})
 	}
 	require.Greater(t, formed, 100, "many of the graphs have buckets")
 }
 
-func bucketsChangeNothing(t *testing.T, seed uint64, g, made *Graph, bytes int64) {
+func bucketsChangeNothing(t *testing.T, seed uint64, g, made *dag.Graph, bytes int64) {
 	t.Helper()
 	require.Equal(t, readsOf(g), readsOf(made), "seed %d", seed)
 	at := map[string]int{}
 	for i := range made.Nodes {
 		at[made.Nodes[i].Name] = i
 	}
-	for _, list := range bucketsOf(g, bytes) {
+	for _, list := range dag.BucketsOf(g, bytes) {
 		for _, i := range list {
 			at[g.Nodes[i].Name] = at[g.Nodes[list[0]].Name+".."+g.Nodes[list[len(list)-1]].Name]
 		}

@@ -1,47 +1,49 @@
 // Tests of what a communication says of itself.
 
-package dag
+package dag_test
 
 import (
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/stretchr/testify/require"
 )
 
 func TestPartners(t *testing.T) {
 	for _, c := range []struct {
-		among Among
+		among dag.Among
 		ranks int32
 		want  []int32
 	}{
-		{Among{}, 4, []int32{0, 1, 2, 3}},
-		{Among{First: 1, Count: 2, Step: 2}, 4, []int32{1, 3}},
-		{Among{First: 1, Count: 3, Step: 2}, 4, []int32{1, 3}},
-		{Among{First: 0, Count: math.MaxInt32, Step: math.MaxInt32}, 2, []int32{0}},
-		{Among{First: -1, Count: 3, Step: 1}, 4, nil},
-		{Among{First: 1, Count: 3, Step: -1}, 4, nil},
-		{Among{First: 1, Count: -3, Step: 1}, 4, nil},
+		{dag.Among{}, 4, []int32{0, 1, 2, 3}},
+		{dag.Among{First: 1, Count: 2, Step: 2}, 4, []int32{1, 3}},
+		{dag.Among{First: 1, Count: 3, Step: 2}, 4, []int32{1, 3}},
+		{dag.Among{First: 0, Count: math.MaxInt32, Step: math.MaxInt32}, 2, []int32{0}},
+		{dag.Among{First: -1, Count: 3, Step: 1}, 4, nil},
+		{dag.Among{First: 1, Count: 3, Step: -1}, 4, nil},
+		{dag.Among{First: 1, Count: -3, Step: 1}, 4, nil},
 	} {
-		require.Equal(t, c.want, (&Communication{Verb: AllReduce, Among: c.among}).Partners(c.ranks), "%+v of %d", c.among, c.ranks)
+		require.Equal(t, c.want, (&dag.Communication{Verb: dag.AllReduce, Among: c.among}).Partners(c.ranks), "%+v of %d", c.among, c.ranks)
 	}
 	// A billion ranks, or members, would not fit into memory.
-	require.Len(t, (&Communication{Verb: AllReduce, Among: Among{Count: math.MaxInt32, Step: 1}}).Partners(math.MaxInt32), MaxRanks)
-	require.Equal(t, []int32{0, 2}, (&Communication{Verb: Exchange, Transfers: []Transfer{{Rank: 2}, {Rank: 7}, {Rank: 0}, {Rank: 2}, {Rank: -1}}}).Partners(4))
+	require.Len(t, (&dag.Communication{Verb: dag.AllReduce, Among: dag.Among{Count: math.MaxInt32, Step: 1}}).Partners(math.MaxInt32), dag.MaxRanks)
+	require.Equal(t, []int32{0, 2}, (&dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 2}, {Rank: 7}, {Rank: 0}, {Rank: 2}, {Rank: -1}}}).Partners(4))
 }
 
 // A pipeline that is declared in Go has one order of communication too, also where no data orders it.
 func TestCommunicationDeclaredInGoHasOneOrder(t *testing.T) {
-	b := New("p")
+	b := dag.New("p")
 	b.Ranks(0, 2)
 	for _, name := range []string{"x", "y"} {
-		whole := b.Whole(b.Buffer(Buffer{Name: name, Place: Device, DType: F32, Shape: []int64{4}}))
-		b.Communicate("sum_"+name, Communication{Verb: AllReduce, Reduction: Sum, From: whole, To: whole})
+		whole := b.Whole(b.Buffer(dag.Buffer{Name: name, Place: dag.Device, DType: dag.F32, Shape: []int64{4}}))
+		b.Communicate("sum_"+name, dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: whole, To: whole})
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
-	require.Equal(t, []NodeID{0}, g.Nodes[1].After)
+	require.Equal(t, []dag.NodeID{0}, g.Nodes[1].After)
 }
 
 const loopsThatCommunicate = `version: 1
@@ -68,7 +70,7 @@ nodes:
 `
 
 // after lists what the nodes of a list come after because the file or the order of communication says so.
-func after(g *Graph) map[string][]string {
+func after(g *dag.Graph) map[string][]string {
 	found := map[string][]string{}
 	for i := range g.Nodes {
 		for _, from := range g.Nodes[i].After {
@@ -81,12 +83,12 @@ func after(g *Graph) map[string][]string {
 // All communication of a list is in one order, with the loops and branches that communicate; bodies have an order of their own.
 func TestLoopsAreInTheOrderOfCommunication(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
-		g, err := Parse([]byte(loopsThatCommunicate), Options{Ranks: ranks})
+		g, err := file.Parse([]byte(loopsThatCommunicate), file.Options{Ranks: ranks})
 		require.NoError(t, err)
 		require.Equal(t, map[string][]string{"solve": {"before"}, "after": {"solve"}}, after(g))
 		body := g.Nodes[1].Control.Bodies[0]
 		require.Equal(t, map[string][]string{"maybe": {"first"}, "last": {"maybe"}}, after(body))
-		require.Equal(t, []Priority{High, Normal, Normal, High}, []Priority{g.Nodes[0].Priority, body.Nodes[0].Priority, g.Nodes[2].Priority, g.Nodes[3].Priority})
+		require.Equal(t, []dag.Priority{dag.High, dag.Normal, dag.Normal, dag.High}, []dag.Priority{g.Nodes[0].Priority, body.Nodes[0].Priority, g.Nodes[2].Priority, g.Nodes[3].Priority})
 		want := []bool{true, true, false, true}
 		for i := range g.Nodes {
 			require.Equal(t, want[i], g.Nodes[i].Communicates(), g.Nodes[i].Name)
@@ -100,23 +102,23 @@ func TestLoopsAreInTheOrderOfCommunication(t *testing.T) {
 }
 
 func TestLoopsThatCommunicateAreDeclaredInGo(t *testing.T) {
-	b := New("p")
+	b := dag.New("p")
 	b.Ranks(1, 2)
-	x := b.Buffer(Buffer{Name: "x", Place: Device, DType: F32, Shape: []int64{4}})
+	x := b.Buffer(dag.Buffer{Name: "x", Place: dag.Device, DType: dag.F32, Shape: []int64{4}})
 	sum := func(name string) func() {
 		return func() {
-			b.Communicate(name, Communication{Verb: AllReduce, Reduction: Sum, From: b.Whole(x), To: b.Whole(x)})
+			b.Communicate(name, dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: b.Whole(x), To: b.Whole(x)})
 		}
 	}
-	y := b.Buffer(Buffer{Name: "y", Place: Device, DType: F32, Shape: []int64{8}})
-	b.Repeat("solve", Loop{Times: 3}, func() {
+	y := b.Buffer(dag.Buffer{Name: "y", Place: dag.Device, DType: dag.F32, Shape: []int64{8}})
+	b.Repeat("solve", dag.Loop{Times: 3}, func() {
 		sum("inside")()
-		b.Communicate("all", Communication{Verb: AllGather, From: b.Whole(x), To: b.Whole(y)})
-		b.Communicate("last", Communication{Verb: Broadcast, Root: 1, From: b.Whole(x), To: b.Whole(x)})
+		b.Communicate("all", dag.Communication{Verb: dag.AllGather, From: b.Whole(x), To: b.Whole(y)})
+		b.Communicate("last", dag.Communication{Verb: dag.Broadcast, Root: 1, From: b.Whole(x), To: b.Whole(x)})
 	})
 	sum("outside")()
 	g, err := b.Graph()
 	require.NoError(t, err)
 	require.Equal(t, map[string][]string{"outside": {"solve"}}, after(g))
-	require.True(t, slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.Kind == Repeat && n.Communicates() }))
+	require.True(t, slices.ContainsFunc(g.Nodes, func(n dag.Node) bool { return n.Kind == dag.Repeat && n.Communicates() }))
 }

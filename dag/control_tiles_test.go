@@ -1,10 +1,12 @@
 // Tests of tiles in nodes of loops and branches: what the node around them accesses, and what it need not wait for.
 
-package dag
+package dag_test
 
 import (
 	"testing"
 
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,9 +39,9 @@ nodes:
 `
 
 func TestTilesInLoops(t *testing.T) {
-	g, err := Parse([]byte(tilesInLoops), Options{Name: "p.yaml"})
+	g, err := file.Parse([]byte(tilesInLoops), file.Options{Name: "p.yaml"})
 	require.NoError(t, err)
-	texts := func(id NodeID) (list []string) {
+	texts := func(id dag.NodeID) (list []string) {
 		for _, a := range g.Accesses(id) {
 			list = append(list, a.Mode.String()+" "+g.RangeText(a.Range))
 		}
@@ -57,7 +59,7 @@ func TestTilesInLoops(t *testing.T) {
 	require.Equal(t, []string{"b"}, namesOf(g, g.Carried()))
 }
 
-func namesOf(g *Graph, ids []BufferID) (names []string) {
+func namesOf(g *dag.Graph, ids []dag.BufferID) (names []string) {
 	for _, id := range ids {
 		names = append(names, g.Buffers[id].Name)
 	}
@@ -71,8 +73,8 @@ func TestConditionsThatReadTiles(t *testing.T) {
 		"min(a(7..8)(7..8), 2) > len": `unknown name "len"`,
 		"a(0..1)(7..9) > 1":           "",
 	} {
-		b := New("test")
-		a := b.Device("a", F32, 8, 8)
+		b := dag.New("test")
+		a := b.Device("a", dag.F32, 8, 8)
 		b.If("if", text, func() { b.Memset("m", b.Whole(a), 1) }, nil)
 		_, err := b.Graph()
 		require.ErrorContains(t, err, want)

@@ -1,6 +1,6 @@
 // Package dag turns a declaration of GPU work into a dependency graph.
 //
-// A [Pipeline] is what was declared, by a YAML file (see [Parse]) or by Go calls (see [New]): buffers, and nodes that copy,
+// A [Pipeline] is what was declared, by a pipeline file (see package file) or by Go calls (see [New]): buffers, and nodes that copy,
 // set or compute on byte ranges of them. A [Graph] adds what follows from it: every node's accesses and one edge for each
 // pair of nodes that must not be reordered, each with the reason why it is there.
 //
@@ -11,8 +11,8 @@
 // Where many nodes and many others would all depend on each other, as thousands of writers of slices and thousands of readers of the whole
 // do, edges lead to and from a [Join]: an id from [Graph.Len] on that stands between them. [Graph.IsJoin] tells which ends of edges are.
 //
-// The files refer to each other in one direction. A reader of the YAML side starts with parse.go, one of the Go calls with builder.go;
-// both lead to assemble.go, which makes the graph, from there to hazards.go, which finds the edges, and down to pipeline.go, the data.
+// The files refer to each other in one direction. A reader starts with builder.go, the Go calls. It leads to assemble.go, which makes the graph, from
+// there to hazards.go, which finds the edges, and down to pipeline.go, the data. Package file declares pipelines by a [Draft], as Builder does.
 //
 // Nodes and buffers have dense ids in declaration order, each of a type of its own: [NodeID] and [BufferID]. The package does no
 // I/O of its own, knows no device, and imports nothing else of dagrun: what it must know of a kernel comes through [Library].

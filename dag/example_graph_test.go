@@ -4,7 +4,6 @@ package dag_test
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/dagrun/dagrun/dag"
 )
@@ -58,28 +57,4 @@ func ExampleCycleError() {
 	_, err := b.Graph()
 	fmt.Println(err)
 	// Output: dependency cycle: first -> second -> first
-}
-
-func ExamplePipeline_WriteYAML() {
-	b := dag.New("clear")
-	d, out := b.Device("d", dag.F32, 256), b.Host("out", dag.F32, 256)
-	set := b.Memset("set", b.Whole(d), 1.5)
-	b.Priority(set, dag.High)
-	b.Copy("down", b.Slice(out, 0, 16), b.Slice(d, 0, 16))
-	g, err := b.Graph()
-	if err == nil {
-		err = g.WriteYAML(os.Stdout)
-	}
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// version: 1
-	// name: clear
-	// buffers:
-	//   d: {place: device, dtype: f32, shape: [256]}
-	//   out: {place: host, dtype: f32, shape: [256]}
-	// nodes:
-	//   - {name: set, memset: {to: d, value: 1.5}, priority: high}
-	//   - {name: down, memcpy: {from: d(0..16), to: out(0..16)}}
 }

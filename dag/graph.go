@@ -27,14 +27,14 @@ func (g *Graph) WithWarnings(list Diagnostics) *Graph {
 	return &warned
 }
 
-// Check returns an error for a graph that can be neither planned nor run: nil, one that Parse, Builder.Graph and Pipeline.Graph did
+// Check returns an error for a graph that can be neither planned nor run: nil, one that file.Parse, Builder.Graph and Pipeline.Graph did
 // not return, and one that has another number of nodes or buffers by now. It looks at nothing else.
 func (g *Graph) Check() error {
 	switch {
 	case g == nil || g.Pipeline == nil:
 		return errors.New("there is no graph")
 	case len(g.succStart) != g.Vertices()+1 || len(g.predStart) != g.Vertices()+1 || len(g.topo) != len(g.Nodes) || g.buffers != len(g.Buffers):
-		return errors.New("the graph has no dependencies derived for its nodes; make it with dag.Parse, Builder.Graph or Pipeline.Graph")
+		return errors.New("the graph has no dependencies derived for its nodes; make it with file.Parse, Builder.Graph or Pipeline.Graph")
 	}
 	return nil
 }

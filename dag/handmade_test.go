@@ -1,6 +1,6 @@
 // Tests of Pipeline values that a program filled in or changed itself: the exact message of each mistake. None may panic.
 
-package dag
+package dag_test
 
 import (
 	"bytes"
@@ -10,19 +10,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
+	"github.com/dagrun/dagrun/dag/internal/fakes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag/expr"
 )
 
 // handmade is a valid pipeline for tests to break: x in host memory is copied to d, which is set, scaled and squared.
-func handmade(t testing.TB) *Pipeline {
-	b := New("p")
-	b.Use(kernelsForTests)
-	x, d := b.Host("x", F32, 8), b.Device("d", F32, 8)
+func handmade(t testing.TB) *dag.Pipeline {
+	b := dag.New("p")
+	b.Use(fakes.Kernels)
+	x, d := b.Host("x", dag.F32, 8), b.Device("d", dag.F32, 8)
 	b.Copy("up", b.Whole(d), b.Whole(x))
 	b.Memset("set", b.Slice(d, 0, 4), 1)
-	b.Kernel("saxpy", "saxpy", Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
+	b.Kernel("saxpy", "saxpy", dag.Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2)})
 	b.Map("square", "d = d * d", nil)
 	g, err := b.Graph()
 	require.NoError(t, err)
@@ -30,76 +33,77 @@ func handmade(t testing.TB) *Pipeline {
 }
 
 // copied returns a deep copy of a pipeline, so that a test can change it without changing the original.
-func copied(p *Pipeline) *Pipeline {
+func copied(p *dag.Pipeline) *dag.Pipeline {
 	c := *p
-	c.Buffers = append([]Buffer(nil), p.Buffers...)
-	c.Nodes = append([]Node(nil), p.Nodes...)
+	c.Buffers = append([]dag.Buffer(nil), p.Buffers...)
+	c.Nodes = append([]dag.Node(nil), p.Nodes...)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		if n.Copy != nil {
-			n.Copy = &Copy{n.Copy.Dst, n.Copy.Src}
+			n.Copy = &dag.Copy{Dst: n.Copy.Dst, Src: n.Copy.Src}
 		}
 		if n.Set != nil {
-			n.Set = &Set{n.Set.Dst, n.Set.Bits}
+			n.Set = &dag.Set{Dst: n.Set.Dst, Bits: n.Set.Bits}
 		}
 		if n.Launch != nil {
 			launch := *n.Launch
-			launch.Args = append([]Arg(nil), n.Launch.Args...)
+			launch.Args = append([]dag.Arg(nil), n.Launch.Args...)
 			n.Launch = &launch
 		}
 	}
-	c.accesses = append([]Access(nil), p.accesses...)
+	list, _ := dag.AccessesOf(&c)
+	*list = append([]dag.Access(nil), *list...)
 	return &c
 }
 
 func TestHandmadePipelines(t *testing.T) {
 	for _, test := range []struct {
 		want  string
-		spoil func(p *Pipeline)
+		spoil func(p *dag.Pipeline)
 	}{
-		{"", func(p *Pipeline) {}},
-		{`pipeline "p": there are 5 nodes, but the accesses of 4; declare nodes with New and Builder.Node, which takes their accesses`, func(p *Pipeline) { p.Nodes = append(p.Nodes, Node{Name: "new"}) }},
-		{`pipeline "p": there are 0 nodes, but the accesses of 4; declare nodes with New and Builder.Node, which takes their accesses`, func(p *Pipeline) { p.Nodes = nil }},
-		{`pipeline "": there are 1 nodes, but the accesses of 0; declare nodes with New and Builder.Node, which takes their accesses`, func(p *Pipeline) { *p = Pipeline{Nodes: []Node{{Name: "a"}}} }},
-		{`pipeline "p": unknown sync 9; it must be SyncAuto or SyncExplicit`, func(p *Pipeline) { p.Sync = 9 }},
-		{"pipeline \"p\\n\": the name has a control character (U+000A)", func(p *Pipeline) { p.Name = "p\n" }},
-		{`module "m": there is no library`, func(p *Pipeline) { p.Modules = []Module{{Name: "m"}} }},
-		{`buffer "x": the name is taken (ids 0 and 1)`, func(p *Pipeline) { p.Buffers[1].Name = "x" }},
-		{`buffer "x": unknown place 7; it must be Host or Device`, func(p *Pipeline) { p.Buffers[0].Place = 7 }},
-		{`buffer "x": the element type is missing`, func(p *Pipeline) { p.Buffers[0].DType = 99 }},
-		{`buffer "x": it has 32 bytes, but its type and shape make 36`, func(p *Pipeline) { p.Buffers[0].Shape = []int64{9} }},
-		{`buffer "x": it has -1 bytes, but its type and shape make 32`, func(p *Pipeline) { p.Buffers[0].Bytes = -1 }},
-		{`buffer "x": the size in bytes (4611686018427387904 elements of f32) does not fit in 64 bits`, func(p *Pipeline) { p.Buffers[0].Shape = []int64{1 << 62} }},
-		{`buffer "x": dimension 0 of the shape is -8; it must not be negative`, func(p *Pipeline) { p.Buffers[0].Shape = []int64{-8} }},
-		{`buffer "x": init: unknown kind 99`, func(p *Pipeline) { p.Buffers[0].Init = &Init{Kind: 99} }},
-		{`buffer "x": init: there is no expression`, func(p *Pipeline) { p.Buffers[0].Init = &Init{Kind: InitExpr} }},
-		{`buffer "x": init: a term of the expression is nil`, func(p *Pipeline) { p.Buffers[0].Init = &Init{Kind: InitExpr, Expr: &expr.Expr{}} }},
-		{`buffer "x": init: the file has no name`, func(p *Pipeline) { p.Buffers[0].Init = &Init{Kind: InitFile} }},
-		{`buffer "x": expect: unknown kind 99`, func(p *Pipeline) { p.Buffers[0].Expect = &Expect{Kind: 99} }},
-		{`buffer "x": expect: there is no expression`, func(p *Pipeline) { p.Buffers[0].Expect = &Expect{Kind: ExpectExpr} }},
-		{`buffer "x": expect: tolerances of NaN and 0; they must not be negative`, func(p *Pipeline) { p.Buffers[0].Expect = &Expect{Kind: ExpectValue, RTol: math.NaN()} }},
-		{`node "up": unknown kind 99`, func(p *Pipeline) { p.Nodes[0].Kind = 99 }},
-		{`node "up": it is a memset, but has a Copy`, func(p *Pipeline) { p.Nodes[0].Kind = Memset }},
-		{`node "set": it is a task, but has a Set`, func(p *Pipeline) { p.Nodes[1].Kind = Task }},
-		{`node "saxpy": it is a memcpy, but has a Launch`, func(p *Pipeline) { p.Nodes[2].Kind = Memcpy }},
-		{`node "saxpy": it is a map, but its launch says otherwise`, func(p *Pipeline) { p.Nodes[2].Kind = Map }},
-		{`node "up": there is no buffer with id 9`, func(p *Pipeline) { p.Nodes[0].Copy.Dst.Buffer = 9 }},
-		{`node "up": bytes 0 to 33 of "x" go past its end (32 bytes)`, func(p *Pipeline) { p.Nodes[0].Copy.Src.Hi = 33 }},
-		{`node "up": memcpy: the sizes differ: x(0..4) has 16 bytes, d has 32 bytes`, func(p *Pipeline) { p.Nodes[0].Copy.Src.Hi = 16 }},
-		{`node "set": bytes 5 to 3 of "d" are not a range`, func(p *Pipeline) { p.Nodes[1].Set.Dst = Range{Buffer: 1, Lo: 5, Hi: 3} }},
-		{`node "saxpy": its launch has no kernel`, func(p *Pipeline) { p.Nodes[2].Launch = &Launch{} }},
-		{`node "saxpy": its launch is of module 3, but there are 0`, func(p *Pipeline) { p.Nodes[2].Launch.Module = 3 }},
-		{`node "saxpy": argument 3: there is no buffer with id -1`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Range.Buffer = -1 }},
-		{`node "saxpy": argument 3 must be in, out, inout, or unused by a kernel of a module`, func(p *Pipeline) { p.Nodes[2].Launch.Args[2].Mode = 9 }},
-		{`node "saxpy": argument 1 has the unknown type DType(99)`, func(p *Pipeline) { p.Nodes[2].Launch.Args[0].DType = 99 }},
-		{`node "square": its launch must have the 3 arguments of its map: a count, the output, the inputs and the numbers`, func(p *Pipeline) { p.Nodes[3].Launch.Args = p.Nodes[3].Launch.Args[:2] }},
-		{`node "square": map: there is no expression`, func(p *Pipeline) { p.Nodes[3].Launch.Map = &MapSpec{Inputs: []string{"d"}} }},
-		{`node "up": its work (-1 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, 0 steps, NaN us) must not be negative`, func(p *Pipeline) { p.Nodes[0].Work = Work{Bytes: -1, US: math.NaN()} }},
-		{`node "up": a cost of NaN us`, func(p *Pipeline) { p.Nodes[0].HasCost, p.Nodes[0].CostUS = true, math.NaN() }},
-		{`node "up": after: there is no node with id 7`, func(p *Pipeline) { p.Nodes[0].After = []NodeID{7} }},
-		{`node "up": priority 99; it is one of Low, Normal and High`, func(p *Pipeline) { p.Nodes[0].Priority = 99 }},
-		{`node "set": the number of its stream must be from 0 to 2147483646; leave Stream out to let the planner choose`, func(p *Pipeline) { p.Nodes[1].Stream = OnStream(math.MaxInt32) }},
-		{`dependency cycle: up -> set -> up`, func(p *Pipeline) { p.Nodes[0].After = []NodeID{1} }},
+		{"", func(p *dag.Pipeline) {}},
+		{`pipeline "p": there are 5 nodes, but the accesses of 4; declare nodes with New and Builder.Node, which takes their accesses`, func(p *dag.Pipeline) { p.Nodes = append(p.Nodes, dag.Node{Name: "new"}) }},
+		{`pipeline "p": there are 0 nodes, but the accesses of 4; declare nodes with New and Builder.Node, which takes their accesses`, func(p *dag.Pipeline) { p.Nodes = nil }},
+		{`pipeline "": there are 1 nodes, but the accesses of 0; declare nodes with New and Builder.Node, which takes their accesses`, func(p *dag.Pipeline) { *p = dag.Pipeline{Nodes: []dag.Node{{Name: "a"}}} }},
+		{`pipeline "p": unknown sync 9; it must be SyncAuto or SyncExplicit`, func(p *dag.Pipeline) { p.Sync = 9 }},
+		{"pipeline \"p\\n\": the name has a control character (U+000A)", func(p *dag.Pipeline) { p.Name = "p\n" }},
+		{`module "m": there is no library`, func(p *dag.Pipeline) { p.Modules = []dag.Module{{Name: "m"}} }},
+		{`buffer "x": the name is taken (ids 0 and 1)`, func(p *dag.Pipeline) { p.Buffers[1].Name = "x" }},
+		{`buffer "x": unknown place 7; it must be Host or Device`, func(p *dag.Pipeline) { p.Buffers[0].Place = 7 }},
+		{`buffer "x": the element type is missing`, func(p *dag.Pipeline) { p.Buffers[0].DType = 99 }},
+		{`buffer "x": it has 32 bytes, but its type and shape make 36`, func(p *dag.Pipeline) { p.Buffers[0].Shape = []int64{9} }},
+		{`buffer "x": it has -1 bytes, but its type and shape make 32`, func(p *dag.Pipeline) { p.Buffers[0].Bytes = -1 }},
+		{`buffer "x": the size in bytes (4611686018427387904 elements of f32) does not fit in 64 bits`, func(p *dag.Pipeline) { p.Buffers[0].Shape = []int64{1 << 62} }},
+		{`buffer "x": dimension 0 of the shape is -8; it must not be negative`, func(p *dag.Pipeline) { p.Buffers[0].Shape = []int64{-8} }},
+		{`buffer "x": init: unknown kind 99`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: 99} }},
+		{`buffer "x": init: there is no expression`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitExpr} }},
+		{`buffer "x": init: a term of the expression is nil`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitExpr, Expr: &expr.Expr{}} }},
+		{`buffer "x": init: the file has no name`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitFile} }},
+		{`buffer "x": expect: unknown kind 99`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: 99} }},
+		{`buffer "x": expect: there is no expression`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectExpr} }},
+		{`buffer "x": expect: tolerances of NaN and 0; they must not be negative`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, RTol: math.NaN()} }},
+		{`node "up": unknown kind 99`, func(p *dag.Pipeline) { p.Nodes[0].Kind = 99 }},
+		{`node "up": it is a memset, but has a Copy`, func(p *dag.Pipeline) { p.Nodes[0].Kind = dag.Memset }},
+		{`node "set": it is a task, but has a Set`, func(p *dag.Pipeline) { p.Nodes[1].Kind = dag.Task }},
+		{`node "saxpy": it is a memcpy, but has a Launch`, func(p *dag.Pipeline) { p.Nodes[2].Kind = dag.Memcpy }},
+		{`node "saxpy": it is a map, but its launch says otherwise`, func(p *dag.Pipeline) { p.Nodes[2].Kind = dag.Map }},
+		{`node "up": there is no buffer with id 9`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Dst.Buffer = 9 }},
+		{`node "up": bytes 0 to 33 of "x" go past its end (32 bytes)`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Src.Hi = 33 }},
+		{`node "up": memcpy: the sizes differ: x(0..4) has 16 bytes, d has 32 bytes`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Src.Hi = 16 }},
+		{`node "set": bytes 5 to 3 of "d" are not a range`, func(p *dag.Pipeline) { p.Nodes[1].Set.Dst = dag.Range{Buffer: 1, Lo: 5, Hi: 3} }},
+		{`node "saxpy": its launch has no kernel`, func(p *dag.Pipeline) { p.Nodes[2].Launch = &dag.Launch{} }},
+		{`node "saxpy": its launch is of module 3, but there are 0`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Module = 3 }},
+		{`node "saxpy": argument 3: there is no buffer with id -1`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Args[2].Range.Buffer = -1 }},
+		{`node "saxpy": argument 3 must be in, out, inout, or unused by a kernel of a module`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Args[2].Mode = 9 }},
+		{`node "saxpy": argument 1 has the unknown type DType(99)`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Args[0].DType = 99 }},
+		{`node "square": its launch must have the 3 arguments of its map: a count, the output, the inputs and the numbers`, func(p *dag.Pipeline) { p.Nodes[3].Launch.Args = p.Nodes[3].Launch.Args[:2] }},
+		{`node "square": map: there is no expression`, func(p *dag.Pipeline) { p.Nodes[3].Launch.Map = &dag.MapSpec{Inputs: []string{"d"}} }},
+		{`node "up": its work (-1 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, 0 steps, NaN us) must not be negative`, func(p *dag.Pipeline) { p.Nodes[0].Work = dag.Work{Bytes: -1, US: math.NaN()} }},
+		{`node "up": a cost of NaN us`, func(p *dag.Pipeline) { p.Nodes[0].HasCost, p.Nodes[0].CostUS = true, math.NaN() }},
+		{`node "up": after: there is no node with id 7`, func(p *dag.Pipeline) { p.Nodes[0].After = []dag.NodeID{7} }},
+		{`node "up": priority 99; it is one of Low, Normal and High`, func(p *dag.Pipeline) { p.Nodes[0].Priority = 99 }},
+		{`node "set": the number of its stream must be from 0 to 2147483646; leave Stream out to let the planner choose`, func(p *dag.Pipeline) { p.Nodes[1].Stream = dag.OnStream(math.MaxInt32) }},
+		{`dependency cycle: up -> set -> up`, func(p *dag.Pipeline) { p.Nodes[0].After = []dag.NodeID{1} }},
 	} {
 		p := handmade(t)
 		test.spoil(p)
@@ -113,11 +117,11 @@ func TestHandmadePipelines(t *testing.T) {
 		first, _, _ := strings.Cut(err.Error(), "\n") // the other errors follow from the first
 		require.Equal(t, test.want, first)
 		require.Nil(t, g)
-		if err := p.WriteYAML(&bytes.Buffer{}); len(test.want) > 5 && test.want[:5] != "depen" {
+		if err := file.Write(&bytes.Buffer{}, p); len(test.want) > 5 && test.want[:5] != "depen" {
 			require.ErrorContains(t, err, "cannot be written as a file: "+test.want)
 		}
 	}
-	_, err := (*Pipeline)(nil).Graph()
+	_, err := (*dag.Pipeline)(nil).Graph()
 	require.EqualError(t, err, `pipeline "": there is none: it is nil`)
 }
 
@@ -143,7 +147,7 @@ func TestSpoiltPipelinesDoNotPanic(t *testing.T) {
 			_, _, _ = g.WorkHash(), g.Unused(), g.Unwritten()
 			require.Empty(t, g.WorkDifferenceFrom(g.WorkOutline()), "seed %d", seed)
 		}
-		_ = p.WriteYAML(&bytes.Buffer{})
+		_ = file.Write(&bytes.Buffer{}, p)
 	}
 	t.Logf("%d spoilt pipelines: %d refused, %d graphs", refused+graphs, refused, graphs)
 	require.Greater(t, refused, 1000)
@@ -192,8 +196,8 @@ func spoil(r *rand.Rand, v reflect.Value) {
 }
 
 func TestABuilderIsUsedOnce(t *testing.T) {
-	b := New("p")
-	d := b.Device("d", F32, 8)
+	b := dag.New("p")
+	d := b.Device("d", dag.F32, 8)
 	node := b.Task("a", b.In(d))
 	g, err := b.Graph()
 	require.NoError(t, err)
@@ -206,83 +210,83 @@ func TestABuilderIsUsedOnce(t *testing.T) {
 }
 
 func TestGrowRefusesNegativeNumbers(t *testing.T) {
-	b := New("p")
+	b := dag.New("p")
 	b.Grow(1, -1, math.MinInt)
 	_, err := b.Graph()
 	require.EqualError(t, err, `pipeline "p": Grow by 1 nodes, -1 buffers and -9223372036854775808 accesses: a number is negative`)
-	b = New("p")
+	b = dag.New("p")
 	b.Grow(1, 0, math.MaxInt)
 	_, err = b.Graph()
 	require.NoError(t, err)
 }
 
 func TestGraphsThatNobodyMade(t *testing.T) {
-	for _, g := range []*Graph{nil, {}} {
+	for _, g := range []*dag.Graph{nil, {}} {
 		require.EqualError(t, g.Check(), "there is no graph")
 		require.Zero(t, g.Len())
 		require.Empty(t, g.Hash()+g.WorkHash()+g.FirstDifference(g)+g.DifferenceFrom(nil)+g.WorkDifferenceFrom(nil))
 		require.Empty(t, g.WorkOutline().Nodes)
 		require.Empty(t, g.WorkParts(0))
 	}
-	g := &Graph{Pipeline: handmade(t)}
-	require.EqualError(t, g.Check(), "the graph has no dependencies derived for its nodes; make it with dag.Parse, Builder.Graph or Pipeline.Graph")
+	g := &dag.Graph{Pipeline: handmade(t)}
+	require.EqualError(t, g.Check(), "the graph has no dependencies derived for its nodes; make it with file.Parse, Builder.Graph or Pipeline.Graph")
 	require.Empty(t, g.Succs(0))
 	g, err := handmade(t).Graph()
 	require.NoError(t, err)
 	require.Empty(t, g.Succs(-1))
 	require.Empty(t, g.Preds(99))
 	require.Empty(t, g.Accesses(99))
-	g.Nodes = append(g.Nodes, Node{})
+	g.Nodes = append(g.Nodes, dag.Node{})
 	require.Error(t, g.Check())
 }
 
 func TestNamesOfUnknownValues(t *testing.T) {
 	require.Equal(t, "Kind(99) Mode(99) Why(99) Evidence(99) Severity(99) Sync(99) Place(99) DType(99) ",
-		Kind(99).String()+" "+Mode(99).String()+" "+Why(99).String()+" "+Evidence(99).String()+" "+Severity(99).String()+" "+Sync(99).String()+" "+Place(99).String()+" "+DType(99).String()+" ")
-	require.Zero(t, DType(99).Size())
-	require.Zero(t, F32.Load(make([]byte, 8), 2))
-	F32.Store(make([]byte, 8), -1, 7)
+		dag.Kind(99).String()+" "+dag.Mode(99).String()+" "+dag.Why(99).String()+" "+dag.Evidence(99).String()+" "+dag.Severity(99).String()+" "+dag.Sync(99).String()+" "+dag.Place(99).String()+" "+dag.DType(99).String()+" ")
+	require.Zero(t, dag.DType(99).Size())
+	require.Zero(t, dag.F32.Load(make([]byte, 8), 2))
+	dag.F32.Store(make([]byte, 8), -1, 7)
 }
 
 // A library may return anything; impossible descriptions of a kernel are errors of the node that uses it.
 func TestLibrariesThatReturnNonsense(t *testing.T) {
 	for _, test := range []struct {
-		kernel LaunchKernel
+		kernel dag.LaunchKernel
 		want   string
 	}{
 		{nil, `node "k": the library has no kernel "k", and no error either`},
-		{&nonsense{params: []KernelParam{{DType: 99}}}, `node "k": the library describes parameter 1 of kernel "k" wrongly: type DType(99), use none, 0 bytes`},
-		{&nonsense{params: []KernelParam{{Scratch: true}}, info: LaunchInfo{Scratch: -1}}, `node "k": the library describes the launch of kernel "k" wrongly: -1 bytes of scratch`},
-		{&nonsense{params: []KernelParam{{Scratch: true}, {Scratch: true}}}, `node "k": the library describes the launch of kernel "k" wrongly: there is no extent for parameter 1, one of 2 that are scratch`},
-		{&nonsense{info: LaunchInfo{Work: Work{Flops: -1}}}, `node "k": the library describes the launch of kernel "k" wrongly: its work (0 bytes, -1 operations, 0 blocks of 0 threads and 0 bytes, 0 steps, 0 us) must not be negative`},
+		{&nonsense{params: []dag.KernelParam{{DType: 99}}}, `node "k": the library describes parameter 1 of kernel "k" wrongly: type DType(99), use none, 0 bytes`},
+		{&nonsense{params: []dag.KernelParam{{Scratch: true}}, info: dag.LaunchInfo{Scratch: -1}}, `node "k": the library describes the launch of kernel "k" wrongly: -1 bytes of scratch`},
+		{&nonsense{params: []dag.KernelParam{{Scratch: true}, {Scratch: true}}}, `node "k": the library describes the launch of kernel "k" wrongly: there is no extent for parameter 1, one of 2 that are scratch`},
+		{&nonsense{info: dag.LaunchInfo{Work: dag.Work{Flops: -1}}}, `node "k": the library describes the launch of kernel "k" wrongly: its work (0 bytes, -1 operations, 0 blocks of 0 threads and 0 bytes, 0 steps, 0 us) must not be negative`},
 	} {
-		b := New("p")
+		b := dag.New("p")
 		b.Use(nonsenseLibrary{test.kernel})
-		b.Kernel("k", "k", nil, Grid(1))
+		b.Kernel("k", "k", nil, dag.Grid(1))
 		_, err := b.Graph()
 		require.EqualError(t, err, test.want)
 	}
-	b := New("p")
+	b := dag.New("p")
 	b.Use(nonsenseLibrary{&nonsense{}})
-	b.Kernel("k", "k", nil, Grid(math.MaxInt32, math.MaxInt32, math.MaxInt32), Block(math.MaxInt32, 2))
+	b.Kernel("k", "k", nil, dag.Grid(math.MaxInt32, math.MaxInt32, math.MaxInt32), dag.Block(math.MaxInt32, 2))
 	g, err := b.Graph()
 	require.NoError(t, err)
-	require.Equal(t, Work{Blocks: math.MaxInt64, Threads: math.MaxInt32}, g.Nodes[0].Work)
-	_, err = Parse([]byte("version: 1\nmodules: {m: {source: m.ptx}}\nnodes: []\n"), Options{Name: "p.yaml", OpenModule: func(Module) (Library, error) { return nil, nil }})
+	require.Equal(t, dag.Work{Blocks: math.MaxInt64, Threads: math.MaxInt32}, g.Nodes[0].Work)
+	_, err = file.Parse([]byte("version: 1\nmodules: {m: {source: m.ptx}}\nnodes: []\n"), file.Options{Name: "p.yaml", OpenModule: func(dag.Module) (dag.Library, error) { return nil, nil }})
 	require.EqualError(t, err, `p.yaml:2:23: module "m": opening it gave no kernels`)
 }
 
 type nonsense struct {
-	params []KernelParam
-	info   LaunchInfo
+	params []dag.KernelParam
+	info   dag.LaunchInfo
 }
 
-func (n *nonsense) Entry() string                      { return "" }
-func (n *nonsense) Params() []KernelParam              { return n.params }
-func (n *nonsense) Describe([]Arg) (LaunchInfo, error) { return n.info, nil }
+func (n *nonsense) Entry() string                              { return "" }
+func (n *nonsense) Params() []dag.KernelParam                  { return n.params }
+func (n *nonsense) Describe([]dag.Arg) (dag.LaunchInfo, error) { return n.info, nil }
 
-type nonsenseLibrary struct{ kernel LaunchKernel }
+type nonsenseLibrary struct{ kernel dag.LaunchKernel }
 
-func (l nonsenseLibrary) Names() []string                              { return nil }
-func (l nonsenseLibrary) Kernel(string, []DType) (LaunchKernel, error) { return l.kernel, nil }
-func (l nonsenseLibrary) Map(*MapSpec) (LaunchKernel, error)           { return l.kernel, nil }
+func (l nonsenseLibrary) Names() []string                                      { return nil }
+func (l nonsenseLibrary) Kernel(string, []dag.DType) (dag.LaunchKernel, error) { return l.kernel, nil }
+func (l nonsenseLibrary) Map(*dag.MapSpec) (dag.LaunchKernel, error)           { return l.kernel, nil }

@@ -3,7 +3,6 @@
 package dag
 
 import (
-	"context"
 	"fmt"
 	"math/bits"
 	"testing"
@@ -252,22 +251,4 @@ func FuzzHazards(f *testing.F) {
 		}
 		checkHazards(t, b)
 	})
-}
-
-// A context that ends ends the derivation of dependencies, of bodies too.
-func TestDerivationEndsWithItsContext(t *testing.T) {
-	for _, nodes := range []string{
-		"  - {foreach: {i: 100}, name: n.$i, map: d = d + 1}\n",
-		"  - name: loop\n    repeat: {times: 2}\n    nodes:\n      - {foreach: {i: 100}, name: n.$i, map: d = d + 1}\n",
-	} {
-		source := []byte("version: 1\nbuffers:\n  d: {place: device, dtype: f32, shape: [4], init: 0, save: d.bin}\nnodes:\n" + nodes)
-		ended := make(chan struct{})
-		p := newParser(Options{Library: kernelsForTests})
-		p.ended = ended
-		root := p.root(source)
-		require.True(t, p.declare(context.Background(), root), "%v", p.err())
-		close(ended)
-		require.Nil(t, p.derive())
-		require.NoError(t, p.err())
-	}
 }

@@ -1,11 +1,13 @@
 // Tests of nodes that run host functions: as declared by Go calls and in files, and what is wrong with them.
 
-package dag
+package dag_test
 
 import (
 	"bytes"
 	"testing"
 
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,7 +25,7 @@ nodes:
 `
 
 func TestHostFunctionsOfAFile(t *testing.T) {
-	g, err := Parse([]byte(hostFile), Options{Name: "p.yaml"})
+	g, err := file.Parse([]byte(hostFile), file.Options{Name: "p.yaml"})
 	require.NoError(t, err)
 	require.Empty(t, g.Warnings().List, "what a host function does with what it reads is its own business")
 	require.Empty(t, g.Unread())
@@ -34,44 +36,44 @@ func TestHostFunctionsOfAFile(t *testing.T) {
 	}
 	require.Equal(t, []string{"down -> sum.0 RAW x(0..4)", "down -> sum.1 RAW x(4..8)", "down -> log after",
 		"sum.0 -> log RAW sums(0..1)", "sum.1 -> log RAW sums(1..2)"}, edges)
-	require.Equal(t, HostFunction, g.Nodes[1].Kind)
+	require.Equal(t, dag.HostFunction, g.Nodes[1].Kind)
 	require.Equal(t, int64(20), g.Nodes[1].Work.Bytes)
 
 	var text bytes.Buffer
-	require.NoError(t, g.WriteYAML(&text))
-	again, err := Parse(text.Bytes(), Options{Name: "p.yaml"})
+	require.NoError(t, file.Write(&text, g.Pipeline))
+	again, err := file.Parse(text.Bytes(), file.Options{Name: "p.yaml"})
 	require.NoError(t, err)
 	require.Equal(t, g.Hash(), again.Hash())
 	require.Equal(t, g.WorkHash(), again.WorkHash())
 }
 
 func TestHostFunctionsByGoCalls(t *testing.T) {
-	b := New("hosts")
-	x := b.Host("x", F32, 8)
-	d := b.Device("d", F32, 8)
+	b := dag.New("hosts")
+	x := b.Host("x", dag.F32, 8)
+	d := b.Device("d", dag.F32, 8)
 	b.HostFunction("fill", "fill", b.Out(x))
 	b.Copy("up", b.Whole(d), b.Whole(x))
-	b.Repeat("loop", Loop{Times: 2}, func() { b.HostFunction("again", "fill", b.InOut(x)) })
+	b.Repeat("loop", dag.Loop{Times: 2}, func() { b.HostFunction("again", "fill", b.InOut(x)) })
 	g, err := b.Graph()
 	require.NoError(t, err)
 	require.Equal(t, []string{"fill"}, g.Functions())
 	require.NotEqual(t, g.WorkHash(), func() string {
 		b := g.Empty()
-		b.Host("x", F32, 8)
-		b.Device("d", F32, 8)
-		b.HostFunction("fill", "other", Access{Range{Buffer: 0, Hi: 32}, Write})
+		b.Host("x", dag.F32, 8)
+		b.Device("d", dag.F32, 8)
+		b.HostFunction("fill", "other", dag.Access{Range: dag.Range{Buffer: 0, Hi: 32}, Mode: dag.Write})
 		other, err := b.Graph()
 		require.NoError(t, err)
 		return other.WorkHash()
 	}())
 
-	b = New("wrong")
-	x, d = b.Host("x", F32, 4, 8), b.Device("d", F32, 8)
+	b = dag.New("wrong")
+	x, d = b.Host("x", dag.F32, 4, 8), b.Device("d", dag.F32, 8)
 	b.HostFunction("a", "", b.In(x))
 	b.HostFunction("b", "f", b.In(d))
-	b.HostFunction("c", "f", Range{Buffer: x, Lo: 4, Hi: 40, Pitch: 32}.Out())
-	b.Node(Node{Name: "d", Kind: HostFunction})
-	b.Node(Node{Name: "e", Kind: Task, Function: "f"})
+	b.HostFunction("c", "f", dag.Range{Buffer: x, Lo: 4, Hi: 40, Pitch: 32}.Out())
+	b.Node(dag.Node{Name: "d", Kind: dag.HostFunction})
+	b.Node(dag.Node{Name: "e", Kind: dag.Task, Function: "f"})
 	_, err = b.Graph()
 	require.EqualError(t, err, `node "a": the host function has no name; name it as in runtime.Options.Functions
 node "b": a host function cannot access "d", which is in device memory; copy it to a host buffer before, and back after
@@ -82,10 +84,10 @@ node "e": a node has a Function if, and only if, it is a HostFunction`)
 
 // A host function in a body is on the body's device.
 func TestHostFunctionsFollowTheDeviceOfABody(t *testing.T) {
-	b := New("body")
-	x, d := b.Host("x", F32, 8), b.Device("d", F32, 8)
+	b := dag.New("body")
+	x, d := b.Host("x", dag.F32, 8), b.Device("d", dag.F32, 8)
 	b.OnDevice(d, 1)
-	b.Repeat("loop", Loop{Times: 2}, func() {
+	b.Repeat("loop", dag.Loop{Times: 2}, func() {
 		b.HostFunction("fill", "fill", b.InOut(x))
 		b.Copy("up", b.Whole(d), b.Whole(x))
 	})
@@ -97,15 +99,15 @@ func TestHostFunctionsFollowTheDeviceOfABody(t *testing.T) {
 
 // Every loop that cannot be a conditional graph node is named, with the first node that is why.
 func TestLoopsThatCannotBeInAGraphAreNamed(t *testing.T) {
-	b := New("loops")
-	x, y, d := b.Host("x", F32, 8), b.Host("y", F32, 8), b.Device("d", F32, 8)
+	b := dag.New("loops")
+	x, y, d := b.Host("x", dag.F32, 8), b.Host("y", dag.F32, 8), b.Device("d", dag.F32, 8)
 	b.Pageable(y)
-	b.Repeat("fills", Loop{Times: 2}, func() { b.HostFunction("fill", "fill", b.InOut(x)) })
-	b.Repeat("sets", Loop{Times: 2}, func() { b.Memset("set", b.Whole(d), 0) })
-	b.Repeat("loads", Loop{Times: 2}, func() {
+	b.Repeat("fills", dag.Loop{Times: 2}, func() { b.HostFunction("fill", "fill", b.InOut(x)) })
+	b.Repeat("sets", dag.Loop{Times: 2}, func() { b.Memset("set", b.Whole(d), 0) })
+	b.Repeat("loads", dag.Loop{Times: 2}, func() {
 		b.Copy("up", b.Whole(d), b.Whole(y))
 		b.Copy("beside", b.Whole(x), b.Whole(y))
-		b.Repeat("inner", Loop{Times: 2}, func() { b.HostFunction("again", "fill", b.InOut(x)) })
+		b.Repeat("inner", dag.Loop{Times: 2}, func() { b.HostFunction("again", "fill", b.InOut(x)) })
 	})
 	g, err := b.Graph()
 	require.NoError(t, err)

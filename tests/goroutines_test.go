@@ -22,7 +22,7 @@ var sequential = regexp.MustCompile(`(?m)^sequential='([^']+)'$`)
 // parallel are files of sequential packages that start goroutines all the same, each with the line of .ci/run that tests it with the race
 // detector.
 var parallel = map[string]string{
-	"../dag/family.go":                  "tested -race -short ./planner/proof/ranks",
+	"../dag/file/family.go":             "tested -race -short ./planner/proof/ranks",
 	"../planner/internal/pack/eject.go": "tested -race -short -run 'SearchesAtATime' ./planner/internal/pack",
 }
 

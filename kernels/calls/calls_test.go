@@ -131,7 +131,7 @@ func TestCallsAreWrittenAndReadBack(t *testing.T) {
 `)
 	require.NoError(t, err)
 	var text bytes.Buffer
-	require.NoError(t, g.WriteYAML(&text))
+	require.NoError(t, file.Write(&text, g.Pipeline))
 	require.Contains(t, text.String(), `{name: two, call: cublas.trsm, args: {side: right, uplo: upper, ta: false, unit: true, alpha: 1, a: a, b: c}}`)
 	again, err := file.Parse(text.Bytes(), file.Options{Name: "p.yaml", Library: kernels.Library()})
 	require.NoError(t, err, text.String())
