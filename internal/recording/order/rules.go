@@ -347,16 +347,18 @@ func (m *machine) reuseTensors(at moment, event *recording.TensorEvent) {
 
 // waitValue is rule "value". Only writes by calls that were over before are known; where several may have ended the wait, it comes after what
 // they have in common. It returns false if there is none.
-func (m *machine) waitValue(at moment, on happens.Lane, address, value, flags uint64) bool {
+func (m *machine) waitValue(at moment, on happens.Lane, address, value, bytes, flags uint64) bool {
 	var clock happens.Clock
 	found := false
 	for _, write := range m.writes[address] {
-		if write.end >= at.begin || !ends(write.value, value, flags) {
-			continue
-		}
-		if found {
+		switch {
+		case write.end >= at.begin:
+		case write.bytes < bytes:
+			return false // what the other bytes hold is not known
+		case !ends(write.value, value, bytes, flags):
+		case found:
 			clock = happens.Common(clock, write.clock)
-		} else {
+		default:
 			clock, found = write.clock, true
 		}
 	}
@@ -396,17 +398,18 @@ func (m *machine) endContext(at moment, handle uint64) {
 	delete(m.contexts, handle)
 }
 
-// ends says whether a value in memory ends a wait for a value.
-func ends(is, want, flags uint64) bool {
+// ends says whether a value in memory ends a wait for a value of so many bytes.
+func ends(is, want, bytes, flags uint64) bool {
+	beyond := 64 - 8*min(bytes, 8) // bits
 	switch flags & 3 {
 	case waitEqual:
-		return is == want
+		return (is^want)<<beyond == 0
 	case waitAnd:
-		return is&want != 0
+		return is&want<<beyond != 0
 	case waitNor:
-		return ^(is | want) != 0
+		return ^(is|want)<<beyond != 0
 	}
-	return int32(uint32(is)-uint32(want)) >= 0 // the driver compares cyclically
+	return int64((is-want)<<beyond) >= 0 // the driver compares cyclically
 }
 
 // recordContext is rule "event" for all streams of a context, as a green context's event has it.
