@@ -22,7 +22,7 @@ func TestArenaAgreesWithBytes(t *testing.T) {
 			for k := range int32(size) {
 				lo := rng.IntN(size - 1)
 				hi := lo + 1 + rng.IntN(size-1-lo)
-				if round%4 > 0 {
+				if round%4 > 0 && k%500 != 499 { // a long range now and then takes whole chunks of short ones
 					hi = min(hi, lo+1+round%4)
 				}
 				var want, got []int32

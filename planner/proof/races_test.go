@@ -169,3 +169,26 @@ func TestPairsAreAllOrAsManyAsAreLookedAt(t *testing.T) {
 		require.True(t, some.Partial)
 	}
 }
+
+// What only after: orders is a pair too, whether or not other pairs imply it.
+func TestPairsOfAfter(t *testing.T) {
+	b := dag.New("after")
+	first, second, third := b.Task("a"), b.Task("b"), b.Task("c")
+	b.After(second, first)
+	b.After(third, first, second)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for plan, want := range map[string][]string{
+		"0 a, 1 b, 2 c":                       {"a b", "a c", "b c"},
+		"0 a, 0 record 0, 1 wait 0, 1 b, 2 c": {"a c", "b c"},
+		"0 a, 0 b, 0 c":                       nil,
+	} {
+		u, err := Pairs(g, byHand(t, g, plan), 0)
+		require.NoError(t, err)
+		var pairs []string
+		for _, v := range u.Violations {
+			pairs = append(pairs, v.BeforeName+" "+v.NodeName)
+		}
+		require.Equal(t, want, pairs, plan)
+	}
+}
