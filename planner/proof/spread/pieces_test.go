@@ -371,6 +371,11 @@ func TestSpreadsThatAreNotThePipelineAreRefused(t *testing.T) {
 			}
 			require.EqualError(t, err, c.want)
 			require.ErrorIs(t, err, ErrWrong)
+			var v *proof.Violation
+			require.ErrorAs(t, err, &v)
+			require.Equal(t, []int32{-1, -1, -1, -1, -1, -1}, []int32{int32(v.Before), v.Stream, v.BeforeStream, v.Op, v.Event, int32(v.Other)}, "they do not apply")
+			require.Equal(t, v.NodeName == "", v.Node == -1)
+			require.Equal(t, v.BufferName == "", v.Buffer == -1)
 		})
 	}
 }
