@@ -351,7 +351,7 @@ func (m *machine) value(at moment, c *recording.Call, in *context) {
 		}
 		return
 	}
-	m.writes[address] = append(m.writes[address], valueWrite{at.end, value, bytes, m.checker.Now(on)})
+	m.writes[address] = append(m.writes[address], valueWrite{at.end, value, bytes, c.Args[5]&writeUnfenced != 0, m.checker.Now(on)})
 }
 
 // tensorMap keeps what a descriptor of tensor copies reaches.

@@ -288,6 +288,7 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		flags := bit(w.cut("equal")) * waitEqual
 		flags += bit(w.cut("and")) * waitAnd
 		flags += bit(w.cut("nor")) * waitNor
+		flags += bit(w.cut("unfenced")) * writeUnfenced
 		stream := p.stream(w)
 		low, _ := p.region(w.take())
 		bytes := 4 + 4*bit(w.cut("long"))

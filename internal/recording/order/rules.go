@@ -18,7 +18,8 @@
 //	tensor            a framework that gives out a tensor's memory again has that done in the order of the stream that the tensor was allocated for
 //	host              a host function is work of its stream
 //	value             a wait for a value comes after a write of it that was submitted before; this is assumed. Where there is none, a later write
-//	                  or the host ends it: what comes after such a wait may have an order that is not known, so its races are possible ones
+//	                  or the host ends it: what comes after such a wait may have an order that is not known, so its races are possible ones.
+//	                  So it is after a write of fewer bytes than the wait has, and after one without a memory barrier
 //	context           who ends a context has waited for its work, else it is not covered; its memory is freed then, and its streams are no more
 //	capture           captured calls are not work: an event recorded by a capture makes the streams that wait for it part of the capture
 //	graph             a graph launch is work of its stream; within it, edges order nodes
@@ -356,6 +357,8 @@ func (m *machine) waitValue(at moment, on happens.Lane, address, value, bytes, f
 		case write.bytes < bytes:
 			return false // what the other bytes hold is not known
 		case !ends(write.value, value, bytes, flags):
+		case write.unfenced:
+			return false // what was written before may show later
 		case found:
 			clock = happens.Common(clock, write.clock)
 		default:
