@@ -192,3 +192,25 @@ func TestPairsOfAfter(t *testing.T) {
 		require.Equal(t, want, pairs, plan)
 	}
 }
+
+// A node that is submitted before one of its after: is told, and what comes after it is looked at as well.
+func TestAfterAgainstTheOrderOfSubmission(t *testing.T) {
+	b := dag.New("against")
+	b.Sync(dag.SyncExplicit)
+	x := b.Device("x", dag.U8, 4)
+	a, late := b.Task("a", b.Out(x)), b.Task("b", b.In(x))
+	b.After(late, a)
+	b.After(b.Task("c", b.InOut(x)), late)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	u, err := Violations(g, byHand(t, g, "0 b, 0 a, 1 c"), 0)
+	require.NoError(t, err)
+	var found []string
+	for _, v := range u.Violations {
+		found = append(found, v.Error())
+	}
+	require.Equal(t, []string{
+		`stream 0 launches "b" before "a", which it depends on (RAW x): launch "a" first`,
+		`"c" (stream 1) is not ordered after "a" (stream 0), which it depends on (RAW x): add "after: [b, a]" to "c"`,
+	}, found)
+}
