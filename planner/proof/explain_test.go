@@ -51,6 +51,9 @@ func TestExplanationsInWords(t *testing.T) {
 	} {
 		require.Equal(t, []string{"a -> b: " + want}, explained(t, g, plan), plan)
 	}
+	list, err := Explain(g, byHand(t, g, "0 a, 0 record 0, 1 s, 1 wait 0, 1 record 1, 2 wait 1, 2 b, 0 r"))
+	require.NoError(t, err)
+	require.Equal(t, []WaitLink{{Op: 5, Stream: 2, Event: 1, Node: 3, On: 1, Held: 1}, {Op: 3, Stream: 1, Event: 0, Node: 0, On: 0, Held: -1}}, list[0].Waits)
 	require.Equal(t, "wait", (&Enforcement{How: ByWait}).Text(g))
 	require.Equal(t, "not enforced", (*Enforcement)(nil).Text(g))
 	require.Equal(t, []string{"not enforced", "same stream", "wait", "already ordered", "How(4)"},

@@ -246,7 +246,7 @@ type memoryWalk struct {
 	arenas     deviceArenas
 	low        int
 	width      int
-	alone      []dag.NodeID // by buffer: the loop or branch that alone uses it, if any, or -1; nil: there are none
+	alone      []dag.NodeID // as usedAlone has it; nil: there are no loops and branches
 }
 
 func newMemoryWalk(g *dag.Graph, p *plan.Plan, s *schedule) *memoryWalk {

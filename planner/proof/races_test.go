@@ -214,3 +214,23 @@ func TestAfterAgainstTheOrderOfSubmission(t *testing.T) {
 		`"c" (stream 1) is not ordered after "a" (stream 0), which it depends on (RAW x): add "after: [b, a]" to "c"`,
 	}, found)
 }
+
+// The search for pairs ends at about a quarter of a million, more than anybody reads.
+func TestPairsThatAreTooManyToList(t *testing.T) {
+	for nodes, partial := range map[int]bool{724: false, 725: true} {
+		b := dag.New("many")
+		x := b.Device("x", dag.U8, 4)
+		p := &plan.Plan{Streams: make([]plan.Stream, nodes)}
+		for k := range nodes {
+			node := b.Task(fmt.Sprintf("w%d", k), b.Out(x))
+			p.Streams[k].Ops = []plan.Op{{Kind: plan.Launch, Node: node, Event: -1}}
+			p.Order = append(p.Order, int32(k))
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		u, err := Pairs(g, p, 1)
+		require.NoError(t, err)
+		require.Equal(t, partial, u.Partial)
+		require.Equal(t, min(nodes*(nodes-1)/2, 1<<18), u.Total)
+	}
+}

@@ -110,8 +110,12 @@ func TestPlansAreThoseThatWereReviewed(t *testing.T) {
 			sample(s.Name, s.Graph(t), []*model.Machine{model.Unit(), model.H200()}[(family+k)%2], 3+2*k)
 		}
 	}
-	for seed := range uint64(8) {
-		sample(fmt.Sprintf("mixed %d", seed), plantest.MixedGraph(t, seed, 50, false), model.H200(), 2+int(seed)%3)
+	for seed := range uint64(24) {
+		sample(fmt.Sprintf("mixed %d", seed), plantest.MixedGraph(t, seed, 50, false), model.H200(), 2+int(seed)%3+int(seed)/8)
+	}
+	for family := range plantest.Families {
+		s := plantest.RandomShape(family, 30, 7).Shuffled(uint64(family))
+		sample(s.Name, s.Ordered(t), model.Unit(), 2+family%3)
 	}
 	sample("mixed, explicit", plantest.MixedGraph(t, 3, 50, true), model.H200(), 3)
 	pieces, _ := plantest.Pieces(t, 6)
