@@ -254,3 +254,75 @@ func TestWithoutGraphsThereIsNoProof(t *testing.T) {
 		require.EqualError(t, Verify(g, none), "there is no graph over several devices")
 	}
 }
+
+// A condition, and the nodes of a body, must find what they find in the pipeline. The condition is tested on device 1, where copies bring x.
+func TestConditionsFindWhatWasDeclared(t *testing.T) {
+	const start = `finds what was there when the replay began, but in the pipeline it reads what `
+	const begins = `finds what a run of a body of "choose" begins with, but in the pipeline it reads what `
+	for _, c := range []struct {
+		name   string
+		loop   *dag.Loop // nil: a branch
+		copies [2]int    // before it, and behind the node that changes x in its body
+		want   string
+		more   bool // x is changed once more at the end of the body
+	}{
+		{"a branch", nil, [2]int{1, 1}, "", false},
+		{"a branch that tests too early", nil, [2]int{0, 1}, `"choose" reads x(0..1) on device 1 and ` + start + `"make" wrote`, false},
+		{"a branch whose body reads too early", nil, [2]int{1, 0}, `"look" reads x on device 1 and ` + begins + `"change" wrote`, false},
+		{"until", &dag.Loop{Until: "%s(0..1) > 0", Most: 3}, [2]int{0, 1}, "", false},
+		{"until, with what was before", &dag.Loop{Until: "%s(0..1) > 0", Most: 3}, [2]int{1, 0}, `"look" reads x on device 1 and ` + begins + `"change" wrote`, false},
+		{"until, tested with what was before", &dag.Loop{Until: "%s(0..1) > 0", Most: 3}, [2]int{0, 1},
+			`"choose" reads x(0..1) on device 1 and finds what "change" wrote, but in the pipeline it reads what "change more" wrote`, true},
+		{"while", &dag.Loop{While: "%s(0..1) > 0", Most: 3}, [2]int{1, 1}, "", false},
+		{"while, tested too early", &dag.Loop{While: "%s(0..1) > 0", Most: 3}, [2]int{0, 1}, `"choose" reads x(0..1) on device 1 and ` + start + `"make" wrote`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			declare := func(there string, copies [2]int) (*dag.Graph, []dag.NodeID, []dag.NodeID) {
+				b := dag.New("conditions")
+				x, y := b.Device("x", dag.F32, 8), b.Device("y", dag.F32, 8)
+				seen := x
+				if there != "x" {
+					seen = b.Device(there, dag.F32, 8)
+					b.OnDevice(seen, 1)
+					b.OnDevice(y, 1)
+				}
+				bring := func(name string) { b.Copy(name, b.Whole(seen), b.Whole(x)) }
+				top, inside := []dag.NodeID{0}, []dag.NodeID{0}
+				b.Task("make", b.Out(x))
+				if copies[0] > 0 {
+					bring("bring")
+					top = append(top, plan.Inserted)
+				}
+				body := func() {
+					b.Task("change", b.InOut(x))
+					if copies[1] > 0 {
+						bring("bring again")
+						inside = append(inside, plan.Inserted)
+					}
+					b.At(b.Task("look", b.In(seen), b.Out(y))).Device = b.BufferAt(seen).Device
+					inside = append(inside, 1)
+					if c.more {
+						b.Task("change more", b.InOut(x))
+						inside = append(inside, 2)
+					}
+				}
+				if c.loop == nil {
+					b.If("choose", there+"(0..1) > 0", body, nil)
+				} else {
+					l := *c.loop
+					l.Until, l.While = strings.ReplaceAll(l.Until, "%s", there), strings.ReplaceAll(l.While, "%s", there)
+					b.Repeat("choose", l, body)
+				}
+				g, err := b.Graph()
+				require.NoError(t, err)
+				g.Nodes[len(top)].Device = g.Buffers[seen].Device
+				return g, append(top, 1), inside
+			}
+			g, _, _ := declare("x", [2]int{})
+			made, top, inside := declare("x1", c.copies)
+			made.Nodes[len(top)-1].Control.Condition.Text = g.Nodes[1].Control.Condition.Text
+			s := &plan.Spread{Graph: made, Devices: 2, Nodes: top, Bodies: [][]dag.NodeID{inside}, Buffers: []plan.Piece{{Buffer: 0}, {Buffer: 1}, {Buffer: 0}}}
+			requireError(t, c.want, Verify(g, s))
+		})
+	}
+}
