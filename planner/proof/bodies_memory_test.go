@@ -43,7 +43,8 @@ func TestWhatAPassMayLeaveUnwrittenKeepsItsBytes(t *testing.T) {
 		}, nil)
 		g, err := b.Graph()
 		require.NoError(t, err)
-		memory := []plan.Placement{{Buffer: some, Offset: 256, Bytes: 256}, {Buffer: other, Offset: 256, Bytes: 256}, {Buffer: x, Offset: 4096, Bytes: 256}, {Buffer: y, Offset: 4096, Bytes: 256}}
+		memory := []plan.Placement{{Buffer: some, Offset: 256, Bytes: 256}, {Buffer: other, Offset: 256, Bytes: 256},
+			{Buffer: x, Offset: 4096, Bytes: 256}, {Buffer: y, Offset: 4096, Bytes: 256}}
 		c.spoil(g, &memory[0], &memory[1])
 		err = violationError(carriedApart(g, 0, memory))
 		if c.want == "" {

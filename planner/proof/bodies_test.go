@@ -165,12 +165,19 @@ func TestPlansOfBodiesAreProved(t *testing.T) {
 	}{
 		{right, nil, planted.None, ""},
 		{"0 one, 1 two, 1 three", nil, planted.None,
-			`in outer: in inner: "three" (stream 1) is not ordered after "one" (stream 0), which it depends on (RAW x): stream 1 must wait before "three" for an event recorded on stream 0 after "one"`},
+			`in outer: in inner: "three" (stream 1) is not ordered after "one" (stream 0), which it depends on (RAW x): ` +
+				`stream 1 must wait before "three" for an event recorded on stream 0 after "one"`},
 		{right, func(_, inner *plan.Plan) { inner.Order = inner.Order[1:] }, planted.None, "in outer: in inner: the order has 4 entries, the streams have 5 ops"},
-		{right, func(_, inner *plan.Plan) { inner.Memory = []plan.Placement{{Buffer: x, Bytes: 32}} }, planted.None, "in outer: in inner: a body has a memory layout of its own: plan this graph again"},
-		{right, func(outer, _ *plan.Plan) { outer.Kept = []dag.BufferID{x} }, planted.None, "in outer: a body has a memory layout of its own: plan this graph again"},
-		{right, nil, planted.Fork, `in outer: in inner: "two" (stream 1) can start before the replay before it has finished: stream 1 must wait for an event recorded on stream 0 at the start`},
-		{right, nil, planted.Join, `in outer: in inner: "three" (stream 1) may still run when the next replay starts: stream 0 must wait at the end for an event recorded on stream 1 after "three"`},
+		{right, func(_, inner *plan.Plan) { inner.Memory = []plan.Placement{{Buffer: x, Bytes: 32}} }, planted.None,
+			"in outer: in inner: a body has a memory layout of its own: plan this graph again"},
+		{right, func(outer, _ *plan.Plan) { outer.Kept = []dag.BufferID{x} }, planted.None,
+			"in outer: a body has a memory layout of its own: plan this graph again"},
+		{right, nil, planted.Fork,
+			`in outer: in inner: "two" (stream 1) can start before the replay before it has finished: ` +
+				`stream 1 must wait for an event recorded on stream 0 at the start`},
+		{right, nil, planted.Join,
+			`in outer: in inner: "three" (stream 1) may still run when the next replay starts: ` +
+				`stream 0 must wait at the end for an event recorded on stream 1 after "three"`},
 	} {
 		p, middle, innermost := byHand(t, g, "0 outer"), byHand(t, outer, "0 inner"), byHand(t, inner, c.ops)
 		p.Memory = []plan.Placement{{Buffer: x, Bytes: 32}, {Buffer: y, Offset: 256, Bytes: 32}}

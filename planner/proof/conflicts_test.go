@@ -130,7 +130,10 @@ func TestConflictsOfManyPiecesAgreeWithBytes(t *testing.T) {
 			across, v := readSchedule(g, wide)
 			require.Nil(t, v)
 			mostAsked = 1 + rng.IntN(30)
-			for _, o := range []*order{{p: p, s: s, source: newPlanClocks(p, s)}, {p: wide, s: across, source: newPlanClocks(wide, across)}, {p: wide, s: across, source: planAncestry(wide, across)}} {
+			for _, o := range []*order{
+				{p: p, s: s, source: newPlanClocks(p, s)}, {p: wide, s: across, source: newPlanClocks(wide, across)},
+				{p: wide, s: across, source: planAncestry(wide, across)},
+			} {
 				readFirst, v := checkConflicts(g, o.p, o.s, o)
 				require.Equal(t, want, v == nil, "seed %d, trial %d", seed, trial)
 				if want {
@@ -284,6 +287,8 @@ func TestHazardsThroughJoinsAreBetweenNodes(t *testing.T) {
 	}
 	require.NoError(t, Verify(g, right))
 	require.NoError(t, Verify(g, plantest.Spread(right)))
-	require.EqualError(t, Verify(g, wrong), `"r" (stream 1) is not ordered after "w0" (stream 0), which it depends on (RAW x(0..1)): stream 1 must wait before "r" for an event recorded on stream 0 after "w0"`)
-	require.EqualError(t, Verify(g, plantest.Spread(wrong)), `"r" (stream 97) is not ordered after "w11" (stream 0), which it depends on (RAW x(11..12)): stream 97 must wait before "r" for an event recorded on stream 0 after "w11"`)
+	require.EqualError(t, Verify(g, wrong), `"r" (stream 1) is not ordered after "w0" (stream 0), which it depends on (RAW x(0..1)): `+
+		`stream 1 must wait before "r" for an event recorded on stream 0 after "w0"`)
+	require.EqualError(t, Verify(g, plantest.Spread(wrong)), `"r" (stream 97) is not ordered after "w11" (stream 0), which it depends on (RAW x(11..12)): `+
+		`stream 97 must wait before "r" for an event recorded on stream 0 after "w11"`)
 }

@@ -100,7 +100,8 @@ func TestEdgesOfABody(t *testing.T) {
 	require.ErrorContains(t, err, `: add an edge from "use_y" to "make_z"`)
 	require.NoError(t, VerifyBodyEdges(body, p, append(edges, plan.GraphEdge{From: 1, To: 2}), memory))
 	require.NoError(t, VerifyBodyEdges(body, p, edges, memory[:1]))
-	require.EqualError(t, VerifyBodyEdges(body, p, nil, memory), `"use_y" (stream 0) is not ordered after "make_y" (stream 0), which it depends on (RAW y): add an edge from "make_y" to "use_y"`)
+	require.EqualError(t, VerifyBodyEdges(body, p, nil, memory),
+		`"use_y" (stream 0) is not ordered after "make_y" (stream 0), which it depends on (RAW y): add an edge from "make_y" to "use_y"`)
 	for _, wrong := range []dag.BufferID{-1, 3} {
 		memory[1].Buffer = wrong
 		err := VerifyBodyEdges(body, p, edges, memory)

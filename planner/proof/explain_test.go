@@ -34,22 +34,25 @@ func TestExplanationsInWords(t *testing.T) {
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
-	for plan, want := range map[string]string{
-		"0 a, 0 b, 0 r, 0 s":                                                                   "same stream",
-		"0 b, 0 a, 0 r, 0 s":                                                                   "not enforced",
-		"0 a, 1 b, 0 r, 0 s":                                                                   "not enforced",
-		"0 a, 0 record 0, 1 wait 0, 1 b, 0 r, 0 s":                                             "stream 1 waits on event 0",
-		"0 a, 0 r, 0 record 0, 1 wait 0, 1 b, 0 s":                                             `stream 1 waits on event 0, recorded after "r", which follows "a" on stream 0`,
-		"0 a, 0 record 0, 1 wait 0, 1 s, 1 b, 0 r":                                             `already ordered: stream 1 waited on event 0 ("a", stream 0) before "s"`,
-		"0 r, 0 s, 0 a, 0 record 0, 1 wait 0, 1 b":                                             "stream 1 waits on event 0",
-		"0 r, 0 record 0, 1 wait 0, 0 a, 0 record 1, 1 wait 1, 1 b, 0 s":                       "stream 1 waits on event 1",
-		"0 r, 0 a, 0 record 0, 1 s, 1 wait 0, 1 record 1, 2 wait 1, 2 b":                       `already ordered: stream 2 waited on event 1 ("s", stream 1) before "b", and stream 1 waited on event 0 ("a", stream 0)`,
-		"0 a, 0 record 0, 1 s, 1 wait 0, 1 record 1, 2 wait 1, 2 b, 1 r":                       `already ordered: stream 2 waited on event 1 ("s", stream 1) before "b", and stream 1 waited on event 0 ("a", stream 0) before "r"`,
-		"0 a, 0 record 0, 1 wait 0, 1 s, 1 record 1, 2 wait 1, 2 wait 0, 2 b, 0 r":             `already ordered: stream 2 waited on event 1 ("s", stream 1) before "b", and stream 1 waited on event 0 ("a", stream 0) before "s"`,
-		"0 a, 0 record 0, 0 r, 0 record 1, 1 wait 1, 1 wait 0, 1 s, 1 b":                       `already ordered: stream 1 waited on event 1 ("r", stream 0) before "s"`,
-		"0 s, 0 record 0, 1 wait 0, 1 r, 1 record 0, 0 wait 0, 0 a, 0 record 0, 1 wait 0, 1 b": "stream 1 waits on event 0",
+	for _, c := range []struct{ plan, want string }{
+		{"0 a, 0 b, 0 r, 0 s", "same stream"},
+		{"0 b, 0 a, 0 r, 0 s", "not enforced"},
+		{"0 a, 1 b, 0 r, 0 s", "not enforced"},
+		{"0 a, 0 record 0, 1 wait 0, 1 b, 0 r, 0 s", "stream 1 waits on event 0"},
+		{"0 a, 0 r, 0 record 0, 1 wait 0, 1 b, 0 s", `stream 1 waits on event 0, recorded after "r", which follows "a" on stream 0`},
+		{"0 a, 0 record 0, 1 wait 0, 1 s, 1 b, 0 r", `already ordered: stream 1 waited on event 0 ("a", stream 0) before "s"`},
+		{"0 r, 0 s, 0 a, 0 record 0, 1 wait 0, 1 b", "stream 1 waits on event 0"},
+		{"0 r, 0 record 0, 1 wait 0, 0 a, 0 record 1, 1 wait 1, 1 b, 0 s", "stream 1 waits on event 1"},
+		{"0 r, 0 a, 0 record 0, 1 s, 1 wait 0, 1 record 1, 2 wait 1, 2 b",
+			`already ordered: stream 2 waited on event 1 ("s", stream 1) before "b", and stream 1 waited on event 0 ("a", stream 0)`},
+		{"0 a, 0 record 0, 1 s, 1 wait 0, 1 record 1, 2 wait 1, 2 b, 1 r",
+			`already ordered: stream 2 waited on event 1 ("s", stream 1) before "b", and stream 1 waited on event 0 ("a", stream 0) before "r"`},
+		{"0 a, 0 record 0, 1 wait 0, 1 s, 1 record 1, 2 wait 1, 2 wait 0, 2 b, 0 r",
+			`already ordered: stream 2 waited on event 1 ("s", stream 1) before "b", and stream 1 waited on event 0 ("a", stream 0) before "s"`},
+		{"0 a, 0 record 0, 0 r, 0 record 1, 1 wait 1, 1 wait 0, 1 s, 1 b", `already ordered: stream 1 waited on event 1 ("r", stream 0) before "s"`},
+		{"0 s, 0 record 0, 1 wait 0, 1 r, 1 record 0, 0 wait 0, 0 a, 0 record 0, 1 wait 0, 1 b", "stream 1 waits on event 0"},
 	} {
-		require.Equal(t, []string{"a -> b: " + want}, explained(t, g, plan), plan)
+		require.Equal(t, []string{"a -> b: " + c.want}, explained(t, g, c.plan), c.plan)
 	}
 	list, err := Explain(g, byHand(t, g, "0 a, 0 record 0, 1 s, 1 wait 0, 1 record 1, 2 wait 1, 2 b, 0 r"))
 	require.NoError(t, err)

@@ -57,7 +57,8 @@ func TestStepsOfAProcessThatCannotBeRead(t *testing.T) {
 
 // Launches tells of each launch with what lay at an address then: the tensor, else the allocation, else nothing. Those of graphs are left out.
 func TestLaunches(t *testing.T) {
-	p := read("stream s\nalloc A 100\nlaunch one on s\ntensor T = A\nlaunch two on s\nfree A\nlaunch three on s\nnode G a launch four\ninstantiate G\nrun G on s\n")
+	p := read("stream s\nalloc A 100\nlaunch one on s\ntensor T = A\nlaunch two on s\nfree A\n" +
+		"launch three on s\nnode G a launch four\ninstantiate G\nrun G on s\n")
 	address := p.Calls[1].Args[0]
 	var told []string
 	require.NoError(t, Launches(p, func(c *recording.Call, pointed func(uint64) (Memory, bool)) {

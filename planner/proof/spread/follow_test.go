@@ -267,14 +267,18 @@ func TestConditionsFindWhatWasDeclared(t *testing.T) {
 		more   bool // x is changed once more at the end of the body
 	}{
 		{"a branch", nil, [2]int{1, 1}, "", false},
-		{"a branch that tests too early", nil, [2]int{0, 1}, `"choose" reads x(0..1) on device 1 and ` + start + `"make" wrote`, false},
-		{"a branch whose body reads too early", nil, [2]int{1, 0}, `"look" reads x on device 1 and ` + begins + `"change" wrote`, false},
+		{"a branch that tests too early", nil, [2]int{0, 1},
+			`"choose" reads x(0..1) on device 1 and ` + start + `"make" wrote`, false},
+		{"a branch whose body reads too early", nil, [2]int{1, 0},
+			`"look" reads x on device 1 and ` + begins + `"change" wrote`, false},
 		{"until", &dag.Loop{Until: "%s(0..1) > 0", Most: 3}, [2]int{0, 1}, "", false},
-		{"until, with what was before", &dag.Loop{Until: "%s(0..1) > 0", Most: 3}, [2]int{1, 0}, `"look" reads x on device 1 and ` + begins + `"change" wrote`, false},
+		{"until, with what was before", &dag.Loop{Until: "%s(0..1) > 0", Most: 3}, [2]int{1, 0},
+			`"look" reads x on device 1 and ` + begins + `"change" wrote`, false},
 		{"until, tested with what was before", &dag.Loop{Until: "%s(0..1) > 0", Most: 3}, [2]int{0, 1},
 			`"choose" reads x(0..1) on device 1 and finds what "change" wrote, but in the pipeline it reads what "change more" wrote`, true},
 		{"while", &dag.Loop{While: "%s(0..1) > 0", Most: 3}, [2]int{1, 1}, "", false},
-		{"while, tested too early", &dag.Loop{While: "%s(0..1) > 0", Most: 3}, [2]int{0, 1}, `"choose" reads x(0..1) on device 1 and ` + start + `"make" wrote`, false},
+		{"while, tested too early", &dag.Loop{While: "%s(0..1) > 0", Most: 3}, [2]int{0, 1},
+			`"choose" reads x(0..1) on device 1 and ` + start + `"make" wrote`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			declare := func(there string, copies [2]int) (*dag.Graph, []dag.NodeID, []dag.NodeID) {

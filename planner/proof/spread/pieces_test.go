@@ -571,7 +571,8 @@ func TestMissingBytesOfTilesAreNamed(t *testing.T) {
 			require.NoError(t, err)
 			continue
 		}
-		require.EqualError(t, err, `"use" reads `+c.want+` on device 1 and finds what was there when the replay began, but in the pipeline it reads what "make" wrote`)
+		require.EqualError(t, err,
+			`"use" reads `+c.want+` on device 1 and finds what was there when the replay began, but in the pipeline it reads what "make" wrote`)
 		v := err.(*proof.Violation)
 		require.Equal(t, [2]int64{c.lo, c.hi}, [2]int64{v.Lo, v.Hi})
 	}
