@@ -126,14 +126,15 @@ func TestConflictsOfManyPiecesAgreeWithBytes(t *testing.T) {
 				}
 			}
 			verdicts[want]++
-			wide := plantest.Spread(p) // on so many streams that clocks are asked for only where they are needed
-			across, v := readSchedule(g, wide)
-			require.Nil(t, v)
-			mostAsked = 1 + rng.IntN(30)
-			for _, o := range []*order{
-				{p: p, s: s, source: newPlanClocks(p, s)}, {p: wide, s: across, source: newPlanClocks(wide, across)},
-				{p: wide, s: across, source: planAncestry(wide, across)},
-			} {
+			orders := []*order{{p: p, s: s, source: newPlanClocks(p, s)}}
+			if trial%6 == 0 || trial == 1 { // also on so many streams that clocks are asked for only where they are needed
+				wide := plantest.Spread(p)
+				across, v := readSchedule(g, wide)
+				require.Nil(t, v)
+				mostAsked = 1 + rng.IntN(30)
+				orders = append(orders, &order{p: wide, s: across, source: newPlanClocks(wide, across)}, &order{p: wide, s: across, source: planAncestry(wide, across)})
+			}
+			for _, o := range orders {
 				readFirst, v := checkConflicts(g, o.p, o.s, o)
 				require.Equal(t, want, v == nil, "seed %d, trial %d", seed, trial)
 				if want {
