@@ -122,6 +122,9 @@ func TestVerifyNamesEachFault(t *testing.T) {
 			var v *Violation
 			require.ErrorAs(t, err, &v)
 			require.Equal(t, c.where, where(v))
+			for _, id := range []int32{int32(v.Node), int32(v.Before), v.Stream, v.BeforeStream, v.Op, int32(v.Buffer), int32(v.Other)} {
+				require.GreaterOrEqual(t, id, int32(-1))
+			}
 		})
 	}
 }

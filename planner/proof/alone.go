@@ -4,8 +4,8 @@ package proof
 
 import "github.com/dagrun/dagrun/dag"
 
-// usedAlone returns, by buffer, the loop or branch that uses it if no other node does, nor the condition of that one, else -1. The contents
-// of such a buffer matter to nothing outside of the bodies, unless the plan keeps it.
+// usedAlone returns, by buffer, the loop or branch that uses it if no other node does, nor the condition of that one, else a number below 0. The
+// contents of such a buffer matter to nothing outside of the bodies, unless the plan keeps it.
 func usedAlone(g *dag.Graph) []dag.NodeID {
 	const several = -2
 	alone := make([]dag.NodeID, len(g.Buffers))
@@ -26,9 +26,6 @@ func usedAlone(g *dag.Graph) []dag.NodeID {
 				alone[r.Buffer] = several
 			}
 		}
-	}
-	for b := range alone {
-		alone[b] = max(alone[b], -1)
 	}
 	return alone
 }

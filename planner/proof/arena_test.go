@@ -50,3 +50,37 @@ func TestArenaAgreesWithBytes(t *testing.T) {
 		}
 	}
 }
+
+// A range may take the end of one chunk, whole chunks after it, and the beginning of another.
+func TestARangeTakesWholeChunks(t *testing.T) {
+	const size = 1000
+	o := &arena{}
+	for k := range int32(size) {
+		o.take(int64(k), int64(k)+1, k, func(int32) {})
+	}
+	require.Greater(t, len(o.chunks), 5)
+	for lo := int64(0); lo < size; lo += 53 {
+		for hi := lo + 1; hi <= size; hi += 37 {
+			c := &arena{chunks: make([][]arenaRange, len(o.chunks))}
+			for k := range c.chunks {
+				c.chunks[k] = slices.Clone(o.chunks[k])
+			}
+			var taken []int32
+			c.take(lo, hi, size, func(q int32) { taken = append(taken, q) })
+			require.Len(t, taken, int(hi-lo))
+			at := int64(0)
+			for _, chunk := range c.chunks {
+				require.NotEmpty(t, chunk)
+				for _, e := range chunk {
+					want := arenaRange{at, at + 1, int32(at)}
+					if at == lo {
+						want = arenaRange{lo, hi, size}
+					}
+					require.Equal(t, want, e)
+					at = e.hi
+				}
+			}
+			require.EqualValues(t, size, at)
+		}
+	}
+}

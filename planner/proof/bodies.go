@@ -94,9 +94,6 @@ func (b *bodyProof) graph(g *dag.Graph, p *plan.Plan, memory []plan.Placement) *
 // body checks one pass, and the step to the next: all of a pass lies between the beginning and the end of the body's first stream.
 // memory is the part of the layout that may share bytes inside of the body.
 func (b *bodyProof) body(g *dag.Graph, p *plan.Plan, memory []plan.Placement) *Violation {
-	if v := checkPresent(g, p); v != nil {
-		return v
-	}
 	if len(p.Memory) > 0 || len(p.Kept) > 0 {
 		return newViolation(plan.ErrMemory, "a body has a memory layout of its own").fix("plan this graph again")
 	}

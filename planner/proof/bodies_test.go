@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -135,4 +136,63 @@ func TestEveryBodyHasItsSchedule(t *testing.T) {
 	}
 	p.Bodies = append(append([]plan.Body(nil), bodies...), bodies[2])
 	require.EqualError(t, Verify(g, p), "the plan has the schedules of 4 bodies, the graph has 3: plan this graph again")
+	p = byHand(t, tasks(t, "only"), "0 only")
+	p.Bodies = bodies[:1]
+	require.EqualError(t, Verify(tasks(t, "only"), p), "the plan has the bodies of loops or branches, but the graph has none: plan this graph again")
+}
+
+// What is wrong with the plan of a body is said as for any plan, and where.
+func TestPlansOfBodiesAreProved(t *testing.T) {
+	b := dag.New("bodies")
+	x, y := b.Device("x", dag.F32, 8), b.Device("y", dag.F32, 8)
+	b.Repeat("outer", dag.Loop{Times: 2}, func() {
+		b.Repeat("inner", dag.Loop{Times: 2}, func() {
+			b.Task("one", b.InOut(x))
+			b.Task("two", b.InOut(y))
+			b.Task("three", b.In(x), b.InOut(y))
+		})
+	})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	outer := g.Nodes[0].Control.Bodies[0]
+	inner := outer.Nodes[0].Control.Bodies[0]
+	const right = "0 one, 0 record 0, 1 two, 1 wait 0, 1 three"
+	for _, c := range []struct {
+		ops   string
+		spoil func(outer, inner *plan.Plan)
+		fault planted.Fault
+		want  string
+	}{
+		{right, nil, planted.None, ""},
+		{"0 one, 1 two, 1 three", nil, planted.None,
+			`in outer: in inner: "three" (stream 1) is not ordered after "one" (stream 0), which it depends on (RAW x): ` +
+				`stream 1 must wait before "three" for an event recorded on stream 0 after "one"`},
+		{right, func(_, inner *plan.Plan) { inner.Order = inner.Order[1:] }, planted.None, "in outer: in inner: the order has 4 entries, the streams have 5 ops"},
+		{right, func(_, inner *plan.Plan) { inner.Memory = []plan.Placement{{Buffer: x, Bytes: 32}} }, planted.None,
+			"in outer: in inner: a body has a memory layout of its own: plan this graph again"},
+		{right, func(outer, _ *plan.Plan) { outer.Kept = []dag.BufferID{x} }, planted.None,
+			"in outer: a body has a memory layout of its own: plan this graph again"},
+		{right, nil, planted.Fork,
+			`in outer: in inner: "two" (stream 1) can start before the replay before it has finished: ` +
+				`stream 1 must wait for an event recorded on stream 0 at the start`},
+		{right, nil, planted.Join,
+			`in outer: in inner: "three" (stream 1) may still run when the next replay starts: ` +
+				`stream 0 must wait at the end for an event recorded on stream 1 after "three"`},
+	} {
+		p, middle, innermost := byHand(t, g, "0 outer"), byHand(t, outer, "0 inner"), byHand(t, inner, c.ops)
+		p.Memory = []plan.Placement{{Buffer: x, Bytes: 32}, {Buffer: y, Offset: 256, Bytes: 32}}
+		p.Kept = []dag.BufferID{x, y}
+		p.Bodies, middle.Bodies = []plan.Body{{Plan: middle}}, []plan.Body{{Plan: innermost}}
+		if c.spoil != nil {
+			c.spoil(middle, innermost)
+		}
+		remove := planted.Plant(c.fault)
+		err := Verify(g, p)
+		remove()
+		if c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, c.want)
+		}
+	}
 }

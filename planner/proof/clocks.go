@@ -41,7 +41,7 @@ func newPlanClocks(p *plan.Plan, s *schedule) *planClocks {
 // follow sets the clocks up for a plan.
 func (c *planClocks) follow(p *plan.Plan, s *schedule) {
 	n := len(p.Streams)
-	c.p, c.s, c.wide, c.last = p, s, walkWidth(n, n+int(p.Events)), -1
+	c.p, c.s, c.wide = p, s, walkWidth(n, n+int(p.Events))
 	c.streams, c.events, c.cursor = sized(c.streams, n*c.wide), sized(c.events, int(p.Events)*c.wide), sized(c.cursor, n)
 }
 
@@ -78,7 +78,6 @@ func (c *planClocks) next() (int32, []int32) {
 			raise(row, c.events[int(op.Event)*w:int(op.Event)*w+w])
 		}
 	}
-	c.last = -1
 	return -1, nil
 }
 

@@ -149,7 +149,7 @@ func (w *accessWalk) walk(source clockSource) pair {
 		}
 		asked := needed[node]
 		for _, from := range after[asked.after:needed[node+1].after] {
-			if at := spots[from]; clock[at.stream] < at.pos && from != dag.NodeID(node) {
+			if at := spots[from]; clock[at.stream] < at.pos {
 				return pair{int32(from), node}
 			}
 		}
@@ -191,8 +191,8 @@ func (w *accessWalk) walkMany(o *order) pair {
 	return w.answer(o)
 }
 
-// mostAsked is how many pairs are asked about at once, in 32 MiB.
-const mostAsked = 4 << 20
+// mostAsked is how many pairs are asked about at once, in 32 MiB. Tests lower it.
+var mostAsked = 4 << 20
 
 // asks makes the walk collect what clocks do not show, for so many streams.
 func (w *accessWalk) asks(streams int) {
@@ -238,9 +238,7 @@ func (w *accessWalk) touch(node int32, clock []int32) pair {
 func (w *accessWalk) askAfter(node int32, clock []int32) {
 	w.clock = clock
 	for _, from := range w.after[w.needed[node].after:w.needed[node+1].after] {
-		if from != dag.NodeID(node) {
-			w.follows(int32(from), w.s.spots[from])
-		}
+		w.follows(int32(from), w.s.spots[from])
 	}
 }
 

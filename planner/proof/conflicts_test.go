@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/crowd"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/plan"
 )
@@ -70,6 +71,7 @@ func touchesOf(g *dag.Graph, buffer dag.BufferID) [][]dag.Mode {
 }
 
 func TestConflictsOfManyPiecesAgreeWithBytes(t *testing.T) {
+	defer func(most int) { mostAsked = most }(mostAsked)
 	verdicts, severalChunks := map[bool]int{}, 0
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -123,13 +125,23 @@ func TestConflictsOfManyPiecesAgreeWithBytes(t *testing.T) {
 					want = want && (!conflict[i][j] || before[i][j])
 				}
 			}
-			readFirst, v := checkConflicts(g, p, s, &order{p: p, s: s, source: newPlanClocks(p, s)})
-			require.Equal(t, want, v == nil, "seed %d, trial %d", seed, trial)
 			verdicts[want]++
-			if want {
-				require.Equal(t, early, readFirst, "seed %d, trial %d", seed, trial)
-			} else {
-				require.True(t, conflict[v.Before][v.Node] && !before[v.Before][v.Node], "seed %d, trial %d: %v", seed, trial, v)
+			orders := []*order{{p: p, s: s, source: newPlanClocks(p, s)}}
+			if trial%6 == 0 || trial == 1 { // also on so many streams that clocks are asked for only where they are needed
+				wide := plantest.Spread(p)
+				across, v := readSchedule(g, wide)
+				require.Nil(t, v)
+				mostAsked = 1 + rng.IntN(30)
+				orders = append(orders, &order{p: wide, s: across, source: newPlanClocks(wide, across)}, &order{p: wide, s: across, source: planAncestry(wide, across)})
+			}
+			for _, o := range orders {
+				readFirst, v := checkConflicts(g, o.p, o.s, o)
+				require.Equal(t, want, v == nil, "seed %d, trial %d", seed, trial)
+				if want {
+					require.Equal(t, early, readFirst, "seed %d, trial %d", seed, trial)
+				} else {
+					require.True(t, conflict[v.Before][v.Node] && !before[v.Before][v.Node], "seed %d, trial %d: %v", seed, trial, v)
+				}
 			}
 		}
 		walk := walkDeclared(g, declaredSchedule(g))
@@ -216,4 +228,68 @@ func TestTheFirstNodeIsAmongTheWritersOfAChunk(t *testing.T) {
 		require.NotNil(t, v)
 		require.Equal(t, want, v.BeforeName)
 	}
+}
+
+// Who writes a part of a buffer again must come after the one that read all of it, also where the part begins with a chunk.
+func TestAWriteOfManyPiecesComesAfterTheirReader(t *testing.T) {
+	starts := []int64{piecesBytes - 1}
+	for k := 0; k < len(starts); k++ {
+		from := starts[k]
+		b := dag.New("again")
+		x := b.Device("x", dag.U8, piecesBytes)
+		var odd []dag.Access
+		for at := int64(1); at < piecesBytes; at += 2 {
+			odd = append(odd, b.Slice(x, at, at+1).Out())
+		}
+		b.Task("all", b.Out(x))
+		b.Task("odd", odd...)
+		b.Task("use", b.In(x))
+		b.Task("again", b.Slice(x, from, piecesBytes).Out())
+		g, err := b.Graph()
+		require.NoError(t, err)
+		for text, want := range map[string]pair{
+			"0 all, 0 odd, 0 record 0, 1 wait 0, 1 use, 1 record 1, 0 wait 1, 0 again": nobody,
+			"0 all, 0 odd, 0 record 0, 1 wait 0, 1 use, 0 again":                       {2, 3},
+		} {
+			p := byHand(t, g, text)
+			s, v := readSchedule(g, p)
+			require.Nil(t, v)
+			w := new(accessWalk)
+			w.follow(g, s)
+			require.Equal(t, want, w.walk(newPlanClocks(p, s)), "from %d", from)
+			if k == 0 && want == nobody {
+				for _, c := range w.buffers[x].chunks[1:] {
+					starts = append(starts, c.runs[0].lo, c.runs[0].lo+1)
+				}
+			}
+		}
+	}
+	require.Greater(t, len(starts), 3)
+}
+
+// Joins are no nodes, on few streams and on many: a dependency that leads through joins is told as one between nodes.
+func TestHazardsThroughJoinsAreBetweenNodes(t *testing.T) {
+	defer crowd.Early(false)()
+	const n = 12
+	b := dag.New("joins")
+	x := b.Device("x", dag.U8, n)
+	ops := ""
+	for k := range int64(n) {
+		b.Task(fmt.Sprintf("w%d", k), b.Slice(x, k, k+1).Out())
+		ops += fmt.Sprintf("0 w%d, ", k)
+	}
+	b.Task("r", b.In(x))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.NotEmpty(t, g.Joins())
+	right, wrong := byHand(t, g, ops+"0 record 0, 1 wait 0, 1 r"), byHand(t, g, ops+"1 r")
+	for _, p := range []*plan.Plan{right, wrong} {
+		p.Memory = []plan.Placement{{Buffer: x, Bytes: n}}
+	}
+	require.NoError(t, Verify(g, right))
+	require.NoError(t, Verify(g, plantest.Spread(right)))
+	require.EqualError(t, Verify(g, wrong), `"r" (stream 1) is not ordered after "w0" (stream 0), which it depends on (RAW x(0..1)): `+
+		`stream 1 must wait before "r" for an event recorded on stream 0 after "w0"`)
+	require.EqualError(t, Verify(g, plantest.Spread(wrong)), `"r" (stream 97) is not ordered after "w11" (stream 0), which it depends on (RAW x(11..12)): `+
+		`stream 97 must wait before "r" for an event recorded on stream 0 after "w11"`)
 }

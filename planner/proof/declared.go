@@ -29,7 +29,7 @@ func declaredOrder(g *dag.Graph, p *plan.Plan, real *schedule, more []pair) (*or
 		}
 		for _, q := range g.Nodes[node].After {
 			at := s.spots[q]
-			if q == dag.NodeID(node) || at.pos == 0 { // itself, or submitted later
+			if at.pos == 0 { // submitted later
 				continue
 			}
 			from = append(from, int32(q))

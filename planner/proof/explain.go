@@ -50,7 +50,7 @@ type WaitLink struct {
 	Event  int32
 	Node   dag.NodeID // the node that the wait names: the event is recorded after it
 	On     int32      // the stream of Node
-	Held   dag.NodeID // the first node that the wait holds back
+	Held   dag.NodeID // the first node that the wait holds back, -1 for none
 }
 
 // Explain returns for every dependency of a graph how a plan enforces it, in the order of the graph's edges. An edge from a join is

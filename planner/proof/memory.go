@@ -246,7 +246,7 @@ type memoryWalk struct {
 	arenas     deviceArenas
 	low        int
 	width      int
-	alone      []dag.NodeID // by buffer: the loop or branch that alone uses it, if any, or -1; nil: there are none
+	alone      []dag.NodeID // as usedAlone has it; nil: there are no loops and branches
 }
 
 func newMemoryWalk(g *dag.Graph, p *plan.Plan, s *schedule) *memoryWalk {
@@ -310,10 +310,6 @@ func (m *memoryWalk) checkUnused() *Violation {
 // access checks one access and remembers it.
 func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
 	t := &m.placements[k]
-	alone := m.alone != nil && m.alone[m.p.Memory[k].Buffer] >= 0
-	if alone && t.touches > 0 {
-		return nil // another access of the same node
-	}
 	if t.after > 0 {
 		return m.reuseViolation(k, t.after-1, node)
 	}
@@ -337,7 +333,7 @@ func (m *memoryWalk) access(k, node int32, clock []int32) *Violation {
 			return m.keptViolation(q, k)
 		}
 		for u := m.placements[q].touches; u > 0; u = m.touches[u-1].next {
-			if alone && m.touches[u-1].node == node && m.alone[m.p.Memory[q].Buffer] >= 0 {
+			if m.alone != nil && m.touches[u-1].node == node && m.alone[m.p.Memory[k].Buffer] >= 0 && m.alone[m.p.Memory[q].Buffer] >= 0 {
 				continue
 			}
 			last := m.s.spots[m.touches[u-1].node]

@@ -39,9 +39,7 @@ func conflicting(g *dag.Graph) (pairs []pair, partial bool) {
 	byBuffer := make([][]accessOf, len(g.Buffers))
 	for node := range dag.NodeID(g.Len()) {
 		for _, from := range g.Nodes[node].After {
-			if from != node {
-				pairs = append(pairs, pair{int32(from), int32(node)})
-			}
+			pairs = append(pairs, pair{int32(from), int32(node)})
 		}
 		for _, a := range g.Accesses(node) {
 			if a.Lo < a.Hi {

@@ -169,3 +169,68 @@ func TestPairsAreAllOrAsManyAsAreLookedAt(t *testing.T) {
 		require.True(t, some.Partial)
 	}
 }
+
+// What only after: orders is a pair too, whether or not other pairs imply it.
+func TestPairsOfAfter(t *testing.T) {
+	b := dag.New("after")
+	first, second, third := b.Task("a"), b.Task("b"), b.Task("c")
+	b.After(second, first)
+	b.After(third, first, second)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for plan, want := range map[string][]string{
+		"0 a, 1 b, 2 c":                       {"a b", "a c", "b c"},
+		"0 a, 0 record 0, 1 wait 0, 1 b, 2 c": {"a c", "b c"},
+		"0 a, 0 b, 0 c":                       nil,
+	} {
+		u, err := Pairs(g, byHand(t, g, plan), 0)
+		require.NoError(t, err)
+		var pairs []string
+		for _, v := range u.Violations {
+			pairs = append(pairs, v.BeforeName+" "+v.NodeName)
+		}
+		require.Equal(t, want, pairs, plan)
+	}
+}
+
+// A node that is submitted before one of its after: is told, and what comes after it is looked at as well.
+func TestAfterAgainstTheOrderOfSubmission(t *testing.T) {
+	b := dag.New("against")
+	b.Sync(dag.SyncExplicit)
+	x := b.Device("x", dag.U8, 4)
+	a, late := b.Task("a", b.Out(x)), b.Task("b", b.In(x))
+	b.After(late, a)
+	b.After(b.Task("c", b.InOut(x)), late)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	u, err := Violations(g, byHand(t, g, "0 b, 0 a, 1 c"), 0)
+	require.NoError(t, err)
+	var found []string
+	for _, v := range u.Violations {
+		found = append(found, v.Error())
+	}
+	require.Equal(t, []string{
+		`stream 0 launches "b" before "a", which it depends on (RAW x): launch "a" first`,
+		`"c" (stream 1) is not ordered after "a" (stream 0), which it depends on (RAW x): add "after: [b, a]" to "c"`,
+	}, found)
+}
+
+// The search for pairs ends at about a quarter of a million, more than anybody reads.
+func TestPairsThatAreTooManyToList(t *testing.T) {
+	for nodes, partial := range map[int]bool{724: false, 725: true} {
+		b := dag.New("many")
+		x := b.Device("x", dag.U8, 4)
+		p := &plan.Plan{Streams: make([]plan.Stream, nodes)}
+		for k := range nodes {
+			node := b.Task(fmt.Sprintf("w%d", k), b.Out(x))
+			p.Streams[k].Ops = []plan.Op{{Kind: plan.Launch, Node: node, Event: -1}}
+			p.Order = append(p.Order, int32(k))
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		u, err := Pairs(g, p, 1)
+		require.NoError(t, err)
+		require.Equal(t, partial, u.Partial)
+		require.Equal(t, min(nodes*(nodes-1)/2, 1<<18), u.Total)
+	}
+}

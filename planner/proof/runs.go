@@ -45,12 +45,7 @@ func (c *runChunk) end() int64 { return c.runs[len(c.runs)-1].hi }
 // runAt is the place of a run.
 type runAt struct{ chunk, index int }
 
-func (b *byteRuns) at(at runAt) *byteRun {
-	if b.chunks == nil {
-		return &b.first
-	}
-	return &b.chunks[at.chunk].runs[at.index]
-}
+func (b *byteRuns) at(at runAt) *byteRun { return &b.chunks[at.chunk].runs[at.index] }
 
 func (b *byteRuns) next(at runAt) runAt {
 	if at.index+1 < len(b.chunks[at.chunk].runs) {
@@ -81,10 +76,6 @@ func (b *byteRuns) find(byte int64) runAt {
 
 // join replaces the runs from a place up to a byte by one run that was just written.
 func (b *byteRuns) join(first runAt, hi int64, writer int32) {
-	if b.chunks == nil {
-		b.first.writer = writer
-		return
-	}
 	r := b.at(first)
 	r.writer = writer
 	if r.hi == hi {

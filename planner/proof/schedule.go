@@ -189,9 +189,18 @@ func checkCounts(g *dag.Graph, p *plan.Plan) *Violation {
 	if v := checkPresent(g, p); v != nil {
 		return v
 	}
-	ops, records := 0, 0
+	ops := int64(0)
 	for i := range p.Streams {
-		ops += len(p.Streams[i].Ops)
+		ops += int64(len(p.Streams[i].Ops))
+	}
+	switch {
+	case int64(len(p.Streams))+ops > math.MaxInt32:
+		return newViolation(plan.ErrPlanShape, "the plan has %d streams and %d ops; together these must be fewer than 2^31", len(p.Streams), ops)
+	case int64(len(p.Order)) != ops:
+		return newViolation(plan.ErrPlanShape, "the order has %d entries, the streams have %d ops", len(p.Order), ops)
+	}
+	records := 0
+	for i := range p.Streams {
 		for _, op := range p.Streams[i].Ops {
 			if op.Kind == plan.Record {
 				records++
@@ -199,10 +208,6 @@ func checkCounts(g *dag.Graph, p *plan.Plan) *Violation {
 		}
 	}
 	switch {
-	case len(p.Streams) > math.MaxInt32 || ops > math.MaxInt32:
-		return newViolation(plan.ErrPlanShape, "the plan has %d streams and %d ops; each must be less than 2^31", len(p.Streams), ops)
-	case len(p.Order) != ops:
-		return newViolation(plan.ErrPlanShape, "the order has %d entries, the streams have %d ops", len(p.Order), ops)
 	case p.Events < 0 || int(p.Events) > records:
 		return newViolation(plan.ErrPlanShape, "the plan needs %d events, but has only %d records", p.Events, records)
 	case p.Stats.Nodes != 0 && p.Stats.Nodes != g.Len():
@@ -224,7 +229,7 @@ func wrongWait(g *dag.Graph, p *plan.Plan, k int, stream int32, op *plan.Op, rec
 	case recorded >= 0:
 		v = newViolation(ErrEvent, "stream %d waits on event %d for %q, but its latest record submitted follows %q", stream, op.Event, name, plan.NodeName(g, dag.NodeID(recorded))).
 			fix("record another event after %q", name)
-	case recordSubmitted(p, k, op) >= 0:
+	case recordSubmitted(p, op):
 		v = newViolation(ErrEvent, "stream %d waits on event %d before its record after %q is submitted", stream, op.Event, name).
 			fix("submit that record first")
 	default:
@@ -235,13 +240,10 @@ func wrongWait(g *dag.Graph, p *plan.Plan, k int, stream int32, op *plan.Op, rec
 	return v.at(k, stream)
 }
 
-// recordSubmitted finds the record that a wait names after position k of the order; -1 if there is none.
-func recordSubmitted(p *plan.Plan, k int, wait *plan.Op) int {
-	found := -1
-	forEachOp(p, func(at int, _ int32, op *plan.Op) {
-		if found < 0 && at > k && op.Kind == plan.Record && op.Event == wait.Event && op.Node == wait.Node {
-			found = at
-		}
+// recordSubmitted reports whether the record that a wait names is submitted at all.
+func recordSubmitted(p *plan.Plan, wait *plan.Op) (found bool) {
+	forEachOp(p, func(_ int, _ int32, op *plan.Op) {
+		found = found || op.Kind == plan.Record && op.Event == wait.Event && op.Node == wait.Node
 	})
 	return found
 }

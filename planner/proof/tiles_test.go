@@ -162,7 +162,11 @@ func TestRunsAgreeWithBytes(t *testing.T) {
 					hi = min(size, lo+1+rng.Int64N(int64(seed%4)))
 				}
 				w.s.spots = append(w.s.spots, spot{0, k + 1})
-				b.join(b.from(w, lo, hi), hi, k)
+				if at := b.from(w, lo, hi); b.chunks == nil {
+					b.first.writer = k
+				} else {
+					b.join(at, hi, k)
+				}
 				for i := lo; i < hi; i++ {
 					writers[i] = k
 				}

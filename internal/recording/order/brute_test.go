@@ -441,7 +441,7 @@ func (b *bruteForce) written(index int, c *recording.Call, pass pass) works {
 			continue
 		}
 		is, want := d.c.Args[3], c.Args[3]
-		if ended := [4]bool{int32(uint32(is-want)) >= 0, is == want, is&want != 0, is|want != ^uint64(0)}; ended[c.Args[5]] {
+		if ended := [4]bool{int32(uint32(is-want)) >= 0, is == want, is&want != 0, uint32(is|want) != ^uint32(0)}; ended[c.Args[5]] {
 			known = append(known, d.knows)
 		}
 	}

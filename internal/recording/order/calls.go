@@ -83,6 +83,8 @@ const (
 	waitNor   = 3
 )
 
+const writeUnfenced = 1 // how a stream writes a value, CUstreamWriteValue_flags
+
 // What happened to a context.
 const (
 	contextDestroyed = 2

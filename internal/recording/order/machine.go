@@ -72,8 +72,9 @@ type event struct {
 
 // valueWrite is a write of a value to memory by a stream.
 type valueWrite struct {
-	end, value uint64
-	clock      happens.Clock
+	end, value, bytes uint64
+	unfenced          bool // other writes may be seen after it that come before it
+	clock             happens.Clock
 }
 
 type record struct {

@@ -343,15 +343,15 @@ func (m *machine) value(at moment, c *recording.Call, in *context) {
 		return
 	}
 	on := m.enqueue(at, s)
-	address, value := c.Args[2], c.Args[3] // these bytes are no race: they are for ordering others
+	address, value, bytes := c.Args[2], c.Args[3], c.Args[4] // these bytes are no race: they are for ordering others
 	if c.Kind == recording.MemoryWait {
-		if !m.waitValue(at, on, address, value, c.Args[5]) {
+		if !m.waitValue(at, on, address, value, bytes, c.Args[5]) {
 			m.report.Uncovered["a wait for a value that no call before it writes"]++
 			m.doubt(at, on)
 		}
 		return
 	}
-	m.writes[address] = append(m.writes[address], valueWrite{at.end, value, m.checker.Now(on)})
+	m.writes[address] = append(m.writes[address], valueWrite{at.end, value, bytes, c.Args[5]&writeUnfenced != 0, m.checker.Now(on)})
 }
 
 // tensorMap keeps what a descriptor of tensor copies reaches.

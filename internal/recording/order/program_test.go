@@ -288,9 +288,11 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		flags := bit(w.cut("equal")) * waitEqual
 		flags += bit(w.cut("and")) * waitAnd
 		flags += bit(w.cut("nor")) * waitNor
+		flags += bit(w.cut("unfenced")) * writeUnfenced
 		stream := p.stream(w)
 		low, _ := p.region(w.take())
-		set(recording.MemoryWrite, stream, p.node, low, p.number(w.take()), 4, flags)
+		bytes := 4 + 4*bit(w.cut("long"))
+		set(recording.MemoryWrite, stream, p.node, low, p.number(w.take()), bytes, flags)
 		if verb == "await" {
 			c.Kind = recording.MemoryWait
 		}

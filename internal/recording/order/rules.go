@@ -18,7 +18,8 @@
 //	tensor            a framework that gives out a tensor's memory again has that done in the order of the stream that the tensor was allocated for
 //	host              a host function is work of its stream
 //	value             a wait for a value comes after a write of it that was submitted before; this is assumed. Where there is none, a later write
-//	                  or the host ends it: what comes after such a wait may have an order that is not known, so its races are possible ones
+//	                  or the host ends it: what comes after such a wait may have an order that is not known, so its races are possible ones.
+//	                  So it is after a write of fewer bytes than the wait has, and after one without a memory barrier
 //	context           who ends a context has waited for its work, else it is not covered; its memory is freed then, and its streams are no more
 //	capture           captured calls are not work: an event recorded by a capture makes the streams that wait for it part of the capture
 //	graph             a graph launch is work of its stream; within it, edges order nodes
@@ -347,16 +348,20 @@ func (m *machine) reuseTensors(at moment, event *recording.TensorEvent) {
 
 // waitValue is rule "value". Only writes by calls that were over before are known; where several may have ended the wait, it comes after what
 // they have in common. It returns false if there is none.
-func (m *machine) waitValue(at moment, on happens.Lane, address, value, flags uint64) bool {
+func (m *machine) waitValue(at moment, on happens.Lane, address, value, bytes, flags uint64) bool {
 	var clock happens.Clock
 	found := false
 	for _, write := range m.writes[address] {
-		if write.end >= at.begin || !ends(write.value, value, flags) {
-			continue
-		}
-		if found {
+		switch {
+		case write.end >= at.begin:
+		case write.bytes < bytes:
+			return false // what the other bytes hold is not known
+		case !ends(write.value, value, bytes, flags):
+		case write.unfenced:
+			return false // what was written before may show later
+		case found:
 			clock = happens.Common(clock, write.clock)
-		} else {
+		default:
 			clock, found = write.clock, true
 		}
 	}
@@ -396,17 +401,18 @@ func (m *machine) endContext(at moment, handle uint64) {
 	delete(m.contexts, handle)
 }
 
-// ends says whether a value in memory ends a wait for a value.
-func ends(is, want, flags uint64) bool {
+// ends says whether a value in memory ends a wait for a value of so many bytes.
+func ends(is, want, bytes, flags uint64) bool {
+	beyond := 64 - 8*min(bytes, 8) // bits
 	switch flags & 3 {
 	case waitEqual:
-		return is == want
+		return (is^want)<<beyond == 0
 	case waitAnd:
-		return is&want != 0
+		return is&want<<beyond != 0
 	case waitNor:
-		return ^(is | want) != 0
+		return ^(is|want)<<beyond != 0
 	}
-	return int32(uint32(is)-uint32(want)) >= 0 // the driver compares cyclically
+	return int64((is-want)<<beyond) >= 0 // the driver compares cyclically
 }
 
 // recordContext is rule "event" for all streams of a context, as a green context's event has it.

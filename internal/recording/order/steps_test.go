@@ -54,3 +54,19 @@ func TestStepsOfAProcessThatCannotBeRead(t *testing.T) {
 	_, err := Steps(&recording.Process{Calls: []recording.Call{{Record: recording.Record{Kind: recording.StreamSync, Offset: 7}}}})
 	require.EqualError(t, err, "byte 7: a call (stream sync) has 0 words, and 1 are needed")
 }
+
+// Launches tells of each launch with what lay at an address then: the tensor, else the allocation, else nothing. Those of graphs are left out.
+func TestLaunches(t *testing.T) {
+	p := read("stream s\nalloc A 100\nlaunch one on s\ntensor T = A\nlaunch two on s\nfree A\n" +
+		"launch three on s\nnode G a launch four\ninstantiate G\nrun G on s\n")
+	address := p.Calls[1].Args[0]
+	var told []string
+	require.NoError(t, Launches(p, func(c *recording.Call, pointed func(uint64) (Memory, bool)) {
+		at, found := pointed(address)
+		_, beside := pointed(address - 1)
+		require.False(t, beside)
+		told = append(told, fmt.Sprint(p.FunctionName(c.Args[launchFunction], c.Begin), " ", at.What, " ", found))
+	}))
+	require.Equal(t, []string{"one allocation true", "two tensor true", "three tensor true"}, told)
+	require.Error(t, Launches(&recording.Process{Calls: []recording.Call{{Record: recording.Record{Kind: recording.StreamSync, Offset: 7}}}}, nil))
+}

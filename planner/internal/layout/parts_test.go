@@ -129,3 +129,13 @@ func TestColumnsAreOfTheStreamsWithTheMostBytes(t *testing.T) {
 		require.Equal(t, min(most, 5), l.columns)
 	}
 }
+
+// Of what a part has, the largest come first, counted in bytes and places of the order; of equally large ones those with more bytes.
+func TestPartsPlaceTheLargestFirst(t *testing.T) {
+	l := &lifetimes{buffers: []int32{0, 1, 2, 3}, bytes: []int64{1024, 512, 512, 768}, first: []int32{0, 0, 0, 0}, last: []int32{0, 2, 2, 1},
+		columns: 1, start: make([]int32, 4), endStart: []int32{0, 1, 2, 3, 4}, ends: []mark{{0, 1}, {0, 1}, {0, 1}, {0, 1}}, endless: make([]bool, 4)}
+	offsets, _ := layoutInParts(context.Background(), l, 3, 4, math.MaxInt64, math.MaxInt64)
+	require.Equal(t, []int64{1792, 768, 1280, 0}, offsets)
+	offsets, _ = layoutInParts(context.Background(), l, 3, 2, math.MaxInt64, math.MaxInt64)
+	require.Equal(t, []int64{512, 0, 2304, 1536}, offsets, "two parts")
+}

@@ -70,6 +70,9 @@ func TestPairingsAreTheBestOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range 20 { // some kinds are rare
 			s := plantest.DrawShape(t, 7)
+			if rapid.Bool().Draw(t, "shuffled") {
+				s = s.Shuffled(rapid.Uint64().Draw(t, "order"))
+			}
 			g := plantest.MustOrder(t, s)
 			n := g.Len()
 			if n > 8 {
@@ -125,7 +128,11 @@ func TestReductionsLeaveOutWhatPathsImply(t *testing.T) {
 	kept, left := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		for range 10 { // some kinds are rare
-			g := plantest.MustOrder(t, plantest.DrawShape(t, 20))
+			s := plantest.DrawShape(t, 20)
+			if rapid.Bool().Draw(t, "shuffled") {
+				s = s.Shuffled(rapid.Uint64().Draw(t, "order"))
+			}
+			g := plantest.MustOrder(t, s)
 			n := g.Len()
 			p, err := NewProblem(context.Background(), g, model.Unit(), model.Durations(g, model.Unit(), nil), 3)
 			require.NoError(t, err)

@@ -255,7 +255,7 @@ func (f *memoryGraph) beam() []int32 {
 	n := f.p.len()
 	width := min(1000, max(8, 10_000/max(1, n)))
 	missing, ready := f.missing()
-	states := []*beamState{{left: slices.Clone(f.users), missing: missing, ready: ready, parent: -1}}
+	states := []*beamState{{left: slices.Clone(f.users), missing: missing, ready: ready}}
 	var history []beamStep
 	for range n {
 		var moves []beamMove

@@ -106,3 +106,49 @@ func deviceBuffers(g *dag.Graph) []int32 {
 	}
 	return buffers
 }
+
+// Of the nodes that are ready, the greedy order takes one after which the fewest bytes are alive, and of those one that allocates the fewest.
+func TestTheGreedyOrderKeepsTheFewestBytesAliveAtEachStep(t *testing.T) {
+	choices := 0
+	for family := range plantest.Families {
+		for seed := range uint64(4) {
+			g := plantest.RandomShape(family, 20, seed).Graph(t)
+			p, err := NewProblem(context.Background(), g, model.H200(), model.Durations(g, model.H200(), nil), 1)
+			require.NoError(t, err)
+			f := newMemoryGraph(p, deviceBuffers(g))
+			used, done := make([]int32, len(f.users)), make([]bool, g.Len())
+			cost := func(i int32) [2]int64 { // more bytes alive, bytes allocated
+				more, take := int64(0), int64(0)
+				for _, k := range f.usesOf(i) {
+					if used[k] == 0 {
+						take += f.bytes[k]
+						more += f.bytes[k]
+					}
+					if used[k]+1 == f.users[k] {
+						more -= f.bytes[k]
+					}
+				}
+				return [2]int64{more, take}
+			}
+			for _, chosen := range f.greedy() {
+				for i := range int32(g.Len()) {
+					ready := !done[i]
+					for _, q := range g.Preds(dag.NodeID(i)) {
+						ready = ready && done[q]
+					}
+					if !ready || i == chosen {
+						continue
+					}
+					choices++
+					a, b := cost(chosen), cost(i)
+					require.True(t, a[0] < b[0] || a[0] == b[0] && a[1] <= b[1], "%v for %d, %v for %d", a, chosen, b, i)
+				}
+				for _, k := range f.usesOf(chosen) {
+					used[k]++
+				}
+				done[chosen] = true
+			}
+		}
+	}
+	require.Greater(t, choices, 1000)
+}

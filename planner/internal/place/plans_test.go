@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -89,6 +90,27 @@ func described(t *testing.T, p *Problem, strategy func(p *Problem) (*Assignment,
 	return fmt.Sprintf("%d streams, %d waits, %d events, %08x", len(made.Streams), waits, made.Events, sum.Sum32())
 }
 
+// crowded makes a graph whose nodes access parts of two buffers that overlap.
+func crowded(t *testing.T, seed uint64) *dag.Graph {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 17))
+	const bytes = 24
+	b := dag.New("crowded")
+	buffers := []dag.BufferID{b.Device("x", dag.U8, bytes), b.Device("y", dag.U8, bytes)}
+	for i := range 40 {
+		lo := rng.Int64N(bytes)
+		hi := lo + 1
+		if rng.IntN(3) == 0 {
+			lo, hi = 0, bytes
+		}
+		r := dag.Range{Buffer: buffers[rng.IntN(2)], Lo: lo, Hi: hi}
+		b.Cost(b.Task(fmt.Sprintf("n%d", i), []dag.Access{r.In(), r.Out(), r.InOut()}[rng.IntN(3)]), float64(1+rng.IntN(4)))
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
+}
+
 func TestPlansAreThoseThatWereReviewed(t *testing.T) {
 	var text strings.Builder
 	sample := func(name string, g *dag.Graph, m *model.Machine, streams int) {
@@ -110,8 +132,12 @@ func TestPlansAreThoseThatWereReviewed(t *testing.T) {
 			sample(s.Name, s.Graph(t), []*model.Machine{model.Unit(), model.H200()}[(family+k)%2], 3+2*k)
 		}
 	}
-	for seed := range uint64(8) {
-		sample(fmt.Sprintf("mixed %d", seed), plantest.MixedGraph(t, seed, 50, false), model.H200(), 2+int(seed)%3)
+	for seed := range uint64(24) {
+		sample(fmt.Sprintf("mixed %d", seed), plantest.MixedGraph(t, seed, 50, false), model.H200(), 2+int(seed)%3+int(seed)/8)
+	}
+	for family := range plantest.Families {
+		s := plantest.RandomShape(family, 30, 7).Shuffled(uint64(family))
+		sample(s.Name, s.Ordered(t), model.Unit(), 2+family%3)
 	}
 	sample("mixed, explicit", plantest.MixedGraph(t, 3, 50, true), model.H200(), 3)
 	pieces, _ := plantest.Pieces(t, 6)
@@ -124,6 +150,11 @@ func TestPlansAreThoseThatWereReviewed(t *testing.T) {
 		sample(s.Name+" with joins", s.Graph(t), model.H200(), 4)
 	}
 	sample("mixed with joins", plantest.MixedGraph(t, 5, 50, false), model.H200(), 4)
+	for seed := range uint64(6) {
+		g := crowded(t, seed)
+		require.NotEmpty(t, g.Joins())
+		sample(fmt.Sprintf("crowded %d", seed), g, model.Unit(), 2+int(seed)%3)
+	}
 	const file = "testdata/plans.txt"
 	if *rewrite {
 		require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o644))

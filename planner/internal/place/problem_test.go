@@ -1,4 +1,4 @@
-// Tests of the ranks of copies that queue for an engine.
+// Tests of the ranks of copies that queue for an engine, of streams that nodes are bound to, and of streams that run kernels.
 
 package place
 
@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func TestQueuedRanksFallAlongDependencies(t *testing.T) {
@@ -60,4 +61,58 @@ func TestRanksTakeTurnsOfCopies(t *testing.T) {
 	m.CopyEngines = 2
 	assert.Equal(t, []float64{15, 15, 10, 10}, ranks(m), "an engine for each")
 	assert.Equal(t, []float64{15, 15, 10, 10}, ranks(model.Unit()), "copies of this machine do not contend")
+}
+
+// Nodes that are bound to one stream must run on one device, with one priority.
+func TestBindingsThatConflict(t *testing.T) {
+	for want, change := range map[string]func(n *dag.Node){
+		"": func(*dag.Node) {},
+		`stream 0: "a" runs on device 0 and "b" on device 1: conflicting stream bindings`: func(n *dag.Node) { n.Device = 1 },
+		`stream 0: "a" has normal priority and "b" high: conflicting stream bindings`:     func(n *dag.Node) { n.Priority = dag.High },
+		`stream 0: "a" runs on device 0 and "b" on device 2: conflicting stream bindings`: func(n *dag.Node) { n.Device, n.Priority = 2, dag.Low },
+	} {
+		b := dag.New("bound")
+		b.Stream(b.Task("a"), 0)
+		second := b.Task("b")
+		b.Stream(second, 0)
+		g, err := b.Graph()
+		require.NoError(t, err)
+		change(&g.Nodes[second])
+		_, err = NewProblem(context.Background(), g, model.Unit(), model.Durations(g, model.Unit(), nil), 2)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrStreamConflict)
+		require.EqualError(t, err, want)
+	}
+}
+
+// Streams that only copy do not count, nor do those of other devices and priorities.
+func TestComputingStreams(t *testing.T) {
+	b := dag.New("computing")
+	x, y, h := b.Device("x", dag.U8, 4), b.Device("y", dag.U8, 4), b.Host("h", dag.U8, 4)
+	b.Copy("up", b.Whole(x), b.Whole(h))
+	b.Task("a")
+	b.Task("b")
+	b.Task("c")
+	b.Copy("over", b.Whole(y), b.Whole(x))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	launch := func(nodes ...dag.NodeID) plan.Stream {
+		s := plan.Stream{}
+		for _, node := range nodes {
+			s.Ops = append(s.Ops, plan.Op{Kind: plan.Launch, Node: node}, plan.Op{Kind: plan.Record, Node: node})
+		}
+		return s
+	}
+	p := &plan.Plan{Streams: []plan.Stream{launch(0), launch(0, 1, 2), launch(3), {}}}
+	require.Equal(t, 2, Computing(g, p))
+	p.Streams[2].Priority = dag.High
+	require.Equal(t, 1, Computing(g, p))
+	p.Streams[2].Priority, p.Streams[2].Device = p.Streams[1].Priority, 1
+	require.Equal(t, 1, Computing(g, p))
+	p.Streams[1].Device = 1
+	require.Equal(t, 2, Computing(g, p))
+	require.Zero(t, Computing(g, &plan.Plan{Streams: []plan.Stream{launch(0, 4)}}))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// Shape is a graph before it has buffers: the predecessors of each node, all with smaller ids, and costs.
+// Shape is a graph before it has buffers: the predecessors of each node, all with smaller ids unless it is shuffled, and costs.
 type Shape struct {
 	Name  string
 	Preds [][]int32
@@ -67,6 +67,23 @@ func MustOrder(t require.TestingT, s *Shape) *dag.Graph {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	return g
+}
+
+// Shuffled is the same shape with nodes declared in another order, so that some come after nodes that are declared later.
+func (s *Shape) Shuffled(seed uint64) *Shape {
+	n := len(s.Preds)
+	id := rand.New(rand.NewPCG(seed, 5)).Perm(n)
+	t := &Shape{Name: s.Name + " shuffled", Preds: make([][]int32, n), Cost: make([]float64, n)}
+	for i, preds := range s.Preds {
+		for _, q := range preds {
+			t.Preds[id[i]] = append(t.Preds[id[i]], int32(id[q]))
+		}
+		t.Cost[id[i]] = 1
+		if s.Cost != nil {
+			t.Cost[id[i]] = s.Cost[i]
+		}
+	}
+	return t
 }
 
 func (s *Shape) Declare(b *dag.Builder, i int, accesses ...dag.Access) int32 {

@@ -102,12 +102,9 @@ func (c *spreadCheck) extents(r dag.Range) []extent {
 	return c.list
 }
 
-// band finds the band of a row.
+// band finds the band that begins with a row: one does where a range begins, and with its last row.
 func (t *bandTable) band(row int64) int {
-	k, found := slices.BinarySearch(t.starts, row)
-	if !found {
-		k--
-	}
+	k, _ := slices.BinarySearch(t.starts, row)
 	return k
 }
 

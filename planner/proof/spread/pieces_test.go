@@ -4,7 +4,9 @@
 package spread
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -232,6 +234,10 @@ func TestSpreadsThatAreNotThePipelineAreRefused(t *testing.T) {
 			c.g = parsed(t, declaredPipeline+"  - {name: again, memcpy: {from: z, to: out}}\n")
 			c.g.Buffers[5].Expect = c.buffer(rOn0).Expect
 		}, `"again" is missing`},
+		{"a node too many", func(c *parts) {
+			c.g = parsed(t, strings.TrimSuffix(declaredPipeline, "  - {name: down, memcpy: {from: z, to: out}}\n"))
+			c.g.Buffers[5].Expect = c.buffer(rOn0).Expect
+		}, `"down" comes where nothing more was declared`},
 		{"no node of a body", func(c *parts) { c.s.Bodies = nil }, `nothing says what the nodes of a body of "loop" stand for`},
 		{"too few nodes of a body", func(c *parts) { c.s.Bodies[0] = c.s.Bodies[0][:1] }, `nothing says what the nodes of a body of "loop" stand for`},
 
@@ -372,6 +378,11 @@ func TestSpreadsThatAreNotThePipelineAreRefused(t *testing.T) {
 			}
 			require.EqualError(t, err, c.want)
 			require.ErrorIs(t, err, ErrWrong)
+			var v *proof.Violation
+			require.ErrorAs(t, err, &v)
+			require.Equal(t, []int32{-1, -1, -1, -1, -1, -1}, []int32{int32(v.Before), v.Stream, v.BeforeStream, v.Op, v.Event, int32(v.Other)}, "they do not apply")
+			require.Equal(t, v.NodeName == "", v.Node == -1)
+			require.Equal(t, v.BufferName == "", v.Buffer == -1)
 		})
 	}
 }
@@ -510,5 +521,60 @@ func TestPiecesBeginAndEndBetweenRows(t *testing.T) {
 	require.NoError(t, cut(0, 32))
 	for _, c := range [][2]int64{{6, 8}, {8, 10}, {6, 10}} {
 		require.EqualError(t, cut(c[0], c[1]), `buffer "rest" begins or ends within a row of "x", which is used in tiles`)
+	}
+}
+
+// Where a tile lacks bytes, the error names those of the first rows that lack the same.
+func TestMissingBytesOfTilesAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		brought [][4]int64 // tiles: rows and columns
+		reads   [4]int64
+		want    string
+		lo, hi  int64
+	}{
+		{nil, [4]int64{2, 6, 0, 2}, "x(2..4)(1..2)", 9, 14},
+		{[][4]int64{{2, 3, 1, 2}}, [4]int64{2, 6, 0, 2}, "x(3..4)(1..2)", 13, 14},
+		{[][4]int64{{0, 4, 0, 1}}, [4]int64{2, 6, 0, 2}, "x(2..4)(1..2)", 9, 14},
+		{[][4]int64{{0, 4, 1, 2}}, [4]int64{0, 4, 0, 4}, "x(0..1)(2..3)", 2, 3},
+		{[][4]int64{{0, 4, 1, 2}}, [4]int64{0, 8, 1, 4}, "x(0..4)(2..3)", 2, 15},
+		{[][4]int64{{0, 4, 1, 3}}, [4]int64{0, 8, 0, 4}, "", 0, 0},
+		{[][4]int64{{2, 4, 1, 2}}, [4]int64{2, 6, 0, 2}, "", 0, 0},
+		{nil, [4]int64{4, 8, 0, 4}, "", 0, 0},
+	} {
+		declare := func(pieces int) (*dag.Builder, dag.BufferID) {
+			b := dag.New("tiles")
+			x := b.Device("x", dag.U8, 8, 4)
+			last := x
+			if pieces == 2 {
+				last = b.Device("x on 1", dag.U8, 8, 4)
+				b.OnDevice(last, 1)
+			}
+			b.Task("make", dag.Access{Range: b.Tile(x, 0, 4, 1, 3), Mode: dag.Write})
+			return b, last
+		}
+		b, x := declare(1)
+		b.Task("use", dag.Access{Range: b.Tile(x, c.reads[0], c.reads[1], c.reads[2], c.reads[3]), Mode: dag.Read})
+		g, err := b.Graph()
+		require.NoError(t, err)
+		made, y := declare(2)
+		s := &plan.Spread{Devices: 2, Buffers: []plan.Piece{{Buffer: x}, {Buffer: x}}, Nodes: []dag.NodeID{0}}
+		for k, r := range c.brought {
+			made.Copy(fmt.Sprintf("bring %d", k), made.Tile(y, r[0], r[1], r[2], r[3]), made.Tile(x, r[0], r[1], r[2], r[3]))
+			s.Nodes = append(s.Nodes, plan.Inserted)
+		}
+		made.Task("use", dag.Access{Range: made.Tile(y, c.reads[0], c.reads[1], c.reads[2], c.reads[3]), Mode: dag.Read})
+		s.Nodes = append(s.Nodes, 1)
+		s.Graph, err = made.Graph()
+		require.NoError(t, err)
+		s.Graph.Nodes[len(s.Graph.Nodes)-1].Device = 1
+		err = Verify(g, s)
+		if c.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err,
+			`"use" reads `+c.want+` on device 1 and finds what was there when the replay began, but in the pipeline it reads what "make" wrote`)
+		v := err.(*proof.Violation)
+		require.Equal(t, [2]int64{c.lo, c.hi}, [2]int64{v.Lo, v.Hi})
 	}
 }
