@@ -70,21 +70,21 @@ func (e *evaluator) access(extents []Extent, at int32, in *ptx.Instruction, k in
 	if s.base < 0 {
 		return s.base == elsewhere
 	}
-	size := int64(form.Type().Size() * form.Vector)
+	end, fits := sumOf(s.hi, int64(form.Type().Size()*form.Vector))
 	x := &extents[s.base]
 	place := e.place(in)
 	widen := func(r *Range, where *Place) {
 		switch {
 		case !r.Known:
-		case !s.ok:
+		case !s.ok || !fits:
 			*r = Range{}
 		case r.Lo == r.Hi:
-			*r, *where = Range{true, s.lo, s.hi + size}, place
+			*r, *where = Range{true, s.lo, end}, place
 		default:
-			if s.hi+size > r.Hi || s.lo < r.Lo {
+			if end > r.Hi || s.lo < r.Lo {
 				*where = place
 			}
-			r.Lo, r.Hi = min(r.Lo, s.lo), max(r.Hi, s.hi+size)
+			r.Lo, r.Hi = min(r.Lo, s.lo), max(r.Hi, end)
 		}
 	}
 	if role != ptx.Writes {

@@ -117,6 +117,7 @@ func TestRanges(t *testing.T) {
 		{"a spilled address", "st.local.u64 [depot], %p; ld.local.u64 %a1, [depot]; ld.global.f32 %f, [%a1];", "unknown", "unknown"},
 		{"atomics", thread + "add.s64 %a1, %p, %o; red.global.add.u32 [%a1], 1; atom.global.add.u32 %r5, [%q+8], 1;", "0..4096", "8..12"},
 		{"a product that does not fit", thread + "mul.lo.s32 %r5, %i, 10000000; mul.wide.s32 %a1, %r5, 4; add.s64 %a2, %q, %a1; st.global.f32 [%a2], %f;", "nothing", "-8589934592..8589934592"},
+		{"all that a number of 64 bits can be", "ld.global.u64 %a1, [%p]; and.b64 %a2, %a1, 0x7fffffffffffffff; add.s64 %a3, %q, %a2; st.global.u8 [%a3], %r1;", "0..8", "unknown"},
 		{"copies of unknown size", "cp.async.ca.shared.global [tile], [%p], 16;", "unknown", "unknown"},
 	} {
 		x := ranged(t, c.body, launch)

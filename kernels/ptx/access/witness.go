@@ -194,9 +194,9 @@ func (w *walk) access(in *ptx.Instruction) bool {
 		}
 		param := w.registers[r].base - 1
 		lo := int64(w.registers[r].bits) + o.Value
-		hi := lo + int64(form.Type().Size()*form.Vector)
-		if size, ok := w.bytes[param]; ok && (lo < 0 || hi > size) {
-			w.found = Witness{Param: param, Write: role != ptx.Reads, Lo: lo, Hi: hi, Thread: w.thread, Block: w.block, At: w.place(in)}
+		n := int64(form.Type().Size() * form.Vector)
+		if size, ok := w.bytes[param]; ok && (lo < 0 || lo > size-n) {
+			w.found = Witness{Param: param, Write: role != ptx.Reads, Lo: lo, Hi: lo + n, Thread: w.thread, Block: w.block, At: w.place(in)}
 			return true
 		}
 	}
