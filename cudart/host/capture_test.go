@@ -159,6 +159,18 @@ func TestListCapture(t *testing.T) {
 	require.NoError(t, b.Synchronize(context.Background(), 0))
 }
 
+// What a list submits to streams that do not join its capture runs at once.
+func TestStreamsOutsideACaptureRun(t *testing.T) {
+	ran := make(chan struct{})
+	b := newBench(t, Options{}, func() { close(ran) })
+	s, u := b.stream(), b.stream()
+	g, err := b.list(b.kernel(s, "noop"), b.kernel(u, "call", scalar(0))).Capture(cudart.GraphOptions{Origin: s})
+	require.NoError(t, err)
+	require.Equal(t, 1, g.Nodes())
+	<-ran
+	require.NoError(t, g.Close())
+}
+
 func TestGraphInsideACapture(t *testing.T) {
 	b := newBench(t, Options{})
 	s, u := b.stream(), b.stream()

@@ -213,6 +213,17 @@ func TestOrderOfCopiesIsWhatTheyTouch(t *testing.T) {
 	err := l.Submit()
 	require.EqualError(t, err,
 		`node "zero" (stream 1) writes 1024 bytes of memory of device 0[256:512], which node "up" (stream 0) writes, and nothing orders the two: a wait is missing`)
+	// What is declared of either side names the buffer, and the bytes as the file counts them.
+	require.NoError(t, b.Synchronize(context.Background(), 0))
+	up := toDevice(s, d, h, 512)
+	up.Accesses = []cudart.Access{{Ptr: h, Bytes: 512, Name: "from", Offset: 8}, {Ptr: d, Bytes: 512, Write: true, Name: "to", Offset: 100}}
+	down := toHost(u, h+256, d+256, 256)
+	down.Accesses = []cudart.Access{{Ptr: d + 256, Bytes: 256, Name: "to", Offset: 356}, {Ptr: h + 256, Bytes: 256, Write: true, Name: "from", Offset: 264}}
+	require.EqualError(t, b.submit(up, down), `node "down" (stream 1) reads to[356:612], which node "up" (stream 0) writes, and nothing orders the two: a wait is missing`)
+	require.NoError(t, b.Synchronize(context.Background(), 0))
+	down.Src = other
+	down.Accesses[0] = cudart.Access{Ptr: other, Bytes: 256, Name: "else"}
+	require.EqualError(t, b.submit(up, down), `node "down" (stream 1) writes from[264:520], which node "up" (stream 0) reads, and nothing orders the two: a wait is missing`)
 	require.ErrorContains(t, b.submit(cudart.Command{Kind: cudart.CopyMemory, Label: "self", Stream: s, Dst: d, Src: d + 8, Bytes: 16}),
 		"source and destination overlap")
 }
