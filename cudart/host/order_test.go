@@ -249,8 +249,11 @@ func TestOrderInGraphs(t *testing.T) {
 		`node "late" (stream 2) writes x[70:80], which node "b" (graph) writes, and nothing orders the two: a wait is missing`)
 	require.NoError(t, b.Synchronize(context.Background(), 0))
 	broken := build(nil, []int32{0}, []int32{0}, []int32{1})
-	require.EqualError(t, broken.Launch(s.streams[0]),
-		`node "d" (graph) reads x[128:192], which node "c" (graph) writes, and nothing orders the two: a wait is missing`)
+	err := broken.Launch(s.streams[0])
+	require.EqualError(t, err, `node "d" (graph) reads x[128:192], which node "c" (graph) writes, and nothing orders the two: a wait is missing`)
+	var race *cudart.RaceError
+	require.ErrorAs(t, err, &race)
+	require.Equal(t, [2]cudart.RaceAccess{{Label: "c", Index: 2, StreamNumber: -1, Write: true}, {Label: "d", Index: 3, StreamNumber: -1}}, [2]cudart.RaceAccess{race.First, race.Second})
 }
 
 // TestOrderAgainstEveryPair compares the checker with the definition: two accesses race if they conflict and no path of stream
