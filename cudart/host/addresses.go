@@ -3,6 +3,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -103,9 +104,7 @@ func (a *addresses) clear() (live int, err error) {
 	}
 	a.sorted = nil
 	for _, m := range a.graves {
-		if e := a.unmap(m); e != nil && err == nil {
-			err = e
-		}
+		err = errors.Join(err, a.unmap(m))
 	}
 	a.graves = nil
 	return live, err

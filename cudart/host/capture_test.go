@@ -159,6 +159,41 @@ func TestListCapture(t *testing.T) {
 	require.NoError(t, b.Synchronize(context.Background(), 0))
 }
 
+// What a list submits to streams that do not join its capture runs at once.
+func TestStreamsOutsideACaptureRun(t *testing.T) {
+	ran := make(chan struct{})
+	b := newBench(t, Options{}, func() { close(ran) })
+	s, u := b.stream(), b.stream()
+	g, err := b.list(b.kernel(s, "noop"), b.kernel(u, "call", scalar(0))).Capture(cudart.GraphOptions{Origin: s})
+	require.NoError(t, err)
+	require.Equal(t, 1, g.Nodes())
+	<-ran
+	require.NoError(t, g.Close())
+}
+
+// A capture that is no longer valid takes neither commands nor graphs.
+func TestWhatAnInvalidCaptureRefuses(t *testing.T) {
+	b := newBench(t, Options{})
+	s := b.stream()
+	e := b.event(false)
+	inner, err := b.list(b.kernel(s, "noop")).Capture(cudart.GraphOptions{Origin: s})
+	require.NoError(t, err)
+	require.NoError(t, s.BeginCapture())
+	_, err = s.Query()
+	requireError(t, err, captureUnsupported, "stream 0 is capturing")
+	for _, call := range []func() error{
+		func() error { return inner.Launch(s) }, func() error { return b.submit(b.kernel(s, "noop")) }, func() error { return b.submit(record(s, e)) },
+		func() error { return b.submit(wait(s, e)) },
+	} {
+		requireError(t, call(), captureInvalidated, "")
+	}
+	_, err = s.EndCapture(cudart.GraphOptions{})
+	requireError(t, err, captureInvalidated, "")
+	require.NoError(t, inner.Launch(s), "the stream runs again")
+	require.NoError(t, s.Synchronize(context.Background()))
+	require.NoError(t, inner.Close())
+}
+
 func TestGraphInsideACapture(t *testing.T) {
 	b := newBench(t, Options{})
 	s, u := b.stream(), b.stream()

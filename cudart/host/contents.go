@@ -32,7 +32,7 @@ func (c *command) pieces(wanted func(a *cudart.Access) bool) []piece {
 		for k := range max(strip.Rows, 1) {
 			ptr, n := strip.Row(k), strip.Width()
 			for _, u := range c.uses {
-				if u.memory != nil && ptr >= u.ptr && ptr+cudart.Ptr(n) <= u.ptr+cudart.Ptr(u.bytes) && n > 0 {
+				if ptr >= u.ptr && ptr+cudart.Ptr(n) <= u.ptr+cudart.Ptr(u.bytes) && n > 0 {
 					all = append(all, piece{a, u.memory, ptr, n})
 					break
 				}

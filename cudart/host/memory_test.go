@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
 )
 
@@ -317,6 +318,69 @@ func TestCloseReportsLeaks(t *testing.T) {
 	require.NoError(t, p.Close(), "a second time does nothing")
 	_, err = p.Alloc(0, 1)
 	requireError(t, err, deinitialized, "the platform is closed")
+}
+
+// Each allocation with inaccessible neighbours is counted until its addresses are given back.
+func TestGuardedAllocationsAreCounted(t *testing.T) {
+	b := newBench(t, Options{})
+	counted := func() int {
+		n := 0
+		for _, m := range append(append([]*memory{}, b.memory.sorted...), b.memory.graves...) {
+			if m.guards {
+				n++
+			}
+		}
+		return n
+	}
+	for k := range quarantined + 10 {
+		p, err := b.Alloc(0, 100)
+		require.NoError(t, err)
+		require.Equal(t, counted(), b.memory.guarded)
+		if k%8 != 0 {
+			require.NoError(t, b.Free(p))
+		} else {
+			defer func() { require.NoError(t, b.Free(p)) }()
+		}
+	}
+	require.Equal(t, counted(), b.memory.guarded)
+}
+
+// Devices are described alike, with the options they were opened with, and each can reach all others.
+func TestDevicesDescribeThemselves(t *testing.T) {
+	p, err := Open(Options{Devices: 2, Memory: 1 << 20, Workers: 3})
+	require.NoError(t, err)
+	for i, info := range p.Devices() {
+		require.Equal(t, cudart.Info{Name: "CPU", UUID: fmt.Sprintf("CPU-0000000%d", i), Memory: 1 << 20, Multiprocessors: 3, CopyEngines: 3, MaxThreadsPerBlock: 1024,
+			MaxBlock: [3]int{1024, 1024, 64}, MaxGrid: [3]int{1<<31 - 1, 65535, 65535}, ThreadsPerSM: 2048, BlocksPerSM: 32, SharedPerBlock: 48 << 10,
+			SharedPerBlockMax: 227 << 10, SharedPerSM: 228 << 10, Driver: info.Driver, Peers: []bool{i == 1, i == 0}}, info)
+	}
+	p.Devices()[0].Peers[1] = false
+	require.Equal(t, []bool{false, true}, p.Devices()[0].Peers, "a copy was changed")
+	require.False(t, p.TakesDeciders())
+	require.NoError(t, p.Close())
+	for want, o := range map[string]Options{"": {}, "order checked": {CheckOrder: true}, "PTX only": {PTX: true}, "links simulated": {Links: &Links{}}, "perturbed": {Perturb: 3},
+		"kernels checked (fast)": {Sanitize: simt.CheckFast}, "kernels checked (full)": {Sanitize: simt.CheckFull}, "kernels checked (auto)": {Sanitize: simt.CheckUsual},
+		"order checked, PTX only": {CheckOrder: true, PTX: true}} {
+		p, err := Open(o)
+		require.NoError(t, err)
+		require.Equal(t, want, p.Conditions())
+		require.NoError(t, p.Close())
+	}
+	// Perturbed devices have few workers, and links more of them, which wait for copies.
+	for seed, workers := range map[uint64]int{3: 1, 4: 2, 5: 4} {
+		p, err := Open(Options{Perturb: seed})
+		require.NoError(t, err)
+		require.Len(t, p.pool.all, workers)
+		require.NoError(t, p.Close())
+	}
+	plain, err := Open(Options{})
+	require.NoError(t, err)
+	linked, err := Open(Options{Devices: 2, Links: &Links{}})
+	require.NoError(t, err)
+	require.Len(t, linked.pool.all, len(plain.pool.all)+6)
+	require.Equal(t, plain.Devices()[0].Memory/2, linked.Devices()[0].Memory)
+	require.NoError(t, plain.Close())
+	require.NoError(t, linked.Close())
 }
 
 func TestOpenRefuses(t *testing.T) {

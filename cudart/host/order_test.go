@@ -213,6 +213,17 @@ func TestOrderOfCopiesIsWhatTheyTouch(t *testing.T) {
 	err := l.Submit()
 	require.EqualError(t, err,
 		`node "zero" (stream 1) writes 1024 bytes of memory of device 0[256:512], which node "up" (stream 0) writes, and nothing orders the two: a wait is missing`)
+	// What is declared of either side names the buffer, and the bytes as the file counts them.
+	require.NoError(t, b.Synchronize(context.Background(), 0))
+	up := toDevice(s, d, h, 512)
+	up.Accesses = []cudart.Access{{Ptr: h, Bytes: 512, Name: "from", Offset: 8}, {Ptr: d, Bytes: 512, Write: true, Name: "to", Offset: 100}}
+	down := toHost(u, h+256, d+256, 256)
+	down.Accesses = []cudart.Access{{Ptr: d + 256, Bytes: 256, Name: "to", Offset: 356}, {Ptr: h + 256, Bytes: 256, Write: true, Name: "from", Offset: 264}}
+	require.EqualError(t, b.submit(up, down), `node "down" (stream 1) reads to[356:612], which node "up" (stream 0) writes, and nothing orders the two: a wait is missing`)
+	require.NoError(t, b.Synchronize(context.Background(), 0))
+	down.Src = other
+	down.Accesses[0] = cudart.Access{Ptr: other, Bytes: 256, Name: "else"}
+	require.EqualError(t, b.submit(up, down), `node "down" (stream 1) writes from[264:520], which node "up" (stream 0) reads, and nothing orders the two: a wait is missing`)
 	require.ErrorContains(t, b.submit(cudart.Command{Kind: cudart.CopyMemory, Label: "self", Stream: s, Dst: d, Src: d + 8, Bytes: 16}),
 		"source and destination overlap")
 }
@@ -238,8 +249,11 @@ func TestOrderInGraphs(t *testing.T) {
 		`node "late" (stream 2) writes x[70:80], which node "b" (graph) writes, and nothing orders the two: a wait is missing`)
 	require.NoError(t, b.Synchronize(context.Background(), 0))
 	broken := build(nil, []int32{0}, []int32{0}, []int32{1})
-	require.EqualError(t, broken.Launch(s.streams[0]),
-		`node "d" (graph) reads x[128:192], which node "c" (graph) writes, and nothing orders the two: a wait is missing`)
+	err := broken.Launch(s.streams[0])
+	require.EqualError(t, err, `node "d" (graph) reads x[128:192], which node "c" (graph) writes, and nothing orders the two: a wait is missing`)
+	var race *cudart.RaceError
+	require.ErrorAs(t, err, &race)
+	require.Equal(t, [2]cudart.RaceAccess{{Label: "c", Index: 2, StreamNumber: -1, Write: true}, {Label: "d", Index: 3, StreamNumber: -1}}, [2]cudart.RaceAccess{race.First, race.Second})
 }
 
 // TestOrderAgainstEveryPair compares the checker with the definition: two accesses race if they conflict and no path of stream

@@ -23,7 +23,6 @@ func (s *shadow) access(lo, hi int64, e epoch, write bool, o *order, now clock) 
 				break
 			}
 			leaf, i = leaf+1, 0
-			continue
 		}
 		x := &s.leaves[leaf][i]
 		if x.lo >= hi {

@@ -111,7 +111,7 @@ func fail(call string, s status, device int32, detail string, args ...any) *cuda
 		e.Err = cudart.ErrOutOfMemory
 	case invalidDevice:
 		e.Err = cudart.ErrNoDevice
-	case illegalAddress, launchFailed, launchTimeout:
+	case illegalAddress, misalignedAddress, launchFailed, launchTimeout:
 		e.Err = cudart.ErrPoisoned
 	case notSupported:
 		e.Err = cudart.ErrUnsupported

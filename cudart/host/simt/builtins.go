@@ -3,6 +3,7 @@
 package simt
 
 import (
+	"bytes"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -92,6 +93,9 @@ func (x *exec) format(format string, buffer uint64, lane int) (string, int) {
 		case 'c':
 			fmt.Fprintf(&text, string(append(verb, 'c')), rune(byte(next(4))))
 		case 'f', 'F', 'e', 'E', 'g', 'G':
+			if (ch == 'g' || ch == 'G') && !bytes.ContainsRune(verb, '.') {
+				verb = append(verb, ".6"...) // C's; Go's has as many digits as the number needs
+			}
 			fmt.Fprintf(&text, string(append(verb, ch)), float64Of(next(8)))
 		case 'p':
 			fmt.Fprintf(&text, "%#x", next(8))

@@ -110,7 +110,7 @@ func (x *exec) readShared(from *lanes, offset uint64) bool {
 	for i := range from {
 		a := uint64(uint32(from[i] + offset))
 		word := a >> 2
-		if a&3 != 0 || word >= uint64(len(h.words)) || a+4 > uint64(len(h.valid)) || h.parts[word>>6]>>(word&63)&1 != 0 {
+		if a&3 != 0 || a+4 > uint64(len(h.valid)) || h.parts[word>>6]>>(word&63)&1 != 0 {
 			return false
 		}
 		if *(*uint32)(unsafe.Pointer(&h.valid[a])) == 0 {

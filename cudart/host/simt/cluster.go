@@ -148,7 +148,7 @@ func (c *cluster) opened() {
 		b.tell(c.releases, released{fenced: fenced{time: b.base, base: b.base, acquired: b.acquired}, block: uint32(b.number) + 1})
 	}
 	for _, b := range c.blocks {
-		b.acquire([]seen{{c.releases, len(c.releases.log)}})
+		b.acquire([]seen{{at: c.releases, n: len(c.releases.log)}})
 	}
 }
 

@@ -148,13 +148,27 @@ func (f form) runAt(t *testing.T, level simt.Check, code, target string, lists [
 .reg .pred %pa, %pb, %pc, %pd, %p1, %p2, %end; .reg .b16 %ha, %hb, %hc, %hd; .reg .b32 %ra, %rb, %rc, %rd, %me, %n, %t<9>; .reg .b64 %xa, %xb, %xc, %xd, %in, %out, %u<9>;
 .reg .f32 %fa, %fb, %fc, %fd; .reg .f64 %ga, %gb, %gc, %gd;
 ld.param.u64 %in, [values]; ld.param.u64 %out, [out]; ld.param.u32 %n, [n];
-mov.u32 %me, %ctaid.x; mov.u32 %t1, %tid.x; mad.lo.u32 %me, %me, 256, %t1; setp.ge.u32 %end, %me, %n; @%end ret;
+mov.u32 %me, %ctaid.x; mov.u32 %t1, %tid.x; mov.u32 %t2, %ntid.x; mad.lo.u32 %me, %me, %t2, %t1; setp.ge.u32 %end, %me, %n; @%end ret;
 mad.wide.u32 %in, %me, 24, %in; mad.wide.u32 %out, %me, 8, %out;
 `+load.String()+code+"\n"+save+"\nst.global.u64 [%out], %xd;\nret;\n}\n")
+	out = f.launch(t, p, level, code, values, 256)
+	// A warp of which few lanes run takes another way, and one of which some run a third.
+	var some [][3]uint64
+	for i := 0; i < len(values); i += 1 + len(values)/120 {
+		some = append(some, values[i])
+	}
+	f.launch(t, p, level, code, some, 4)
+	f.launch(t, p, level, code, some, 20)
+	return out
+}
+
+// launch runs the program in blocks of some threads.
+func (f form) launch(t *testing.T, p *simt.Program, level simt.Check, code string, values [][3]uint64, threads int) (out []uint64) {
+	t.Helper()
 	in := onHeap[[3]uint64](len(values))
 	out = onHeap[uint64](len(values))
 	copy(in, values)
-	fault := launch(t, p, "k", simt.Launch{Grid: [3]uint32{uint32(len(values)+255) / 256, 1, 1}, Block: [3]uint32{256, 1, 1}, Check: level, Args: []simt.Arg{
+	fault := launch(t, p, "k", simt.Launch{Grid: [3]uint32{uint32((len(values) + threads - 1) / threads), 1, 1}, Block: [3]uint32{uint32(threads), 1, 1}, Check: level, Args: []simt.Arg{
 		{Bits: uint64(uintptr(unsafe.Pointer(&in[0]))), Pointer: true, Bytes: int64(24 * len(in))},
 		{Bits: uint64(uintptr(unsafe.Pointer(&out[0]))), Pointer: true, Bytes: int64(8 * len(out))}, {Bits: uint64(len(values))}}})
 	require.Nil(t, fault, "%s: %v", code, fault)
@@ -163,7 +177,7 @@ mad.wide.u32 %in, %me, 24, %in; mad.wide.u32 %out, %me, 8, %out;
 			continue
 		}
 		if want, defined := f.want(v); defined && out[i] != want {
-			t.Fatalf("%s of %#x, %#x, %#x is %#x, not %#x", code, v[0], v[1], v[2], out[i], want)
+			t.Fatalf("%s of %#x, %#x, %#x is %#x, not %#x, in blocks of %d threads", code, v[0], v[1], v[2], out[i], want, threads)
 		}
 	}
 	runtime.KeepAlive(in)

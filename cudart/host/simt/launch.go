@@ -15,7 +15,6 @@ const (
 	blockTurn       = 64      // turns of a block before another block runs
 	graceTurns      = 1000    // turns of a block after a later one has failed
 	mostShared      = 1 << 20 // bytes of a block
-	mostLocal       = 1 << 30 // bytes for all threads of a block
 )
 
 // Start checks and prepares a launch.
@@ -99,10 +98,6 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 	r.sharedBytes = max(k.shared, k.open+int64(l.Shared))
 	if r.sharedBytes > mostShared {
 		return nil, fmt.Errorf("kernel %q: a block needs %d bytes of shared memory; at most %d are possible", k.entry.f.Name, r.sharedBytes, mostShared)
-	}
-	if k.stack*int64(r.threads) > mostLocal {
-		return nil, fmt.Errorf("kernel %q: a block of %d threads needs %d bytes of local memory; at most %d are possible",
-			k.entry.f.Name, r.threads, k.stack*int64(r.threads), mostLocal)
 	}
 	return r, nil
 }

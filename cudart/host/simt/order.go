@@ -69,7 +69,7 @@ func (old *stamp) isPast(r *released) bool {
 // hear goes through what the block has acquired since it was called last.
 func (h *heard) hear(all *knowledge, block uint32) {
 	if h.seen == nil {
-		*h = heard{map[*releases]int{}, map[*knowledge]bool{}, map[uint32]uint32{}, map[uint32][]*released{}}
+		*h = heard{map[heardOf]int{}, map[*knowledge]bool{}, map[uint32]uint32{}, map[uint32][]*released{}}
 	}
 	h.follow(all, &heard{}, block, func(r *released) bool {
 		if r.time <= h.past[r.block] {
@@ -91,7 +91,7 @@ func (h *heard) beside(mine []seen, old *stamp, block uint32) bool {
 	if len(mine) == 0 {
 		return false
 	}
-	own := heard{seen: map[*releases]int{}, known: map[*knowledge]bool{}}
+	own := heard{seen: map[heardOf]int{}, known: map[*knowledge]bool{}}
 	return own.follow(&knowledge{seen: mine}, h, block, func(r *released) bool { return r.block == old.block && old.isPast(r) })
 }
 
@@ -104,21 +104,22 @@ func (h *heard) follow(all *knowledge, elsewhere *heard, block uint32, each func
 		for ; k != nil && !h.known[k] && !elsewhere.known[k]; k = k.before {
 			h.known[k] = true
 			for _, s := range k.seen {
-				from := max(h.seen[s.at], elsewhere.seen[s.at])
+				whole, part := heardOf{at: s.at}, heardOf{s.at, s.only}
+				from := max(h.seen[whole], elsewhere.seen[whole], h.seen[part], elsewhere.seen[part])
 				if from >= s.n {
 					continue
 				}
-				h.seen[s.at] = s.n
+				h.seen[part] = s.n
 				s.at.mu.Lock()
 				log, told := s.at.log[from:s.n], s.at.told
 				s.at.mu.Unlock()
 				for i := range log {
-					if r := &log[i]; (!r.cta || r.block == block) && each(r) {
+					if r := &log[i]; s.of(r) && (!r.cta || r.block == block) && each(r) {
 						return true
 					}
 				}
 				for _, t := range told {
-					if from <= t.at && t.at < s.n {
+					if from <= t.at && t.at < s.n && s.of(&log[t.at-from]) {
 						next = append(next, t.knowledge)
 					}
 				}
@@ -128,12 +129,15 @@ func (h *heard) follow(all *knowledge, elsewhere *heard, block uint32, each func
 	return false
 }
 
+// of says whether a release is of those that were seen.
+func (s *seen) of(r *released) bool { return s.only == 0 || s.only == r.block }
+
 // add puts what was seen among what is known.
 func add(to []seen, more ...seen) []seen {
 next:
 	for _, s := range more {
 		for i := range to {
-			if to[i].at == s.at {
+			if to[i].at == s.at && to[i].only == s.only {
 				if s.n > to[i].n {
 					kept := append([]seen(nil), to...) // others may hold it as it is
 					kept[i].n = s.n
@@ -163,6 +167,17 @@ func (w *warpOrder) promote(m uint32) {
 	}
 }
 
+// promoteWithin acquires what lanes have read from threads of their block. The rest waits for a fence for all threads.
+func (w *warpOrder) promoteWithin(block, m uint32) {
+	for m &= w.waits; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m) & 31
+		for _, s := range w.pending[lane] {
+			s.only = block
+			w.acquired[lane] = add(w.acquired[lane], s)
+		}
+	}
+}
+
 // state is what a lane knows now, of accesses before a time.
 func (x *exec) state(lane int, time uint32) fenced {
 	w := &x.check.order
@@ -185,7 +200,11 @@ func (x *exec) state(lane int, time uint32) fenced {
 // fenceLanes is a fence.
 func (x *exec) fenceLanes(m uint32, cta bool) {
 	w := &x.check.order
-	w.promote(m)
+	if cta {
+		w.promoteWithin(x.check.block, m)
+	} else {
+		w.promote(m)
+	}
 	now := x.block.tick()
 	for ; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m) & 31
@@ -207,8 +226,11 @@ func (x *exec) sees(board *board, address uint64, lane int, kind uint8) {
 		return
 	}
 	r.mu.Lock()
-	s := seen{r, len(r.log)}
+	s := seen{at: r, n: len(r.log)}
 	r.mu.Unlock()
+	if kind&blockly != 0 {
+		s.only = x.check.block
+	}
 	w := &x.check.order
 	switch {
 	case s.n == 0:

@@ -490,10 +490,17 @@ type told [1 << 10]atomic.Uint32
 
 func (t *told) of(block uint32) *atomic.Uint32 { return &t[block%uint32(len(t))] }
 
-// seen is the first n releases at a place.
+// seen is the first n releases at a place, of all threads or only of those of one block.
 type seen struct {
-	at *releases
-	n  int
+	at   *releases
+	n    int
+	only uint32 // the block; 0: of all
+}
+
+// heardOf is what releases somebody has gone through.
+type heardOf struct {
+	at   *releases
+	only uint32
 }
 
 // knowledge is what somebody knew once: what was seen, beside what was known before. It never changes, so that many releases may have the same.
@@ -518,7 +525,7 @@ type telling struct {
 
 // heard is what a block knows of others' accesses, from all that it has acquired, and from what those knew who released that.
 type heard struct {
-	seen   map[*releases]int
+	seen   map[heardOf]int
 	known  map[*knowledge]bool
 	past   map[uint32]uint32      // by block: the time before which all its accesses are past
 	single map[uint32][]*released // by block: those that tell more than that, of single threads

@@ -36,15 +36,12 @@ func (o *turnOrder) visit(block int32) (head int32) {
 	o.visited++
 	own := o.visited
 	o.number[block], head = own, own
-	loop := false
 	for _, to := range o.fn.successors(block) {
 		first := o.number[to]
 		if first == 0 {
 			first = o.visit(to)
 		}
-		if first <= head {
-			head, loop = first, true
-		}
+		head = min(head, first)
 	}
 	if head != own {
 		return head
@@ -58,11 +55,9 @@ func (o *turnOrder) visit(block int32) (head int32) {
 		}
 		o.number[last] = 0 // the loop is ordered again without its head
 	}
-	if loop {
-		for _, to := range o.fn.successors(block) {
-			if o.number[to] == 0 {
-				o.visit(to)
-			}
+	for _, to := range o.fn.successors(block) {
+		if o.number[to] == 0 { // only in a loop
+			o.visit(to)
 		}
 	}
 	o.fn.blocks[block].turn = o.next

@@ -244,3 +244,23 @@ func TestLimits(t *testing.T) {
 	_, r := analyse(t, b.String())
 	assert.Equal(t, "the kernel is too large to be analysed", r.Undecided)
 }
+
+// Everything that can be parsed can be analysed.
+func FuzzAnalyse(f *testing.F) {
+	f.Add(kernel("", "mov.b64 %a1, %p; L: st.global.f32 [%a1], %f1; add.s64 %a1, %a1, 4; setp.lt.u64 c, %a1, %q; @c bra L;"))
+	f.Add(kernel(".func (.param .b64 out) f(.param .b64 x) { .reg .b64 %a; ld.param.b64 %a, [x]; st.param.b64 [out], %a; ret; }",
+		"{ .param .b64 a; .param .b64 r; st.param.b64 [a], %p; call (r), f, (a); ld.param.b64 %a1, [r]; } st.local.u64 [depot+8], %a1; ld.local.u64 %a2, [depot+8]; atom.global.add.f32 %f1, [%a2], %f2;"))
+	f.Add(kernel("", thread+"setp.ge.s32 c, %r4, %n; @c bra E; tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%p, {%r1}]; mov.b64 {%r1, %r2}, %p; E:"))
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := ptx.Parse(text)
+		if err != nil {
+			return
+		}
+		AnalyseAll(m)
+		for _, entry := range m.Entries() {
+			launch := Launch{Grid: [3]uint32{3, 2, 1}, Block: [3]uint32{64, 1, 1}, Scalars: map[int]uint64{2: 100}}
+			Escape(m, entry, launch, map[int]int64{0: 400})
+			Covers(m, entry, launch, map[int]int64{0: 400}, 0, Tile{}, true)
+		}
+	})
+}

@@ -191,26 +191,31 @@ func (a *analysis) loadParameter(param int, known bool, offset, size int64) valu
 	return number(fromInteger)
 }
 
-// store adds to what a region may hold.
-func (a *analysis) store(r int32, known bool, offset, size int64, v value) {
+// store adds to what a region may hold at an offset.
+func (a *analysis) store(r int32, offset, size int64, v value) {
 	g := &a.regions[r]
 	if !g.followed || !v.set {
 		return
 	}
-	if known {
-		for i := range g.cells {
-			if c := &g.cells[i]; c.offset == offset && c.size == size {
-				a.update(&c.value, v)
-				return
-			}
-		}
-		if len(g.cells) < maxCells {
-			g.cells = append(g.cells, cell{offset, size, v})
-			a.changed = true
+	for i := range g.cells {
+		if c := &g.cells[i]; c.offset == offset && c.size == size {
+			a.update(&c.value, v)
 			return
 		}
 	}
-	a.update(&g.anywhere, v)
+	if len(g.cells) == maxCells {
+		a.storeAnywhere(r, v)
+		return
+	}
+	g.cells = append(g.cells, cell{offset, size, v})
+	a.changed = true
+}
+
+// storeAnywhere adds to what a region may hold at any offset.
+func (a *analysis) storeAnywhere(r int32, v value) {
+	if g := &a.regions[r]; g.followed {
+		a.update(&g.anywhere, v)
+	}
 }
 
 // update joins a value into a place.

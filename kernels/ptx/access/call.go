@@ -85,17 +85,15 @@ func (a *analysis) enter(fr *frame, site callSite, in *ptx.Instruction) *frame {
 func (a *analysis) copyRegion(to, from int32) {
 	if entry := a.regions[from].entry; entry >= 0 {
 		for i, b := range a.fields[entry] {
-			a.store(to, true, int64(i)*a.cellSize, a.cellSize, address(b, 0))
+			a.store(to, int64(i)*a.cellSize, a.cellSize, address(b, 0))
 		}
 		return
 	}
 	for i := range a.regions[from].cells {
 		c := a.regions[from].cells[i]
-		a.store(to, true, c.offset, c.size, c.value)
+		a.store(to, c.offset, c.size, c.value)
 	}
-	if v := a.regions[from].anywhere; v.set {
-		a.store(to, false, 0, a.cellSize, v)
-	}
+	a.storeAnywhere(to, a.regions[from].anywhere)
 }
 
 // pass hands what an operand of a call holds to a parameter of the callee.
@@ -108,7 +106,7 @@ func (a *analysis) pass(fr *frame, o ptx.Operand, inner *frame, p ptx.Parameter)
 		size := int64(inner.f.Registers[p.Register].Type.Size())
 		a.update(&inner.registers[p.Register], a.load(a.region(fr, ptx.VariableID(o.Extra)), true, 0, size))
 	case p.Variable != ptx.NoVariable:
-		a.store(a.region(inner, p.Variable), true, 0, a.m.Variables[p.Variable].Size, a.value(fr, o))
+		a.store(a.region(inner, p.Variable), 0, a.m.Variables[p.Variable].Size, a.value(fr, o))
 	default:
 		a.update(&inner.registers[p.Register], a.value(fr, o))
 	}
@@ -132,7 +130,7 @@ func (a *analysis) results(fr *frame, in *ptx.Instruction, inner *frame, v value
 		memory := o.Kind == ptx.VariableKind && a.m.Variables[o.Extra].Space == ptx.Param
 		if inner == nil || i >= len(inner.f.Results) {
 			if memory {
-				a.store(a.region(fr, ptx.VariableID(o.Extra)), false, 0, a.cellSize, v)
+				a.storeAnywhere(a.region(fr, ptx.VariableID(o.Extra)), v)
 			} else {
 				a.set(fr, o, v)
 			}
@@ -143,7 +141,7 @@ func (a *analysis) results(fr *frame, in *ptx.Instruction, inner *frame, v value
 		case memory && p.Variable != ptx.NoVariable:
 			a.copyRegion(a.region(fr, ptx.VariableID(o.Extra)), a.region(inner, p.Variable))
 		case memory:
-			a.store(a.region(fr, ptx.VariableID(o.Extra)), true, 0, a.m.Variables[o.Extra].Size, inner.registers[p.Register])
+			a.store(a.region(fr, ptx.VariableID(o.Extra)), 0, a.m.Variables[o.Extra].Size, inner.registers[p.Register])
 		case p.Variable != ptx.NoVariable:
 			a.set(fr, o, a.load(a.region(inner, p.Variable), true, 0, a.m.Variables[p.Variable].Size))
 		default:

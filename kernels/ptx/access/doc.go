@@ -18,11 +18,10 @@
 // loaded from memory is a number in this sense: x[i[k]] is an access to x. So are up to 16 bits of an address, with which kernels find out
 // how the address is aligned.
 //
-// # Ranges
+// # Launches
 //
-// If a launch is known, [Ranges] finds out more: it computes intervals of what registers hold over all threads, narrows them by the conditions
-// that lead to an access, and bounds the iterations of counting loops. So it finds which bytes of an argument are accessed at most. A range
-// contains all bytes that are accessed and may contain more. If anything is not understood, there is no range.
+// If a launch is known, single threads can be followed as long as nothing decides their way that is not known: [Escape] finds one that certainly
+// leaves an argument, and [Covers] tells whether all of them together certainly write all of one.
 //
 // # What it does not tell
 //

@@ -94,12 +94,6 @@ func said(m *ptx.Module) string {
 			fmt.Fprintf(&text, " (%s)", f.Why)
 		}
 	}
-	for _, x := range Ranges(m, entry, launch) {
-		if x.Param > 1 {
-			continue
-		}
-		fmt.Fprintf(&text, "  %s/%s", x.Reads.text(), x.Writes.text())
-	}
 	if w, ok := Escape(m, entry, launch, bytes); ok {
 		fmt.Fprintf(&text, "  leaves %d at %d..%d in %v of %v", w.Param, w.Lo, w.Hi, w.Thread, w.Block)
 	}

@@ -11,11 +11,13 @@ func Analyse(m *ptx.Module, entry ptx.FunctionID) *Report {
 }
 
 // AnalyseAll analyses all entries of a module, in the order of [ptx.Module.Entries]. They share a limit on the work.
-func AnalyseAll(m *ptx.Module) []*Report {
-	visits := 4 * maxVisits
+func AnalyseAll(m *ptx.Module) []*Report { return analyseEach(m, maxVisits, 4*maxVisits) }
+
+// analyseEach visits at most so much for one entry, and for all together.
+func analyseEach(m *ptx.Module, one, visits int) []*Report {
 	var reports []*Report
 	for _, entry := range m.Entries() {
-		share := min(visits, maxVisits)
+		share := min(visits, one)
 		before := share
 		reports = append(reports, analyseWithin(m, entry, &share))
 		visits -= before - share

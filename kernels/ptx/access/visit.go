@@ -364,14 +364,18 @@ func (a *analysis) write(fr *frame, in *ptx.Instruction, v value, space ptx.Spac
 				if a.regions[b.index].entry >= 0 {
 					a.undecide(fr, in, "the kernel writes to its own parameters")
 				}
-				a.store(b.index, v.known && t.factors&^zero == plus, v.offset+int64(i)*size, size, stored)
+				if v.known && t.factors&^zero == plus {
+					a.store(b.index, v.offset+int64(i)*size, size, stored)
+				} else {
+					a.storeAnywhere(b.index, stored)
+				}
 			}
 		}
 		if (v.number != 0 || v.null) && space != ptx.Generic {
 			a.update(&a.wild, stored)
 			for r := range a.regions {
 				if a.regions[r].entry < 0 {
-					a.store(int32(r), false, 0, size, stored)
+					a.storeAnywhere(int32(r), stored)
 				}
 			}
 		}

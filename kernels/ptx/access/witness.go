@@ -194,9 +194,9 @@ func (w *walk) access(in *ptx.Instruction) bool {
 		}
 		param := w.registers[r].base - 1
 		lo := int64(w.registers[r].bits) + o.Value
-		hi := lo + int64(form.Type().Size()*form.Vector)
-		if size, ok := w.bytes[param]; ok && (lo < 0 || hi > size) {
-			w.found = Witness{Param: param, Write: role != ptx.Reads, Lo: lo, Hi: hi, Thread: w.thread, Block: w.block, At: w.place(in)}
+		n := int64(form.Type().Size() * form.Vector)
+		if size, ok := w.bytes[param]; ok && (lo < 0 || lo > size-n) {
+			w.found = Witness{Param: param, Write: role != ptx.Reads, Lo: lo, Hi: lo + n, Thread: w.thread, Block: w.block, At: w.place(in)}
 			return true
 		}
 	}
@@ -235,12 +235,7 @@ func (w *walk) parameter(in *ptx.Instruction) datum {
 func number64(v uint64) datum { return datum{known: true, bits: v} }
 
 // cut keeps the low bits.
-func cut(v uint64, bits int) uint64 {
-	if bits >= 64 {
-		return v
-	}
-	return v & (1<<bits - 1)
-}
+func cut(v uint64, bits int) uint64 { return v & (1<<bits - 1) }
 
 // widened is a number of a type as one of 64 bits.
 func widened(v uint64, bits int, signed bool) uint64 {
@@ -383,12 +378,12 @@ func (w *walk) result(in *ptx.Instruction) datum {
 	case ptx.OpXor:
 		return number64(x ^ y)
 	case ptx.OpShl:
-		return number64(x << min(b.bits, 64))
+		return number64(x << b.bits)
 	case ptx.OpShr:
 		if signed {
-			return number64(uint64(int64(x) >> min(b.bits, 63)))
+			return number64(uint64(int64(x) >> b.bits))
 		}
-		return number64(x >> min(b.bits, 64))
+		return number64(x >> b.bits)
 	case ptx.OpMin, ptx.OpMax:
 		if less64(y, x, signed) == (form.Op == ptx.OpMin) {
 			return number64(y)

@@ -12,6 +12,26 @@ import (
 	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
+// thread computes the number of a thread, in elements and in bytes of four each.
+const thread = "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %i, %r1, %r2, %r3; mul.wide.s32 %o, %i, 4; "
+
+// kernelText is a kernel with registers and parameters, whose body is to be put in.
+const kernelText = `.entry k(.param .u64 p, .param .u64 q, .param .u32 n, .param .u64 m)
+{
+	.reg .pred c, d, e;
+	.reg .b32 %%r<20>, %%i, %%n;
+	.reg .f32 %%f;
+	.reg .b64 %%a<20>, %%p, %%q, %%o, %%m;
+	.shared .align 4 .b8 tile[64];
+	.local .align 8 .b8 depot[16];
+	ld.param.u64 %%p, [p];
+	ld.param.u64 %%q, [q];
+	ld.param.u32 %%n, [n];
+	ld.param.u64 %%m, [m];
+%s
+E:	ret;
+}`
+
 func TestEscape(t *testing.T) {
 	const read = "add.s64 %a1, %p, %o; ld.global.f32 %f, [%a1];"
 	launch := Launch{Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{256, 1, 1}, Scalars: map[int]uint64{2: 1000, 3: 1 << 20}}
@@ -41,6 +61,10 @@ func TestEscape(t *testing.T) {
 		{"divided", thread + "div.s32 %r5, %i, 4; rem.s32 %r6, %r5, 8; mul.wide.s32 %o, %r6, 4;" + read, 32, ""},
 		{"divided and short", thread + "and.b32 %r5, %i, 7; max.s32 %r6, %r5, 3; mul.wide.s32 %o, %r6, 4;" + read, 28, "reads 28..32 in [255 0 0] of [0 0 0]"},
 		{"a conversion that saturates", thread + "add.s32 %r5, %i, 1000; cvt.sat.u8.s32 %r6, %r5; cvt.u64.u32 %o, %r6; add.s64 %a1, %p, %o; ld.global.u8 %r7, [%a1];", 4, ""},
+		{"a sum that saturates", thread + "add.sat.s32 %r5, %i, 1000; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
+		{"a difference that saturates", thread + "sub.sat.s32 %r5, %i, -1000; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
+		{"a sum with a carry", thread + "add.cc.u32 %r5, %i, 1000; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
+		{"the high half of a product", thread + "mul.hi.u32 %r5, %i, -1; add.s32 %r5, %r5, 1000; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
 		{"shared memory", "mov.u64 %a1, tile; ld.shared.f32 %f, [%a1+400];", 4, ""},
 		{"a scalar of 64 bits", "shl.b64 %o, %m, 2;" + read, 4 << 20, "reads 4194304..4194308 in [0 0 0] of [0 0 0]"},
 		{"for ever", "L: bra L;", 4, ""},
@@ -84,5 +108,38 @@ func TestThreadsThatEndLeaveNothing(t *testing.T) {
 	for _, none := range []Launch{{Grid: one.Grid}, {Block: one.Block}} {
 		_, escapes = Escape(m, m.Entries()[0], none, map[int]int64{0: 0})
 		require.False(t, escapes)
+	}
+}
+
+// A scalar is loaded as the kernel says: with its sign or without, whole or not at all.
+func TestScalarsAreOfTheirType(t *testing.T) {
+	scalars := map[int]uint64{2: 0xfffffffb, 3: 1<<64 - 7}
+	extended := map[int]uint64{2: 1<<64 - 5, 3: 1<<64 - 7} // what is above a parameter's size does not count
+	for _, c := range []struct {
+		load string
+		at   int64
+		ok   bool
+	}{
+		{"ld.param.s32 %r5, [n]; cvt.s64.s32 %a2, %r5;", -5, true},
+		{"ld.param.u32 %r5, [n]; cvt.u64.u32 %a2, %r5;", 1<<32 - 5, true},
+		{"ld.param.u32 %r5, [n]; cvt.s64.s32 %a2, %r5;", -5, true},
+		{"ld.param.b32 %r5, [n]; cvt.u64.u32 %a2, %r5;", 1<<32 - 5, true},
+		{"ld.param.u32 %a2, [n];", 1<<32 - 5, true},
+		{"ld.param.u64 %a2, [m];", -7, true},
+		{"ld.param.s64 %a2, [m];", -7, true},
+		{"ld.param.u32 %r5, [m]; cvt.u64.u32 %a2, %r5;", 0, false},
+		{"ld.param.u32 %r5, [m+4]; cvt.u64.u32 %a2, %r5;", 0, false},
+		{"ld.param.u16 %r5, [n]; cvt.u64.u32 %a2, %r5;", 0, false},
+		{"ld.param.f32 %f, [n]; mov.b32 %r5, %f; cvt.u64.u32 %a2, %r5;", 0, false},
+	} {
+		m, err := ptx.Parse(head + fmt.Sprintf(kernelText, c.load+" add.s64 %a3, %q, %a2; st.global.u8 [%a3], %r1;"))
+		require.NoError(t, err, c.load)
+		for _, given := range []map[int]uint64{scalars, extended, nil} {
+			w, escapes := Escape(m, m.Entries()[0], Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Scalars: given}, map[int]int64{1: 0})
+			require.Equal(t, c.ok && given != nil, escapes, c.load)
+			if escapes {
+				require.Equal(t, c.at, w.Lo, c.load)
+			}
+		}
 	}
 }

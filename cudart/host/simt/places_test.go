@@ -1,0 +1,123 @@
+// Tests of what faults say of places: of addresses beside arguments and variables, of other memory, of threads and blocks, and of the source.
+
+package simt_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host/simt"
+)
+
+func TestAddressesOutsideAreNamedByWhatIsNear(t *testing.T) {
+	const near = 1 << 20
+	for _, c := range []struct {
+		code, want string
+	}{
+		{"ld.global.u32 %r1, [%out+256];", "an access of 4 bytes, 0 bytes past the end of argument 0 (out)"},
+		{fmt.Sprintf("ld.global.u8 %%r1, [%%out+%d];", 256+near-1), fmt.Sprintf("an access of 1 bytes, %d bytes past the end of argument 0 (out)", near-1)},
+		{fmt.Sprintf("ld.global.u8 %%r1, [%%out+%d];", 256+near), "which belongs to no argument"},
+		{"ld.global.u32 %r1, [%out+-4];", "an access of 4 bytes, 4 bytes before the start of argument 0 (out)"},
+		{fmt.Sprintf("ld.global.u8 %%r1, [%%out+%d];", 1-near), fmt.Sprintf("an access of 1 bytes, %d bytes before the start of argument 0 (out)", near-1)},
+		{fmt.Sprintf("ld.global.u8 %%r1, [%%out+%d];", -near), "which belongs to no argument"},
+		{"ld.global.v2.u64 {%rd1, %rd2}, [%out+248];", ""}, // not aligned, or beyond the end
+		{"ld.global.u32 %r1, [16];", "which belongs to no argument"},
+		{"mov.u64 %rd1, 0; st.global.u32 [%rd1], 5;", "an access through a null pointer"},
+		{"ld.global.u32 %r1, [cell+4];", "an access of 4 bytes, 0 bytes past the end of variable cell"},
+		{"ld.local.u32 %r1, [room+64];", "an access of 4 bytes at byte 64 of local memory, but a thread has only 64 bytes"},
+		{"ld.shared.u32 %r1, [tile+64];", "an access of 4 bytes at byte 64 of shared memory, but the block has only 64 bytes"},
+		{"mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; st.u32 [%rd1+64], 1;", "an access of 4 bytes at byte 64 of shared memory, but the block has only 64 bytes"},
+		{"mov.u64 %rd1, 0x7f00000000000000; ld.u32 %r1, [%rd1];", "at address 0x7f00000000000000"},
+	} {
+		for _, level := range []simt.Check{simt.CheckNothing, simt.CheckFast, simt.CheckFull} {
+			variable := "" // it may lie near the argument
+			if strings.Contains(c.code, "cell") {
+				variable = ".global .align 4 .u32 cell = 7; "
+			}
+			p := program(t, variable+".shared .align 16 .b8 tile[64];\n"+entry(".local .align 16 .b8 room[64];\n"+c.code))
+			memory := onHeap[uint32](64)
+			fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{1, 1, 1}, Check: level, Args: []simt.Arg{{Bits: uint64(uintptr(unsafe.Pointer(&memory[0]))), Pointer: true, Bytes: 256}}})
+			runtime.KeepAlive(memory)
+			require.NotNil(t, fault, "%s, %v", c.code, level)
+			require.Contains(t, fault.Error(), c.want, "%s, %v", c.code, level)
+			if c.want != "" {
+				require.Equal(t, simt.OutOfBounds, fault.Kind)
+			}
+		}
+	}
+}
+
+// Two arguments that begin at one place and have other rows share their bytes: what lies between the rows of one may belong to the other.
+func TestArgumentsOfOnePlaceShareTheirBytes(t *testing.T) {
+	const code = ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %a, %b; .reg .b32 %r;\nld.param.u64 %a, [a]; ld.param.u64 %b, [b];\nld.global.u32 %r, [%b+32];\nret;\n}\n"
+	for _, c := range []struct {
+		row, pitch, bytes int64
+		inside            bool
+	}{{16, 64, 80, true}, {16, 64, 16, true}, {48, 64, 112, true}, {0, 0, 256, true}} {
+		memory := onHeap[uint32](64)
+		start := uint64(uintptr(unsafe.Pointer(&memory[0])))
+		fault := launch(t, program(t, code), "k", simt.Launch{Block: [3]uint32{1, 1, 1}, Check: simt.CheckFull, Args: []simt.Arg{
+			{Bits: start, Pointer: true, Bytes: c.bytes, Row: c.row, Pitch: c.pitch}, {Bits: start, Pointer: true, Bytes: 64, Row: 0}}})
+		runtime.KeepAlive(memory)
+		require.Equal(t, c.inside, fault == nil, "%+v: %v", c, fault)
+	}
+}
+
+func TestFaultsNameTheirThreadAndBlock(t *testing.T) {
+	p := program(t, ".file 1 \"./scan.cu\"\n"+entry(`
+.loc 1 41 3
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z; mad.lo.u32 %r1, %r2, 10, %r1; mad.lo.u32 %r1, %r3, 100, %r1;
+mov.u32 %r4, %tid.x; mov.u32 %r5, %tid.y; mov.u32 %r6, %tid.z; mad.lo.u32 %r4, %r5, 10, %r4; mad.lo.u32 %r4, %r6, 100, %r4;
+setp.eq.u32 %p1, %r1, 112; setp.eq.and.u32 %p1, %r4, 213, %p1;
+.loc 1 42 1
+@%p1 trap;`))
+	_, fault := run(t, p, simt.Launch{Grid: [3]uint32{4, 3, 2}, Block: [3]uint32{5, 4, 3}}, 1)
+	require.NotNil(t, fault)
+	require.Equal(t, [2][3]uint32{{2, 1, 1}, {3, 1, 2}}, [2][3]uint32{fault.Block, fault.Thread})
+	require.Equal(t, "scan.cu:42", fault.Source)
+	require.Contains(t, fault.Error(), `kernel "k", block (2,1,1), thread (3,1,2): the kernel stopped itself (trap) (trap, PTX line `)
+	require.Contains(t, fault.Error(), ", scan.cu:42)")
+}
+
+func TestLimitsOfKernelsAreTheirDirectives(t *testing.T) {
+	for directive, most := range map[string]int{"": 0, ".maxntid 8, 4, 2": 64, ".maxntid 256": 256, ".reqntid 16, 2": 32, ".maxntid 256 .reqntid 16": 16, ".maxntid 1": 1} {
+		k, err := program(t, ".visible .entry k(.param .u64 a, .param .align 4 .b8 s[12], .param .u16 h) "+directive+" { ret; }").Kernel("k")
+		require.NoError(t, err)
+		require.Equal(t, most, k.MaxThreads(), directive)
+		require.Equal(t, []int{8, 12, 2}, k.ParamSizes())
+		require.Equal(t, 3, k.Params())
+	}
+}
+
+// The first predicate of a kernel is one like the others.
+func TestResultsInTheFirstPredicate(t *testing.T) {
+	const head = ".visible .entry k(.param .u64 out)\n{\n.reg .pred %q; .reg .b32 %r<9>; .reg .b64 %out, %rd39; .reg .b32 %me;\nld.param.u64 %out, [out]; mov.u32 %me, %tid.x;\n"
+	for code, want := range map[string]func(lane uint32) bool{
+		"match.all.sync.b32 %r1|%q, 7, -1;":                                            func(uint32) bool { return true },
+		"shr.u32 %r2, %me, 4; match.all.sync.b32 %r1|%q, %r2, -1;":                     func(uint32) bool { return false },
+		"elect.sync %r1|%q, -1;":                                                       func(lane uint32) bool { return lane == 0 },
+		"shfl.sync.up.b32 %r1|%q, %me, 3, 0, -1;":                                      func(lane uint32) bool { return lane >= 3 },
+		"setp.lt.u32 %q, %me, 5; vote.sync.any.pred %q, %q, -1;":                       func(uint32) bool { return true },
+		"setp.lt.u32 %q, %me, 5; vote.sync.all.pred %q, %q, -1;":                       func(uint32) bool { return false },
+		"setp.lt.u32 %q, %me, 50; vote.sync.uni.pred %q, %q, -1;":                      func(uint32) bool { return true },
+		"mov.u64 %rd39, %out; isspacep.global %q, %rd39;":                              func(uint32) bool { return true },
+		"mov.u64 %rd39, %out; isspacep.shared %q, %rd39;":                              func(uint32) bool { return false },
+		"lop3.or.b32 %r1|%q, %me, 1, 0, 0xc0, 0;":                                      func(lane uint32) bool { return lane&1 != 0 },
+		"setp.ge.u32 %q, %me, 9; not.pred %q, %q;":                                     func(lane uint32) bool { return lane < 9 },
+		"setp.ge.u32 %q, %me, 9; bar.red.or.pred %q, 0, %q;":                           func(uint32) bool { return true },
+		"testp.number.f32 %q, 0f7fc00000;":                                             func(uint32) bool { return false },
+		"setp.eq.u32 %q, %me, 3; activemask.b32 %r1; setp.eq.u32 %q, %r1, 0xffffffff;": func(uint32) bool { return true },
+	} {
+		p := program(t, head+code+" selp.u32 %r3, 1, 0, %q;"+put("%r3")+"ret;\n}\n")
+		out, fault := run(t, p, block(32), 32)
+		require.Nil(t, fault, code)
+		for lane, v := range out {
+			require.Equal(t, want(uint32(lane)), v == 1, "%s in lane %d", code, lane)
+		}
+	}
+}
