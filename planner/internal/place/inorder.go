@@ -1,4 +1,4 @@
-// Assigns nodes to streams in a given submission order, for plans that must fit a memory cap.
+// Assigns nodes to streams in a given submission order, for plans that must fit a memory cap and for those in declared order.
 
 package place
 
@@ -6,9 +6,12 @@ import (
 	"math"
 )
 
-// InOrder assigns nodes in exactly this submission order, each to the stream on which it can start first. streams limits the streams of
+// InOrder assigns nodes in exactly this submission order, nil for the declared one, each to the stream on which it can start first. streams limits the streams of
 // each device and priority. Streams that users bound are not counted.
 func InOrder(p *Problem, order []int32, streams int) *Assignment {
+	if order == nil {
+		order = p.order
+	}
 	s := &Assignment{stream: make([]int32, p.len()), order: order}
 	for k := range p.bindings {
 		s.streams = append(s.streams, draftStream{pool: p.bindings[k].pool, binding: int32(k)})
