@@ -130,7 +130,7 @@ func (d *description) declare(name string) ([]dag.Range, *dag.Builder, error) {
 		at := base[r.Memory] + r.Offset
 		ranges[k] = dag.Range{Buffer: buffers[r.Memory], Lo: at, Hi: at + r.hull()}
 		// Rows that go over the end of a row of the buffer, and those of another pitch, count as whole.
-		if pitch := pitches[r.Memory]; r.Rows > 1 && pitch > 0 && pitch <= math.MaxInt32 && r.Width < pitch && at%pitch+r.Width <= pitch {
+		if pitch := pitches[r.Memory]; r.Rows > 1 && r.Width > 0 && pitch > 0 && pitch <= math.MaxInt32 && r.Width < pitch && at%pitch+r.Width <= pitch {
 			ranges[k].Pitch = int32(pitch)
 		}
 	}
@@ -139,7 +139,7 @@ func (d *description) declare(name string) ([]dag.Range, *dag.Builder, error) {
 
 // hull is how many bytes there are from the first to the last.
 func (s *stretch) hull() int64 {
-	if s.Rows == 1 {
+	if s.Rows == 1 || s.Width == 0 {
 		return s.Width
 	}
 	return (s.Rows-1)*s.Pitch + s.Width
