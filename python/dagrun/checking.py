@@ -83,7 +83,7 @@ def _wait() -> None:
 def _part() -> str | None:
     """The file that the recorder writes for this process, if the driver has started."""
     found = glob.glob(os.path.join(glob.escape(os.environ["DAGRUN_RECORD"]), f"{os.getpid()}.*.part"))
-    return max(found, key=os.path.getmtime, default=None)
+    return max(found, key=os.path.getmtime) if found else None
 
 
 def _moment() -> int:

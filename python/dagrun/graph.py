@@ -63,7 +63,7 @@ class _Memory:
         self.storages: list[dict[str, Any]] = []
         self.ranges: list[dict[str, int]] = []
         self.tensors: dict[int, tuple[Any, int]] = {}  # by id: the tensor, which is held so that the id stays its own, and its range
-        self.known: dict[tuple[int, int, int, int, int], int] = {}
+        self.known: dict[tuple[int, ...], int] = {}
         self.numbers: dict[int, int] = {}  # of storages, by address
 
     def of(self, tensor: Any) -> int:
@@ -90,11 +90,11 @@ class _Memory:
         return len(self.storages) - 1
 
     def range(self, *key: int) -> int:
-        found = self.known.get(key)  # type: ignore[call-overload]
+        found = self.known.get(key)
         if found is None:
-            found = self.known[key] = len(self.ranges)  # type: ignore[index]
+            found = self.known[key] = len(self.ranges)
             self.ranges.append(dict(zip(("memory", "offset", "width", "rows", "pitch"), key)))
-        return int(found)
+        return found
 
 
 def _rows(tensor: Any) -> tuple[int, int, int]:
@@ -191,7 +191,7 @@ class Graph:
         return value
 
     def _named(self, name: str | None, function: Any) -> str:
-        base = name or getattr(function, "__name__", type(function).__name__)
+        base = name or str(getattr(function, "__name__", type(function).__name__))
         count = self._names.get(base, 0)
         self._names[base] = count + 1
         return base if name and count == 0 else f"{base} {count}"
@@ -313,7 +313,7 @@ class Plan:
         self._schedule()
 
     def _describe(self) -> str:
-        us = self.us or [None] * len(self._tasks)
+        us: list[float | None] = [*self.us] if self.us else [None for _ in self._tasks]
         tasks = [{"name": t.name, "us": u, "reads": t.reads, "writes": t.writes} for t, u in zip(self._tasks, us)]
         return json.dumps({"tasks": tasks, "memory": self._memory.storages, "ranges": self._memory.ranges}, separators=(",", ":"))
 
@@ -458,7 +458,7 @@ class Plan:
         function, arguments, keywords, number = task.function, task.arguments, task.keywords, task.number
         keep = number in self._kept
         if not task.values:
-            call = functools.partial(function, *arguments, **keywords) if arguments or keywords else function
+            call: Callable[[], Any] = functools.partial(function, *arguments, **keywords)
             if not keep:
                 return call
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
+import importlib
 from typing import Any
 
 
 def torch_for(what: str) -> Any:
     """The module torch, or an error that tells what needs it."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        try:
-            import torch
-        except ImportError:
-            raise RuntimeError(f"{what}, and there is no torch here: python -m pip install torch") from None
-    return torch
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        raise RuntimeError(f"{what}, and there is no torch here: python -m pip install torch") from None
 
 
 def cuda_for(what: str) -> Any:
