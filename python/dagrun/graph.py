@@ -15,7 +15,8 @@ from typing import Any
 from . import command
 from .library import cuda_for
 
-LAUNCH, RECORD, WAIT = range(3)
+LAUNCH, RECORD = range(2)  # of the command's calls; all others are waits
+UNKNOWN_US = 100.0  # what a task is taken to take until it was measured: enough that those without an order overlap in pictures
 
 
 class Value:
@@ -301,7 +302,8 @@ class Plan:
     A plan holds the tensors of its tasks, and what tasks returned until the next run."""
 
     def __init__(self, torch: Any, tasks: list[_Task], memory: _Memory, device: Any, streams: int) -> None:
-        self._torch, self._tasks, self._memory, self._most = torch, tasks, memory, streams
+        self._torch, self._tasks, self._memory = torch, tasks, memory
+        self._options = ["--quiet", f"--streams={streams}", f"--effort={'quick' if len(tasks) > 2000 else 'normal'}"]
         self._tensors = [t for t, _ in memory.tensors.values()]
         self._device = device if device is not None else torch.device("cuda", torch.cuda.current_device())
         self._kept = {t.number for t in tasks if t.value() is not None}
@@ -313,31 +315,18 @@ class Plan:
         self._schedule()
 
     def _describe(self) -> str:
-        us: list[float | None] = [*self.us] if self.us else [None for _ in self._tasks]
+        us = self.us or [UNKNOWN_US] * len(self._tasks)
         tasks = [{"name": t.name, "us": u, "reads": t.reads, "writes": t.writes} for t, u in zip(self._tasks, us)]
         return json.dumps({"tasks": tasks, "memory": self._memory.storages, "ranges": self._memory.ranges}, separators=(",", ":"))
 
     def _schedule(self) -> None:
         """Asks the planner for streams and waits."""
-        answer = command.run(["plan", "-", "--quiet", "--output=json", f"--streams={self._most}"], self._describe())
+        answer = command.run(["plan", "-", "--calls", *self._options], self._describe())
         if answer.status:
             raise RuntimeError(answer.text)
-        plan = json.loads(answer.out)
-        number = {t.name: t.number for t in self._tasks}
-        ops = [stream["ops"] for stream in plan["streams"]]
-        self._fork = [k for k in range(1, len(ops)) if ops[k][0]["op"] != "wait"]
-        # A record is there because a stream that has something left to launch waits for it.
-        self._join = [k for k in range(1, len(ops)) if ops[k][-1]["op"] != "record"]
-        self._steps: list[tuple[int, int, int]] = []
-        following = [iter(o) for o in ops]
-        for k in plan["order"]:
-            op = next(following[k])
-            if op["op"] == "launch":
-                self._steps.append((LAUNCH, number[op["node"]], k))
-            else:
-                self._steps.append((RECORD if op["op"] == "record" else WAIT, op["event"], k))
-        self._stats = plan["stats"]
-        self._side = [*self._side, *(self._torch.cuda.Stream(device=self._device) for _ in ops[len(self._side) + 1 :])][: len(ops) - 1]
+        self._plan = json.loads(answer.out)
+        more = self._plan["streams"] - 1 - len(self._side)
+        self._side = [*self._side, *(self._torch.cuda.Stream(device=self._device) for _ in range(more))][: self._plan["streams"] - 1]
         self._ready.clear()
 
     @property
@@ -356,10 +345,10 @@ class Plan:
         >>> print(plan.report)
         12 tasks on 3 streams, 12 waits; 310 us predicted, 598 one after the other
         """
-        text = f"{_counted(len(self._tasks), 'task')} on {_counted(self.streams, 'stream')}, {_counted(self._stats['waits'], 'wait')}"
+        text = f"{_counted(len(self._tasks), 'task')} on {_counted(self.streams, 'stream')}, {_counted(self._plan['waits'], 'wait')}"
         if self.us is None:
             return text + "; not measured yet"
-        return f"{text}; {self._stats['makespan_us']:.0f} us predicted, {sum(self.us):.0f} one after the other"
+        return f"{text}; {self._plan['makespan_us']:.0f} us predicted, {sum(self.us):.0f} one after the other"
 
     def __repr__(self) -> str:
         return f"<dagrun.Plan: {self.report}>"
@@ -425,33 +414,22 @@ class Plan:
         """A run as a list of calls: of tasks, records, waits, and changes of the current stream."""
         cuda, partial = self._torch.cuda, functools.partial
         on = [current, *self._side]
-        events: dict[int, Any] = {}
+        events = [cuda.Event() for _ in range(self._plan["events"])]
         calls: list[Callable[[], Any]] = []
-        if self._fork:
-            fork = cuda.Event()
-            calls.append(partial(fork.record, current))
-            calls += [partial(fork.wait, on[k]) for k in self._fork]
         if self._kept:
-            # What the last run's tasks returned goes back to the allocator here: its streams come after that run now.
-            nothing = [None] * len(held)
-            calls.append(partial(held.__setitem__, slice(None), nothing))
+            # What the last run's tasks returned goes back to the allocator before the streams are given more: they come after that run.
+            calls.append(partial(held.__setitem__, slice(None), [None] * len(held)))
         at = 0
-        for kind, which, k in self._steps:
-            if kind == LAUNCH:
-                if at != k:
-                    calls.append(partial(cuda.set_stream, on[k]))
-                    at = k
-                calls.append(self._call(self._tasks[which], held))
+        for what, which, k in self._plan["calls"]:
+            if what != LAUNCH:
+                calls.append(partial(events[which].record if what == RECORD else events[which].wait, on[k]))
                 continue
-            event = events.get(which)
-            if event is None:
-                event = events[which] = cuda.Event()
-            calls.append(partial(event.record if kind == RECORD else event.wait, on[k]))
+            if at != k:
+                calls.append(partial(cuda.set_stream, on[k]))
+                at = k
+            calls.append(self._call(self._tasks[which], held))
         if at != 0:
             calls.append(partial(cuda.set_stream, current))
-        for k in self._join:
-            event = cuda.Event()
-            calls += [partial(event.record, on[k]), partial(event.wait, current)]
         return calls
 
     def _call(self, task: _Task, held: list[Any]) -> Callable[[], Any]:
@@ -557,7 +535,7 @@ class Plan:
 
         >>> plan.svg("plan.svg")
         """
-        answer = command.run(["dot", "-", "--own", "--quiet", f"--streams={self._most}", "--out", file], self._describe())
+        answer = command.run(["dot", "-", "--own", "--out", file, *self._options], self._describe())
         if answer.status:
             raise RuntimeError(answer.text)
 
