@@ -320,3 +320,53 @@ def begin():
     _next_address, calls, clock[0], current_device[0], available[0], grad[0], version.cuda = 1 << 20, 0, 0.0, 0, True, True, "13.0"
     _set_stream(Stream())
     sys.modules["torch"] = sys.modules[__name__]
+
+
+# What the snippets of docs/python.md call. Numbers are those of bytes, and nothing is computed.
+
+
+def _made(*shape, device="cpu"):
+    return empty(*shape, device=device)
+
+
+rand = _made
+
+
+def _pin_memory(self):
+    self.pinned = True
+    return self
+
+
+def _copy(self, other, non_blocking=False):
+    kernel("copy", [other], [self])
+    return self
+
+
+def _unary(x, out=None):
+    out = out if out is not None else empty(*x.shape)
+    kernel("unary", [x], [out])
+    return out
+
+
+def _add(x, y):
+    out = empty(*x.shape)
+    kernel("add", [x, y], [out])
+    return out
+
+
+def arange(n, device="cpu"):
+    return empty(int(n), device=device)
+
+
+def _view(self, *shape):
+    strides, at = [], 1
+    for n in reversed(shape):
+        strides.insert(0, at)
+        at *= n
+    return Tensor(self.storage, self.offset, shape, strides, self.versions, self.pinned)
+
+
+Tensor.pin_memory, Tensor.copy_, Tensor.view, Tensor.tolist = _pin_memory, _copy, _view, lambda self: list(self.shape)
+sqrt = square = _unary
+add = _add
+cuda.synchronize = lambda device=None: [s.synchronize() for s in _streams]
