@@ -299,7 +299,13 @@ def _counted(n: int, what: str) -> str:
 class Plan:
     """Streams and waits for the tasks of a graph. `run` calls the tasks; `us` is how long each took in the run that was measured.
 
-    A plan holds the tensors of its tasks, and what tasks returned until the next run."""
+    A plan holds the tensors of its tasks, and what tasks returned until the next run.
+
+    >>> g = dagrun.Graph()
+    >>> _ = g.task(x.mul_, 2, writes=[x])
+    >>> plan = g.plan()
+    >>> plan.run()
+    """
 
     def __init__(self, torch: Any, tasks: list[_Task], memory: _Memory, device: Any, streams: int) -> None:
         self._torch, self._tasks, self._memory = torch, tasks, memory
@@ -333,8 +339,8 @@ class Plan:
     def streams(self) -> int:
         """How many streams the tasks run on, the caller's among them.
 
-        >>> plan.streams
-        3
+        >>> 1 <= plan.streams <= 3
+        True
         """
         return len(self._side) + 1
 
@@ -343,7 +349,7 @@ class Plan:
         """The plan in a line.
 
         >>> print(plan.report)
-        12 tasks on 3 streams, 12 waits; 310 us predicted, 598 one after the other
+        12 tasks on ...; ... us predicted, ... one after the other
         """
         text = f"{_counted(len(self._tasks), 'task')} on {_counted(self.streams, 'stream')}, {_counted(self._plan['waits'], 'wait')}"
         if self.us is None:
