@@ -140,7 +140,7 @@ class Graph:
         self._torch = cuda_for("dagrun.Graph plans what tasks do with tensors on a GPU")
         self._tasks: list[_Task] = []
         self._memory = _Memory()
-        self._names: dict[str, int] = {}
+        self._names: dict[str, int] = {}  # of tasks, with the last number that was given to others of the name
         self._undeclared: list[tuple[_Task, Any]] = []  # tensors that tasks are given and say nothing about
         self._results: dict[int, int] = {}  # by task, the range that stands for what it returns
         self._device: Any = None
@@ -167,7 +167,7 @@ class Graph:
         where = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
         task = _Task(len(self._tasks), self._named(name, function), where, function, arguments, keywords)
         if not callable(function):
-            raise TypeError(task.wrong(f"has no function to call: {function!r} is a {type(function).__name__}. Pass the function first, then its arguments"))
+            raise TypeError(task.wrong(f"has no function to call, but an object of type {type(function).__name__}: pass the function first, then its arguments"))
         tensor = self._torch.Tensor
         for t in (writes,) if isinstance(writes, (tensor, Value)) else writes:
             task.writes.append(self._declared(task, t, "writes"))
@@ -192,10 +192,12 @@ class Graph:
         return value
 
     def _named(self, name: str | None, function: Any) -> str:
-        base = name or str(getattr(function, "__name__", type(function).__name__))
-        count = self._names.get(base, 0)
-        self._names[base] = count + 1
-        return base if name and count == 0 else f"{base} {count}"
+        base = full = name or str(getattr(function, "__name__", type(function).__name__))
+        while full in self._names:
+            self._names[base] += 1
+            full = f"{base} {self._names[base]}"
+        self._names[full] = 0
+        return full
 
     def _declared(self, task: _Task, t: Any, how: str) -> int:
         """The range of a tensor, or of what a task returns. Refuses what cannot be planned with, and says what to do instead."""
@@ -206,7 +208,7 @@ class Graph:
             return known[1]
         torch = self._torch
         if not isinstance(t, torch.Tensor):
-            raise TypeError(task.wrong(f"{how} {t!r}, a {type(t).__name__}: list tensors, or what earlier tasks return"))
+            raise TypeError(task.wrong(f"{how} an object of type {type(t).__name__}: list tensors, or what earlier tasks return"))
         if t.layout != torch.strided:
             raise TypeError(task.wrong(f"{how} a tensor of layout {t.layout}: list the tensors that it is made of"))
         if t.is_cuda:
@@ -263,9 +265,9 @@ def _shape(t: Any) -> str:
 def _values(given: Any) -> list[Value]:
     if isinstance(given, Value):
         return [given]
-    if isinstance(given, dict):
+    if type(given) is dict:
         given = given.values()
-    elif not isinstance(given, (list, tuple)):
+    elif type(given) not in (list, tuple):
         return []
     return [v for inner in given for v in _values(inner)]
 
@@ -274,7 +276,7 @@ def _filled(given: Any, held: list[Any]) -> Any:
     """An argument with what tasks returned in place of their values."""
     if isinstance(given, Value):
         return held[given._task.number]
-    if isinstance(given, dict):
+    if type(given) is dict:
         return {k: _filled(v, held) for k, v in given.items()}
     if type(given) in (list, tuple):
         return type(given)(_filled(v, held) for v in given)
@@ -313,6 +315,7 @@ class Plan:
         self._tensors = [t for t, _ in memory.tensors.values()]
         self._device = device if device is not None else torch.device("cuda", torch.cuda.current_device())
         self._kept = {t.number for t in tasks if t.value() is not None}
+        self._taken = {v._task.number for t in tasks for v in t.values}  # whose results other tasks use
         self._held: list[Any] = [None] * len(tasks)  # what tasks returned
         self._ready: dict[int, list[Callable[[], Any]]] = {}  # by the caller's stream
         self._side: list[Any] = []  # the streams beside the caller's
@@ -483,16 +486,17 @@ class Plan:
         self._follow(current)
         events = [cuda.Event(enable_timing=True) for _ in range(len(self._tasks) + 1)]
         self._held[:] = [None] * len(self._held)
+        owners: dict[int, str] = {}  # what tasks returned, by the address of its memory
         events[0].record(current)
         for task, event in zip(self._tasks, events[1:]):
-            self._watched(task, self._call(task, self._held), current)
+            self._watched(task, self._call(task, self._held), current, owners)
             event.record(current)
         current.synchronize()
         self.us = [max(0.1, 1000 * a.elapsed_time(b)) for a, b in zip(events, events[1:])]
         self._schedule()
         self._prepare(current)
 
-    def _watched(self, task: _Task, call: Callable[[], Any], current: Any) -> None:
+    def _watched(self, task: _Task, call: Callable[[], Any], current: Any, owners: dict[int, str]) -> None:
         """Calls a task and looks at what can be seen of it: the stream that it leaves, the tensors that it changes, what it returns."""
         written = {t.untyped_storage().data_ptr() for t in task.changes}
         before = [(t, _version(t)) for t in task.tensors if t.untyped_storage().data_ptr() not in written]
@@ -507,8 +511,14 @@ class Plan:
         for t, version in before:
             if _version(t) != version:
                 raise RuntimeError(task.wrong(f"wrote a tensor that it declares to read, {_shape(t)}: list it in writes"))
-        if any(t.requires_grad for t in _tensors(self._torch, self._held[task.number])):
-            raise RuntimeError(task.wrong("returned a tensor that requires grad: autograd would go on with it on streams that no plan knows. Return x.detach(), or run under torch.no_grad()"))
+        for t in _tensors(self._torch, self._held[task.number]):
+            if t.requires_grad:
+                raise RuntimeError(task.wrong("returned a tensor that requires grad: autograd would go on with it on streams that no plan knows. Return x.detach(), or run under torch.no_grad()"))
+            base = t.untyped_storage().data_ptr()
+            of = "tasks declare" if base in self._memory.numbers else f"task {owners[base]!r} returned" if owners.get(base, task.name) != task.name else None
+            if of and task.number in self._taken:
+                raise RuntimeError(task.wrong(f"returned memory that {of}, so that an order with others who use that would be missing: give that itself to later tasks, and let this one return nothing"))
+            owners[base] = task.name
 
     def value(self, value: Value) -> Any:
         """What a task returned in the last run, for work on the caller's current stream.

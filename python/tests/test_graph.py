@@ -209,6 +209,31 @@ class Values(Case):
         plan.run()
         self.assertEqual(plan._held, [None])
 
+    def test_results_are_memory_of_their_own(self):
+        made, read = self.make()
+        x = stand_in.empty(4)
+        g = dagrun.Graph()
+        g.task(read, g.task(lambda: x[1], reads=[x], name="part"))
+        with self.assertRaisesRegex(RuntimeError, "task 'part' returned memory that tasks declare, .*: give that itself to later tasks"):
+            g.plan().run()
+        g = dagrun.Graph()
+        a = g.task(made, [], name="make")
+        g.task(read, g.task(lambda t: t, a, name="same"))
+        with self.assertRaisesRegex(RuntimeError, "task 'same' returned memory that task 'make' returned"):
+            g.plan().run()
+        g = dagrun.Graph()
+        kept = g.task(lambda: x, writes=[x], name="out")  # as functions with out= do; nobody takes it
+        plan = g.plan()
+        plan.run()
+        self.assertIs(plan.value(kept), x)
+
+    def test_names(self):
+        g = dagrun.Graph()
+        for name in ("f", "f 1", None, "f", None):
+            g.task(lambda: None, name=name)
+        self.assertEqual([t.name for t in g._tasks], ["f", "f 1", "<lambda>", "f 2", "<lambda> 1"])
+        g.plan()
+
     def test_values_of_others(self):
         made, read = self.make()
         g, other = dagrun.Graph(), dagrun.Graph()
@@ -357,11 +382,11 @@ class Mistakes(Case):
         g.plan()
 
     def test_what_is_no_tensor(self):
-        self.refused(TypeError, "reads 3, a int: list tensors, or what earlier tasks return", reads=[3])
+        self.refused(TypeError, "reads an object of type int: list tensors, or what earlier tasks return", reads=[3])
         sparse = stand_in.empty(3)
         sparse.layout = stand_in.sparse_coo
         self.refused(TypeError, "reads a tensor of layout torch.sparse_coo", reads=sparse)
-        with self.assertRaisesRegex(TypeError, "has no function to call: 3 is a int"):
+        with self.assertRaisesRegex(TypeError, "has no function to call, but an object of type int: pass the function first"):
             dagrun.Graph().task(3)
         with self.assertRaisesRegex(ValueError, "a graph without tasks"):
             dagrun.Graph().plan()
