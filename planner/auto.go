@@ -54,6 +54,9 @@ func (r *request) auto(streams int) (*Plan, error) {
 		if queues {
 			inLine = append(inLine, candidate{strategy: "list", streams: s, inLine: true})
 		}
+		if r.o.InOrder {
+			tried = append(tried, candidate{strategy: "list", streams: s, declared: true})
+		}
 	}
 	tried = append(tried, inLine...)
 	tried = append(tried, candidate{strategy: "serial", streams: 1}, candidate{strategy: "cover", streams: streams})

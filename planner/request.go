@@ -54,6 +54,8 @@ func Resolve(ctx context.Context, g *dag.Graph, o Options) (Options, error) {
 		return o, fmt.Errorf("%v: the efforts are %s: %w", o.Effort, strings.Join(Efforts(), ", "), place.ErrBadOption)
 	case o.Spread != nil && o.Spread.Graph != g:
 		return o, fmt.Errorf("Options.Spread made another graph than %q: %w", g.Name, place.ErrBadOption)
+	case o.Spread != nil && o.InOrder:
+		return o, fmt.Errorf("Options.InOrder: a graph that was spread has nodes that nobody declared: %w", place.ErrBadOption)
 	}
 	o.MemoryCap = o.Cap()
 	if o.Streams == 0 {
@@ -75,7 +77,11 @@ func Resolve(ctx context.Context, g *dag.Graph, o Options) (Options, error) {
 }
 
 func (r *request) problem(streams int) (*place.Problem, error) {
-	return place.NewProblem(r.ctx, r.g, r.o.Machine, r.durations, streams)
+	p, err := place.NewProblem(r.ctx, r.g, r.o.Machine, r.durations, streams)
+	if err == nil && r.o.InOrder {
+		p.KeepOrder()
+	}
+	return p, err
 }
 
 // candidate is a strategy and its parameters.
@@ -83,6 +89,7 @@ type candidate struct {
 	strategy string
 	streams  int
 	inLine   bool // for list: all copies of an engine share a stream
+	declared bool // for list: nodes are taken in declared order
 }
 
 // planWith plans with one strategy, without memory layout and predictions.
@@ -102,7 +109,11 @@ func (r *request) planWith(c candidate) (*Plan, error) {
 	case "cover":
 		a, err = place.Cover(p)
 	default:
-		a, err = place.List(p, c.inLine)
+		if c.declared {
+			a = place.InOrder(p, nil, c.streams)
+		} else {
+			a, err = place.List(p, c.inLine)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ type app struct {
 	warnings       []diagnosticDocument                           // of the pipeline file
 	inputs         []input                                        // files that were read
 	folder         *files.Folder                                  // of the pipeline, with --confined; nil: its files may be anywhere
+	inOrder        bool                                           // the nodes are tasks of a program, which keeps their order
 	source         []byte                                         // of the pipeline, in a sweep: all points have the same; nil: it is read when it is needed
 	compilers      *kernels.Compilers                             // of modules in CUDA C; nil: nothing is compiled to see what kernels do
 	unfinished     func() []string                                // with --debug-progress: the nodes that a hang left

@@ -19,6 +19,7 @@ import (
 // recordingFlags are what check takes for recordings only.
 type recordingFlags struct {
 	possible, strictThreads, strict, hostAccesses, merge bool
+	since                                                uint64
 }
 
 // mergedWith is another recording, with whose measurements a process is checked.
@@ -56,7 +57,7 @@ type recordedFile struct {
 
 // checkRecordings checks recordings, each by itself unless they are to be merged.
 func (a *app) checkRecordings(c *cobra.Command, names []string, own *recordingFlags) error {
-	if err := onlyFlags(c, names[0], "possible", "strict", "strict-threads", "host-copies", "merge", "confined"); err != nil {
+	if err := onlyFlags(c, names[0], "possible", "strict", "strict-threads", "host-copies", "merge", "since", "confined"); err != nil {
 		return err
 	}
 	for _, name := range names[1:] {
@@ -134,11 +135,14 @@ func (a *app) checkRecording(name string, others []string, own *recordingFlags, 
 		if err != nil {
 			return nil, err
 		}
-		report, err := order.Check(process, order.Options{StrictThreads: own.strictThreads, Strict: own.strict, HostAccesses: own.hostAccesses})
+		report, err := order.Check(process, order.Options{StrictThreads: own.strictThreads, Strict: own.strict, HostAccesses: own.hostAccesses, Since: own.since})
 		if err != nil {
 			return nil, withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), process.ID, err))
 		}
 		report.Cut = report.Cut || archive.Cut
+		if own.since > 0 { // the process is still writing
+			report.Cut = process.Lost > 0
+		}
 		entry := checkedProcess{Process: process.ID, Report: report, Notes: []string{}, Merged: merged, process: process}
 		for _, note := range process.Notes {
 			if note.Text != "" {

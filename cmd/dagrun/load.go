@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/tasks"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/files"
@@ -105,6 +106,13 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 	source, err := a.readSource(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	if tasks.Recognize(source) {
+		if len(a.flags.params)+len(a.flags.load)+len(a.flags.save) > 0 {
+			return nil, fmt.Errorf("%s is a graph of tasks, which has no params and no contents: leave out --param, --load and --save", shownName(name))
+		}
+		a.inOrder = true
+		return tasks.Decode(shownName(name), source)
 	}
 	options := file.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
 	if options.Dir = "."; name != "-" {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,12 +20,15 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	var compare, explain, ascii bool
+	var compare, explain, calls, ascii bool
 	var save, html, against string
 	var again replanFlags
 	onGraph := a.onGraph(func(ctx context.Context, g *dag.Graph) error {
 		if err := a.checkOutputs(g, []namedFile{{role: "--save-plan", name: save}, {role: "--html", name: html}}, nil); err != nil {
 			return err
+		}
+		if calls && (compare || explain) {
+			return errors.New("--calls is a JSON document of its own: leave out --compare and --explain")
 		}
 		if compare {
 			if explain && a.flags.output == "json" {
@@ -49,6 +53,9 @@ func (a *app) planCommand() *cobra.Command {
 			if err := a.savePlan(ctx, save, plan, g); err != nil {
 				return err
 			}
+		}
+		if calls {
+			return a.printCalls(plan)
 		}
 		a.progress.report("predict how long it takes", 0, 0)
 		timeline, err := planner.Simulate(g, plan, options.Machine, options.Profile)
@@ -112,6 +119,7 @@ dagrun.replan: how many values can be moved, and what stays.`,
 	a.recallFlags(c)
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
+	c.Flags().BoolVar(&calls, "calls", false, "print the calls of a replay as JSON, for a program that makes them itself: launches, records and waits, with fork and join")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
 	c.Flags().StringVar(&against, "against", "", againstUsage)
@@ -134,6 +142,33 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Time
 		return err
 	}
 	return a.printGantt(g, plan, timeline, ascii)
+}
+
+// replayCalls is the JSON document of plan --calls.
+type replayCalls struct {
+	Version    int        `json:"version"` // 1
+	Command    string     `json:"command"` // plan --calls
+	Name       string     `json:"name"`
+	Streams    int        `json:"streams"`     // stream 0 is the caller's
+	Events     int32      `json:"events"`      // event objects that the calls need
+	Waits      int        `json:"waits"`       // without those of fork and join
+	MakespanUS float64    `json:"makespan_us"` // predicted
+	Calls      [][3]int32 `json:"calls"`       // what (plan.OpKind), the node or the event, and the stream
+}
+
+// printCalls prints the calls in one line: they may be many.
+func (a *app) printCalls(plan *planner.Plan) error {
+	replay := plan.Replay(1)
+	document := replayCalls{jsonVersion, "plan --calls", plan.Name, len(plan.Streams), replay.Events, plan.Stats.Waits, plan.Stats.MakespanUS, make([][3]int32, len(replay.Ops))}
+	for k, op := range replay.Ops {
+		document.Calls[k] = [3]int32{int32(op.Kind), op.Event, op.Stream}
+		if op.Kind == planner.Launch {
+			document.Calls[k][1] = int32(op.Node)
+		}
+	}
+	a.progress.clear()
+	a.answered = true
+	return json.NewEncoder(a.stdout).Encode(document)
 }
 
 // explanation is the JSON document of plan --explain.

@@ -5,6 +5,8 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -23,7 +25,7 @@ type traced struct {
 
 // joinTensors completes the events by the traces, and adds the moments at which blocks became free. Both tell of one address in the same order.
 func (p *Process) joinTensors() {
-	for _, trace := range p.Traces {
+	for _, trace := range whole(p.Traces) {
 		lines := trace.lines()
 		ahead := map[uint64][]int{} // lines of an address that are still to be met
 		for k, line := range lines {
@@ -53,6 +55,26 @@ func (p *Process) joinTensors() {
 		}
 		return int(rank[a.Action]) - int(rank[b.Action])
 	})
+}
+
+// whole joins the parts of the trace of each device. The first line of a part behind the first is "from" and how many lines were told before.
+func whole(traces []TraceInfo) []TraceInfo {
+	from := func(t TraceInfo) (lines uint64) {
+		_, _ = fmt.Fscanf(bytes.NewReader(t.Text), "from %d", &lines)
+		return lines
+	}
+	sorted := slices.SortedStableFunc(slices.Values(traces), func(a, b TraceInfo) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(from(a), from(b)))
+	})
+	var out []TraceInfo
+	for _, t := range sorted {
+		if n := len(out); n > 0 && out[n-1].Device == t.Device && from(t) > 0 {
+			out[n-1].Text = slices.Concat(out[n-1].Text, []byte("\n"), t.Text)
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 var rank = map[TensorAction]int{TensorFreeRequested: 0, TensorFreeCompleted: 1, TensorAlloc: 2}

@@ -56,6 +56,23 @@ func TestTensorsGetTheirSizesFromTheTrace(t *testing.T) {
 	require.Equal(t, []string{"1 given 4096 64 7 1", "2 given 8192 32 0 2", "3 requested 4096 64 7 3", "3 free 4096 64 7 3", "4 given 4096 48 7 4"}, a.events(t))
 }
 
+// The trace may come in parts, in any order: dagrun.check tells what is there while the program goes on.
+func TestTracesInParts(t *testing.T) {
+	lines := strings.SplitAfter("1 4096 64 7\n1 8192 32 0\n2 4096 64 7\n3 4096 64 7\n1 4096 48 7\n", "\n")
+	for _, order := range [][]int{{0, 1, 2}, {2, 0, 1}, {1, 2, 0}} {
+		parts := []string{strings.Join(lines[:1], ""), "from 1\n" + strings.Join(lines[1:3], ""), "from 3\n" + strings.Join(lines[3:], "")}
+		a := &allocator{}
+		a.event(given, 4096, 1)
+		a.event(given, 8192, 2)
+		a.event(requested, 4096, 3)
+		a.event(given, 4096, 4)
+		for _, k := range order {
+			a.Record(0, recording.TensorTrace, []uint64{0}, []byte(parts[k]))
+		}
+		require.Equal(t, []string{"1 given 4096 64 7 1", "2 given 8192 32 0 2", "3 requested 4096 64 7 3", "3 free 4096 64 7 3", "4 given 4096 48 7 4"}, a.events(t), "%v", order)
+	}
+}
+
 // A block that other streams used too (record_stream) becomes free when the allocator next looks: at the next line of the trace whose moment is known.
 func TestTensorsThatOtherStreamsUsed(t *testing.T) {
 	lines := "1 4096 64 7\n2 4096 64 7\n1 8192 32 0\n3 4096 64 7\n1 16384 16 0\n"

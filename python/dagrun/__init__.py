@@ -1,12 +1,41 @@
-"""dagrun in Python: plans captured CUDA graphs again. `python -m dagrun` is the dagrun command."""
+"""dagrun in Python: finds missing waits in programs that use a GPU, runs tasks with tensors on the streams that it plans, and plans captured CUDA graphs again.
+`python -m dagrun` is the dagrun command."""
 
-import importlib.metadata as _metadata
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .checking import Race, check
+    from .graph import Captured, Graph, Plan, Value
+    from .replanning import Replanned, replan
 
-from .replanning import Replanned, replan
+__all__ = ["Captured", "Graph", "Plan", "Race", "Replanned", "Value", "check", "replan"]
 
-__all__ = ["Replanned", "replan"]
+# Modules are imported when they are asked for, so that `import dagrun` costs a program little.
+_homes = {
+    "checking": ["Race", "check"],
+    "graph": ["Captured", "Graph", "Plan", "Value"],
+    "replanning": ["Replanned", "replan"],
+}
 
-try:
-    __version__ = _metadata.version("dagrun")
-except _metadata.PackageNotFoundError:  # used from the sources
-    __version__ = "unknown"
+
+def __getattr__(name: str) -> object:
+    import importlib
+
+    for home, names in _homes.items():
+        if name in names:
+            return getattr(importlib.import_module("." + home, __name__), name)
+    if name == "__version__":
+        return _version()
+    raise AttributeError(f"module 'dagrun' has no attribute {name!r}")
+
+
+def __dir__() -> "list[str]":
+    return [*__all__, "__version__"]
+
+
+def _version() -> str:
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version("dagrun")
+    except importlib.metadata.PackageNotFoundError:  # used from the sources
+        return "unknown"

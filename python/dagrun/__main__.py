@@ -8,7 +8,7 @@ import tempfile
 from . import command
 
 
-def main():
+def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["check"]:
         at = next((k for k, w in enumerate(words[1:], 1) if w.endswith(".py") and os.path.exists(w)), None)
@@ -17,7 +17,7 @@ def main():
     os.execv(command.path(), ["dagrun", *words])
 
 
-def check(flags, program):
+def check(flags: list[str], program: list[str]) -> int:
     """Records a Python program and checks what it did. The program's own failure is told, and what it did until then is checked."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, os.path.basename(program[0]) + ".rec")

@@ -1,14 +1,23 @@
 """The dagrun command: the one in this package, or else the one on PATH."""
 
-import collections
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
+from typing import NamedTuple
 
-Answer = collections.namedtuple("Answer", "status out text")
+
+class Answer(NamedTuple):
+    """What the command said. `text` is what it wrote on stderr, in one line."""
+
+    status: int
+    out: str
+    text: str
 
 
-def path():
+def path() -> str:
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "dagrun")
     found = os.environ.get("DAGRUN_COMMAND") or (own if os.path.exists(own) else shutil.which("dagrun"))
     if not found:
@@ -16,7 +25,7 @@ def path():
     return found
 
 
-def run(words, text=None):
-    """Runs the command. `text` of the answer is what it said, in one line."""
+def run(words: Sequence[str], text: str | None = None) -> Answer:
+    """Runs the command, with a text as its input."""
     done = subprocess.run([path(), *words], input=text, capture_output=True, text=True)
     return Answer(done.returncode, done.stdout, " ".join(done.stderr.split()) or f"dagrun ended with status {done.returncode}")

@@ -84,6 +84,7 @@ class LaunchConfig(ctypes.Structure):
     ]
 
 
+OUT_OF_MEMORY = 2  # CUresult
 KERNEL, COPY, SET, HOST, CHILD, EMPTY = 0, 1, 2, 3, 4, 5
 CLUSTER, COOPERATIVE = 4, 2  # CUlaunchAttributeID
 FUNCTION_ATTRIBUTES = {"registers": 4, "shared": 1, "constant": 2, "local": 3, "binary": 6}

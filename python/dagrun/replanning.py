@@ -1,19 +1,19 @@
 """dagrun.replan(g): a captured graph, planned again."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 import os
 import time
+from typing import Any
 
 from . import command, driver, graphs, observe, trial
+from .library import torch_for
 
 
 def _torch():
-    try:
-        import torch
-    except ImportError:
-        raise RuntimeError("dagrun.replan takes a torch.cuda.CUDAGraph, and there is no torch here: python -m pip install torch") from None
-    return torch
+    return torch_for("dagrun.replan takes a torch.cuda.CUDAGraph")
 
 
 def _segments(torch, pool):
@@ -40,10 +40,15 @@ def _recorder():
 
 
 def _raw(g):
+    """The handle of a captured graph, or an error that says what is wrong with it."""
     try:
         return g.raw_cuda_graph()
-    except (AttributeError, RuntimeError) as wrong:
-        raise TypeError(f"dagrun.replan takes a captured torch.cuda.CUDAGraph(keep_graph=True): {wrong}") from None
+    except AttributeError:
+        raise TypeError(f"dagrun.replan takes a torch.cuda.CUDAGraph of torch 2.8 or later, and this is a {type(g).__module__}.{type(g).__qualname__}") from None
+    except RuntimeError as wrong:
+        if "keep_graph" in str(wrong):
+            raise TypeError("dagrun.replan takes a graph that torch keeps: make it with torch.cuda.CUDAGraph(keep_graph=True), and capture it again") from None
+        raise RuntimeError("the graph is empty: it was not captured, or it was freed (reset) since, and its memory with it; capture it again") from None
 
 
 def _refused(torch, g, graph):
@@ -99,18 +104,31 @@ def record(g, library):
 
 
 class Replanned:
-    """A graph that replays as the one it was made of, in another order and in other memory. `report` says what was gained, or why the old graph runs."""
+    """A graph that replays as the one it was made of, in another order and in other memory. `report` says what was gained, or why the old graph runs.
 
-    def __init__(self, g, report, copy=None, memory=None, about=None):
+    >>> fast = dagrun.replan(graph, "infer.rec")
+    >>> fast.replay()
+    """
+
+    def __init__(self, g: Any, report: str, copy: Any = None, memory: Any = None, about: dict[str, Any] | None = None) -> None:
         self.graph, self.report, self.about = g, report, about or {}
         self._copy, self._memory = copy, memory
 
     @property
-    def changed(self):
+    def changed(self) -> bool:
+        """Whether another graph than the old one is replayed.
+
+        >>> dagrun.replan(graph, "missing.rec").changed
+        False
+        """
         return self._copy is not None
 
-    def delayed(self, seed):
-        """The new graph with delays drawn at random between its nodes, for tests: a missing edge shows in the bits."""
+    def delayed(self, seed: int) -> Replanned:
+        """The new graph with delays drawn at random between its nodes, for tests: a missing edge shows in the bits.
+
+        >>> if fast.changed:
+        ...     fast.delayed(seed=1).replay()
+        """
         import random
 
         torch, draw = _torch(), random.Random(seed)
@@ -124,21 +142,31 @@ class Replanned:
         copy.kept.append(sleeps)
         return Replanned(self.graph, self.report, copy, self._memory, self.about)
 
-    def replay(self):
+    def replay(self) -> None:
+        """Does what the old graph's replay does, on the current stream.
+
+        >>> fast.replay()
+        """
         if self._copy is None:
             self.graph.replay()
         else:
+            _raw(self.graph)  # whose memory the new graph uses: an error if it was freed
             self._copy.launch(_torch().cuda.current_stream().cuda_stream)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<dagrun.Replanned: {self.report}>"
 
 
-def replan(g, recording, *, stay=False):
+def replan(g: Any, recording: str, *, stay: bool = False) -> Replanned:
     """Plans a captured graph again and returns a Replanned, whose replay() does what g.replay() does.
 
     g is a torch.cuda.CUDAGraph(keep_graph=True); recording is the file that `dagrun record -o FILE -- python ...` wrote of this program. While the program is
-    being recorded, replan finds out what the graph's kernels touch, and returns the graph as it was."""
+    being recorded, replan finds out what the graph's kernels touch, and returns the graph as it was.
+
+    >>> fast = dagrun.replan(graph, "missing.rec")
+    >>> print(fast.report)
+    missing.rec is not there: dagrun record -o missing.rec -- the command that runs this program
+    """
     torch = _torch()
     library = _recorder()
     if library:
@@ -151,8 +179,17 @@ def replan(g, recording, *, stay=False):
         return _replanned(torch, g, recording, stream, stay)
     except trial.Wrong as wrong:
         return Replanned(g, f"replays as it was: {wrong}; record the program again")
+    except Exception as wrong:
+        if not _full(torch, wrong):
+            raise
+        free, all = (n >> 20 for n in torch.cuda.mem_get_info())
+        return Replanned(g, f"replays as it was: the GPU is full ({free} of {all} MB are free), and planning keeps copies of what the graph touches for a moment: free memory before")
     finally:
         driver.call("cuStreamDestroy_v2", driver.handle(stream))
+
+
+def _full(torch, wrong):
+    return isinstance(wrong, torch.cuda.OutOfMemoryError) or isinstance(wrong, driver.DriverError) and wrong.code == driver.OUT_OF_MEMORY
 
 
 def _replanned(torch, g, recording, stream, stay):

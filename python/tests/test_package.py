@@ -1,6 +1,7 @@
 """Tests of what needs no GPU: python3 -m unittest discover -s python/tests. DAGRUN_COMMAND names a built command; without it, one is
 built."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -9,12 +10,10 @@ import tempfile
 import types
 import unittest
 
-here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.dirname(os.path.dirname(here))
-sys.path.insert(0, os.path.join(root, "python"))
+import built
 
-import dagrun  # noqa: E402
-from dagrun import command, driver, graphs, observe, replanning  # noqa: E402
+import dagrun
+from dagrun import command, driver, graphs, observe, replanning
 
 
 def node(kind=driver.KERNEL, row=b"", parameters=()):
@@ -23,6 +22,20 @@ def node(kind=driver.KERNEL, row=b"", parameters=()):
 
 def words(*numbers):
     return b"".join(n.to_bytes(8, "little") for n in numbers)
+
+
+@contextlib.contextmanager
+def torch_is(module):
+    """Lets a module be torch; None: there is none."""
+    kept = sys.modules.get("torch")
+    sys.modules["torch"] = module
+    try:
+        yield
+    finally:
+        if kept is None:
+            del sys.modules["torch"]
+        else:
+            sys.modules["torch"] = kept
 
 
 class Words(unittest.TestCase):
@@ -67,36 +80,59 @@ class Reports(unittest.TestCase):
     def test_a_recording_that_is_not_there_leaves_the_graph_as_it_was(self):
         replayed = []
         g = types.SimpleNamespace(replay=lambda: replayed.append(1))
-        kept = replanning._torch
-        replanning._torch = lambda: None
-        try:
+        with torch_is(types.SimpleNamespace()):
             fast = dagrun.replan(g, "/nowhere/infer.rec")
-        finally:
-            replanning._torch = kept
         self.assertFalse(fast.changed)
         self.assertEqual(fast.report, "/nowhere/infer.rec is not there: dagrun record -o /nowhere/infer.rec -- the command that runs this program")
         fast.replay()
         self.assertEqual(replayed, [1])
 
     def test_without_torch(self):
-        kept = sys.modules.get("torch")
-        sys.modules["torch"] = None
-        try:
-            with self.assertRaisesRegex(RuntimeError, "there is no torch here: python -m pip install torch"):
-                dagrun.replan(None, "infer.rec")
-        finally:
-            if kept is None:
-                del sys.modules["torch"]
-            else:
-                sys.modules["torch"] = kept
+        with torch_is(None), self.assertRaisesRegex(RuntimeError, "dagrun.replan takes a torch.cuda.CUDAGraph, and there is no torch here: python -m pip install torch"):
+            dagrun.replan(None, "infer.rec")
 
-    def test_a_graph_that_was_not_kept(self):
+    def test_graphs_that_cannot_be_read(self):
         class Graph:
             def raw_cuda_graph(self):
-                raise RuntimeError("keep_graph is false")
+                raise RuntimeError(self.says)
 
-        with self.assertRaisesRegex(TypeError, r"takes a captured torch.cuda.CUDAGraph\(keep_graph=True\): keep_graph is false"):
-            replanning._raw(Graph())
+        g = Graph()
+        g.says = "You cannot access the raw cudaGraph_t instance unless CUDAGraph was initialized with keep_graph=true"
+        with self.assertRaisesRegex(TypeError, r"make it with torch.cuda.CUDAGraph\(keep_graph=True\), and capture it again"):
+            replanning._raw(g)
+        g.says = "You cannot access the raw cudaGraph_t instance until capture_end() has been called"
+        with self.assertRaisesRegex(RuntimeError, r"was not captured, or it was freed \(reset\) since, and its memory with it; capture it again"):
+            replanning._raw(g)
+        with self.assertRaisesRegex(RuntimeError, "it was freed"):  # not with memory that others have now
+            dagrun.Replanned(g, "faster", copy=object()).replay()
+        with self.assertRaisesRegex(TypeError, "of torch 2.8 or later, and this is a builtins.int"):
+            replanning._raw(3)
+
+    def test_a_full_gpu(self):
+        class OutOfMemoryError(RuntimeError):
+            pass
+
+        def full(*_):
+            raise failure
+
+        cuda = types.SimpleNamespace(synchronize=lambda: None, OutOfMemoryError=OutOfMemoryError, mem_get_info=lambda: (100 << 20, 81_559 << 20))
+        kept = replanning._replanned, driver.made, driver.call
+        replanning._replanned, driver.made, driver.call = full, lambda *_: types.SimpleNamespace(value=7), lambda *_: None
+        driver_says = driver.DriverError.__new__(driver.DriverError)
+        driver_says.code = driver.OUT_OF_MEMORY
+        other = driver.DriverError.__new__(driver.DriverError)
+        other.code = 700
+        try:
+            with torch_is(types.SimpleNamespace(cuda=cuda)):
+                for failure in (OutOfMemoryError(), driver_says):
+                    fast = dagrun.replan(None, __file__)
+                    self.assertFalse(fast.changed)
+                    self.assertRegex(fast.report, r"^replays as it was: the GPU is full \(100 of 81559 MB are free\), and planning keeps copies .*: free memory before$")
+                failure = other
+                with self.assertRaises(driver.DriverError):
+                    dagrun.replan(None, __file__)
+        finally:
+            replanning._replanned, driver.made, driver.call = kept
 
     def test_without_a_driver(self):
         kept = driver.ctypes.CDLL
@@ -148,14 +184,10 @@ class Building(unittest.TestCase):
 class Wheels(unittest.TestCase):
     def test_a_wheel_is_installed_and_runs(self):
         with tempfile.TemporaryDirectory() as folder:
-            built = os.environ.get("DAGRUN_COMMAND")
-            if not built:
-                built = os.path.join(folder, "dagrun")
-                subprocess.run(["go", "build", "-trimpath", "-o", built, "./cmd/dagrun"], cwd=root, check=True, env={**os.environ, "CGO_ENABLED": "0"})
 
             def made(name):
                 out = os.path.join(folder, name)
-                subprocess.run([sys.executable, os.path.join(root, "python", "wheel"), built, "v1.2.3-4-gabcdef", out], check=True, stdout=subprocess.DEVNULL)
+                subprocess.run([sys.executable, os.path.join(built.root, "python", "wheel"), built.command(), "v1.2.3-4-gabcdef", out], check=True, stdout=subprocess.DEVNULL)
                 return os.path.join(out, os.listdir(out)[0])
 
             wheel, again = made("one"), made("two")
@@ -171,6 +203,7 @@ class Wheels(unittest.TestCase):
                 ran = subprocess.run([*words, "plan", "--help"], capture_output=True, text=True, cwd=folder, env=env)
                 self.assertEqual(ran.returncode, 0, ran.stderr)
                 self.assertIn("Show which node runs on which stream", ran.stdout)
+            self.assertTrue(os.path.exists(os.path.join(fresh, "lib", f"python{sys.version_info[0]}.{sys.version_info[1]}", "site-packages", "dagrun", "py.typed")))
             shown = subprocess.run([python, "-c", "import dagrun; print(dagrun.__version__)"], capture_output=True, text=True, cwd=folder, env=env)
             self.assertEqual(shown.stdout, "1.2.3+4.gabcdef\n", shown.stderr)
 

@@ -96,14 +96,17 @@ func (m *machine) function(handle, sequence uint64) *function {
 
 // launchAccesses appends what a kernel touches, and counts what that rests on. arguments appends what its arguments point into.
 func (m *machine) launchAccesses(into []happens.Access, f *function, number uint64, arguments func([]happens.Access) []happens.Access) []happens.Access {
-	info := m.process.Accesses[number]
+	info, report := m.process.Accesses[number], m.report
+	if m.earlier {
+		report = &Report{}
+	}
 	switch {
 	case number == 0 && !m.process.Measured:
-		m.report.Arguments++
+		report.Arguments++
 	case number == 0 || info != nil && info.Unmeasured:
-		m.report.Unmeasured++
+		report.Unmeasured++
 	case info == nil:
-		m.report.Lost++
+		report.Lost++
 	default:
 		possible := 0
 		if info.Again {
@@ -114,12 +117,12 @@ func (m *machine) launchAccesses(into []happens.Access, f *function, number uint
 		}
 		switch {
 		case f.opaque || info.Opaque || info.Lost:
-			m.report.Opaque++
+			report.Opaque++
 		case info.Together:
-			m.report.Together++
+			report.Together++
 			return into
 		default:
-			m.report.Measured++
+			report.Measured++
 			return into
 		}
 	}

@@ -216,6 +216,8 @@ type machine struct {
 	updates      map[uint64]uint64 // when an executable graph was last updated
 	buffer       []happens.Access
 	hostAccesses bool     // Options.HostAccesses
+	since        uint64   // Options.Since
+	earlier      bool     // the call began before that
 	strict       *watched // nil without Options.Strict
 	leaned       bool     // something was ordered by time alone
 	loosened     bool     // a programmatic launch was left without an order

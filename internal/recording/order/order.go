@@ -49,7 +49,7 @@ func Check(p *recording.Process, options Options) (*Report, error) {
 
 func newMachine(p *recording.Process, x *index, options Options, pass pass) *machine {
 	m := emptyMachine(p, x, pass)
-	m.hostAccesses = options.HostAccesses || p.Host
+	m.hostAccesses, m.since = options.HostAccesses || p.Host, options.Since
 	m.checker = happens.New(m.pair, nil)
 	return m
 }
@@ -109,6 +109,7 @@ func (m *machine) tensorEvent(index int) {
 func (m *machine) call(index int, c *recording.Call) {
 	at := moment{index: int32(index), begin: c.Begin, end: c.End, thread: m.thread(c.Thread)}
 	m.threadsOrder(at)
+	m.earlier = c.Begin < m.since
 	if c.Result != 0 && c.Kind != recording.CaptureEnd {
 		return
 	}

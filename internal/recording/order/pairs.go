@@ -12,6 +12,9 @@ import (
 
 // pair is called by the checker while a step is told.
 func (m *machine) pair(p happens.Pair) {
+	if m.began(p.First) < m.since {
+		return
+	}
 	if p.Conflict == happens.OrderDependent {
 		m.report.OrderDependent++
 		return
@@ -31,6 +34,15 @@ func (m *machine) pair(p happens.Pair) {
 	}
 	g.race.Bytes += p.High - p.Low
 	g.kinds[kindOf(p)] = true
+}
+
+// began returns the moment at which a step began.
+func (m *machine) began(step int32) uint64 {
+	call := m.acts[step].call
+	if call >= 0 {
+		return m.process.Calls[call].Begin
+	}
+	return m.process.Tensors[-1-call].Sequence
 }
 
 // where returns the place of a step.

@@ -9,6 +9,9 @@ type Options struct {
 	StrictThreads bool // calls of two threads are in order only where something intercepted orders them, not because one was over before the other
 	HostAccesses  bool // copies access pageable memory of the host too, for the thread that makes them; always so where accesses of the host were recorded
 	Strict        bool // also look for what is not needed, and for bytes that are read before they are written
+
+	// Since is a number of the recording's moments: only what began there or later is reported and counted. What came before still orders.
+	Since uint64
 }
 
 // Report is what Check found.

@@ -27,7 +27,7 @@ var assemblers = sync.Pool{New: func() any { return new(assembler) }}
 // Finish numbers the streams of an assignment and makes the streams, order and events of a plan. With single, each record has its
 // own event.
 func Finish(p *Problem, a *Assignment, single bool, made *plan.Plan) error {
-	if p.explicit { // submit in declared order, so that the set of races does not depend on priorities
+	if p.explicit || p.inOrder { // where explicit, so that the set of races does not depend on priorities
 		a.order = p.order
 	}
 	a.number(p)

@@ -246,7 +246,7 @@ func (l *lister) assignment() *Assignment {
 	for i := range o.spots {
 		a.stream[i] = o.spots[i].stream
 	}
-	if l.clocked && !l.p.explicit {
+	if l.clocked && !l.p.explicit && !l.p.inOrder {
 		l.sorted.sort(o.order, o.waitCount, o.waits)
 		a.waits = &l.sorted
 	}

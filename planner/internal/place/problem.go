@@ -47,6 +47,7 @@ type Problem struct {
 
 	// explicit says that the pipeline has sync: explicit. What must be ordered is then what was declared, not the edges of g.
 	explicit bool
+	inOrder  bool // nodes are submitted in this order, whatever a strategy would do
 	adjacency
 }
 
@@ -139,6 +140,9 @@ func NewProblem(ctx context.Context, g *dag.Graph, machine *model.Machine, durat
 	}
 	return p, ctx.Err()
 }
+
+// KeepOrder makes Finish submit nodes in declared order.
+func (p *Problem) KeepOrder() { p.inOrder = true }
 
 // takes returns how long a node takes; a join takes no time.
 func (p *Problem) takes(i int32) float64 {

@@ -9,7 +9,9 @@ import (
 
 // CanSearch reports whether Shop takes a problem: not if users chose streams or declared the order themselves, nor if
 // dependencies go through joins.
-func CanSearch(p *Problem) bool { return p.len() > 1 && p.bound == nil && !p.explicit && !p.joined() }
+func CanSearch(p *Problem) bool {
+	return p.len() > 1 && p.bound == nil && !p.explicit && !p.inOrder && !p.joined()
+}
 
 // Shop searches for a schedule of small makespan, starting from orders of all nodes. Copies of one engine share a stream, so that the
 // engine makes them in the order of the schedule. enough is a makespan that cannot be beaten; steps bounds how many nodes are placed.
