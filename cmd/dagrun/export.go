@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/graphfile"
+	cheader "github.com/dagrun/dagrun/cudart/header"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 )
@@ -29,14 +31,15 @@ type exported struct {
 }
 
 func (a *app) exportCommand() *cobra.Command {
-	var out string
+	var out, header string
 	var target targetFlags
 	c := &cobra.Command{
-		Use:   "export FILE -o FILE.dagrun",
+		Use:   "export FILE -o OUT",
 		Short: "Write a planned pipeline to a file that C, C++ and Python can run",
 		Long: `Plan a pipeline and write everything that its replays need into one file: the graph, the code of
 its kernels, the layout of memory, and the contents of buffers. C and C++ run such files with
-dagrun.h, which needs only the driver; dagrun FILE.dagrun runs them too, and check proves their order.
+dagrun.h (--header), which needs only the driver; dagrun FILE.dagrun runs them too, and check proves
+their order.
 
 The code is PTX, which the driver compiles for any GPU that is not older than it; with --arch it is
 machine code for that architecture, where there is some. Host functions, library calls, ranks, loops,
@@ -45,11 +48,26 @@ others as you would their programs.`,
 		Example: `  dagrun export pipelines/saxpy.yaml -o saxpy.dagrun
   dagrun saxpy.dagrun                              run it
   dagrun check saxpy.dagrun                        prove that its edges order every conflict
-  dagrun export pipelines/saxpy.yaml -o saxpy.dagrun -p n=4096 --arch sm_90`,
-		Args: oneFile,
+  dagrun export pipelines/saxpy.yaml -o saxpy.dagrun -p n=4096 --arch sm_90
+  dagrun export --header dagrun.h                  what a C or C++ program includes`,
+		Args: func(c *cobra.Command, args []string) error {
+			if header != "" && len(args) == 0 {
+				return nil
+			}
+			return oneFile(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if header != "" {
+				err := a.write(c.Context(), header, func(w io.Writer) error {
+					_, err := w.Write(cheader.Text)
+					return err
+				})
+				if err != nil || len(args) == 0 {
+					return err
+				}
+			}
 			if out == "" {
-				return errors.New("export needs to know what to write: add -o FILE.dagrun")
+				return errors.New("export needs to know what to write: add -o OUT")
 			}
 			if err := target.apply(a, c); err != nil {
 				return err
@@ -71,7 +89,8 @@ others as you would their programs.`,
 	a.planFlags(c, "h200")
 	target.flags(c)
 	a.recallFlags(c)
-	c.Flags().StringVarP(&out, "out", "o", "", "write to this `file`")
+	c.Flags().StringVarP(&out, "out", "o", "", "write the planned graph to this `file`, such as saxpy.dagrun")
+	c.Flags().StringVar(&header, "header", "", "write dagrun.h, with which C and C++ programs run such files, to this `file`")
 	return c
 }
 

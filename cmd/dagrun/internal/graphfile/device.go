@@ -221,18 +221,18 @@ func (l *list) SetCopy(int, cudart.Ptr, cudart.Ptr) error    { return unsupporte
 func (l *list) Len() int                                     { return len(l.commands) }
 func (l *list) Close() error                                 { return nil }
 
-// built is the graph; the device has its commands.
-type built struct{ nodes int }
+// finished is the graph; the device has its commands.
+type finished struct{ nodes int }
 
 func (d *device) BuildGraph(commands []cudart.Command, deps [][]int32, options cudart.GraphOptions) (cudart.Graph, error) {
 	d.commands, d.deps, d.ranked = commands, deps, options.Priorities
-	return built{len(commands)}, nil
+	return finished{len(commands)}, nil
 }
 
-func (built) Launch(cudart.Stream) error                   { return unsupported("a launch") }
-func (built) Upload(cudart.Stream) error                   { return nil }
-func (built) SetArgs(int, [3]uint32, []cudart.Value) error { return unsupported("a change") }
-func (built) SetCopy(int, cudart.Ptr, cudart.Ptr) error    { return unsupported("a change") }
-func (built) Update(cudart.List) error                     { return unsupported("a change") }
-func (b built) Nodes() int                                 { return b.nodes }
-func (built) Close() error                                 { return nil }
+func (finished) Launch(cudart.Stream) error                   { return unsupported("a launch") }
+func (finished) Upload(cudart.Stream) error                   { return nil }
+func (finished) SetArgs(int, [3]uint32, []cudart.Value) error { return unsupported("a change") }
+func (finished) SetCopy(int, cudart.Ptr, cudart.Ptr) error    { return unsupported("a change") }
+func (finished) Update(cudart.List) error                     { return unsupported("a change") }
+func (g finished) Nodes() int                                 { return g.nodes }
+func (finished) Close() error                                 { return nil }

@@ -125,7 +125,7 @@ func (f *File) addBuffers(g *dag.Graph, program *runtime.Program, d *device) {
 // add adds the node of a command.
 func (f *File) add(g *dag.Graph, d *device, i int) error {
 	c := &d.commands[i]
-	n := Node{Name: c.Label}
+	n := Node{Name: c.Label, Body: []byte{}}
 	if d.ranked {
 		n.Priority = int8(min(max(c.Priority, -1), 1))
 	}
