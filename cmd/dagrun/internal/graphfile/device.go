@@ -12,6 +12,15 @@ import (
 	"github.com/dagrun/dagrun/kernels/launch"
 )
 
+// Target says which GPUs a file is for.
+type Target struct {
+	Capability   [2]int
+	Exact        bool   // machine code for that capability, where there is some; otherwise PTX, for it and later ones
+	Architecture string // its name
+	Compiler     launch.Compiler
+	Confined     bool // as runtime.Options has it
+}
+
 // device is the platform to which the engine lowers a plan that is to be written to a file. Addresses of the device are numbers; host memory is there.
 type device struct {
 	target    Target

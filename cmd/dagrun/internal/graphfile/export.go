@@ -11,19 +11,9 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
-	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
-
-// Target says which GPUs a file is for.
-type Target struct {
-	Capability   [2]int
-	Exact        bool   // machine code for that capability, where there is some; otherwise PTX, for it and later ones
-	Architecture string // its name
-	Compiler     launch.Compiler
-	Confined     bool // as runtime.Options has it
-}
 
 // Export makes a file of a graph and its plan.
 func Export(ctx context.Context, g *dag.Graph, p *planner.Plan, t Target) (_ *File, err error) {

@@ -295,9 +295,11 @@ static int cu_function_set(void *function, int attribute, int value) {
 }
 
 static void *take(size_t bytes, int kind) {
-    struct memory *m = &memories[memory_count++];
-    if (memory_count == MOST) stop("too many allocations");
-    m->bytes = bytes ? bytes : 1, m->at = aligned_alloc(256, (m->bytes + 255) / 256 * 256), m->kind = kind;
+    struct memory *m = memories;
+    while (m->at)
+        if (++m == memories + MOST) stop("too many allocations");
+    if (m == memories + memory_count) memory_count++;
+    m->bytes = bytes ? bytes : 1, m->at = aligned_alloc(256, (m->bytes + 255) / 256 * 256), m->kind = kind, m->device = 0;
     memset(m->at, 0xa5, m->bytes);
     live++;
     return m->at;

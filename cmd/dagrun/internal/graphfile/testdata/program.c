@@ -226,7 +226,9 @@ static void reads(void) {
         code = dagrun_load(&g, name, NULL);
         if (!code) code = dagrun_replay(g, NULL);
         stand_in_forget(); // it may be the code of anyone
-        printf("%d %s\n", code, code ? dagrun_error() : "");
+        printf("%d ", code);
+        for (const char *at = code ? dagrun_error() : ""; *at; at++) putchar(*at == '\n' ? ' ' : *at); // names are as the file has them
+        printf("\n");
         EXPECT(!dagrun_free(g) && stand_in_live() == 0);
     }
 }
