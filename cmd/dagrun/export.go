@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/graphfile"
 	cheader "github.com/dagrun/dagrun/cudart/header"
+	"github.com/dagrun/dagrun/cudart/recorder"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 )
@@ -32,6 +33,7 @@ type exported struct {
 
 func (a *app) exportCommand() *cobra.Command {
 	var out, header string
+	var library bool
 	var target targetFlags
 	c := &cobra.Command{
 		Use:   "export FILE -o OUT",
@@ -51,12 +53,19 @@ others as you would their programs.`,
   dagrun export pipelines/saxpy.yaml -o saxpy.dagrun -p n=4096 --arch sm_90
   dagrun export --header dagrun.h                  what a C or C++ program includes`,
 		Args: func(c *cobra.Command, args []string) error {
-			if header != "" && len(args) == 0 {
+			if (header != "" || library) && len(args) == 0 {
 				return nil
 			}
 			return oneFile(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if library {
+				path, err := recorder.Library()
+				if err == nil {
+					err = a.stdout.printf("%s\n", path)
+				}
+				return err
+			}
 			if header != "" {
 				err := a.write(c.Context(), header, func(w io.Writer) error {
 					_, err := w.Write(cheader.Text)
@@ -91,6 +100,7 @@ others as you would their programs.`,
 	a.recallFlags(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "write the planned graph to this `file`, such as saxpy.dagrun")
 	c.Flags().StringVar(&header, "header", "", "write dagrun.h, with which C and C++ programs run such files, to this `file`")
+	c.Flags().BoolVar(&library, "library", false, "print the path of a shared library with the functions of dagrun.h (used by the Python package)")
 	return c
 }
 

@@ -9,6 +9,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +37,7 @@ type plannedRun struct {
 
 // runPlanned runs a .dagrun file and tells what its results on the host are.
 func (a *app) runPlanned(c *cobra.Command, name string) error {
-	if err := onlyPlannedFlags(c, name, "backend", "iterations", "timeout", "kernel-steps"); err != nil {
+	if err := onlyPlannedFlags(c, name, "backend", "iterations", "timeout", "kernel-steps", "load", "save"); err != nil {
 		return err
 	}
 	file, err := a.openPlanned(name)
@@ -73,6 +76,16 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 		return nil, err
 	}
 	defer func() { err = closing(err, program) }()
+	if err := eachBound("load", a.flags.load, file, program, func(name string, memory []byte) error {
+		contents, err := os.ReadFile(name)
+		if err == nil && len(contents) != len(memory) {
+			err = fmt.Errorf("%s has %d bytes", name, len(contents))
+		}
+		copy(memory, contents)
+		return err
+	}); err != nil {
+		return nil, err
+	}
 	a.progress.report(stageReplay, 0, 0)
 	start := time.Now()
 	if err := program.Replay(ctx, a.flags.iterations); err != nil {
@@ -87,7 +100,33 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 			report.Checksums = append(report.Checksums, runtime.Checksum{Buffer: b.Name, SHA256: hex.EncodeToString(sum[:])})
 		}
 	}
-	return report, nil
+	return report, eachBound("save", a.flags.save, file, program, func(name string, memory []byte) error {
+		return writeOut(ctx, name, func(w io.Writer) error {
+			_, err := w.Write(memory)
+			return err
+		})
+	})
+}
+
+// eachBound calls do for each value of --load or --save, which bind buffers of the host to files of their bytes.
+func eachBound(flag string, values []string, file *graphfile.File, program *graphfile.Program, do func(name string, memory []byte) error) error {
+	bindings, err := fileBindings(flag, values)
+	if err != nil {
+		return err
+	}
+	for _, b := range bindings {
+		at := slices.IndexFunc(file.Buffers, func(of graphfile.Buffer) bool { return of.Name == b.Buffer && of.Host })
+		switch {
+		case at < 0:
+			return fmt.Errorf("--%s %s: %s has no such buffer on the host", flag, b.Buffer, file.Name)
+		case filepath.Ext(b.File) != ".bin":
+			return fmt.Errorf("--%s %s=%s: of a planned graph, buffers are in files of their bytes: want a name that ends in .bin", flag, b.Buffer, b.File)
+		}
+		if err := do(b.File, program.Host(at)); err != nil {
+			return fmt.Errorf("--%s %s, of %s: %w", flag, b.Buffer, words.Bytes(file.Buffers[at].Bytes), err)
+		}
+	}
+	return nil
 }
 
 // checkedPlanned is the JSON document of check for a .dagrun file.

@@ -272,10 +272,13 @@ type NoteInfo struct {
 	Text  string
 }
 
+// NoBuffer is the buffer of contents that are not said to be those of one.
+const NoBuffer = 1<<64 - 1
+
 // ContentsInfo is what bytes of memory were at one moment: before the launch of a graph that began with this sequence.
 type ContentsInfo struct {
 	Sequence, Address, Bytes, Hash uint64
-	Buffer                         uint64 // of a planned graph
+	Buffer                         uint64 // of a planned graph; otherwise NoBuffer
 	Data                           []byte // nil if it was not kept, or must be unpacked by Load
 	Offset                         int64
 

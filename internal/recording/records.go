@@ -166,7 +166,7 @@ func (d *decoder) record(r Record) (wrong string) {
 	case ProcessInfo:
 		d.process(r.Tail)
 	case Contents:
-		c := ContentsInfo{Sequence: w[0], Address: w[1], Bytes: w[2], Hash: w[3], Data: kept(r.Tail), Offset: r.Offset}
+		c := ContentsInfo{Sequence: w[0], Address: w[1], Bytes: w[2], Hash: w[3], Data: kept(r.Tail), Offset: r.Offset, Buffer: NoBuffer}
 		if len(w) > 4 {
 			c.Buffer = w[4]
 		}

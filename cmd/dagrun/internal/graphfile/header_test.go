@@ -225,7 +225,7 @@ func TestExampleOfTheHeader(t *testing.T) {
 // Files in which something was changed, with sums that are right: the header and Read accept and refuse the same ones, and nothing is read that is not there.
 func TestHeaderRefusesWhatReadRefuses(t *testing.T) {
 	program := compiled(t, "gcc", "c99", "address,undefined", "testdata/program.c")
-	tries := 6000
+	tries := 400
 	if testing.Short() {
 		tries = 100
 	}
