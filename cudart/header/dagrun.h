@@ -950,8 +950,8 @@ DAGRUN_API dagrun_result dagrun_load(dagrun_graph **graph, const char *file, con
     g = DG_NEW(dagrun_graph, 1);
     if (!g) return (dagrun_result)dg_no_memory();
     g->file = dg_copy((const unsigned char *)file, strlen(file));
-    code = g->file ? dg_open_driver(&g->driver) : dg_no_memory();
-    if (!code) code = dg_read(g);
+    code = g->file ? dg_read(g) : dg_no_memory();
+    if (!code) code = dg_open_driver(&g->driver);
     if (!code) {
         g->parameters = DG_NEW(void *, g->most_parameters);
         if (!g->parameters) code = dg_no_memory();
