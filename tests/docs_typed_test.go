@@ -18,7 +18,7 @@ import (
 
 // notTyped are commands of the text that are only names (they need a file), that talk to an editor, or that measure for seconds; other
 // tests run those.
-var notTyped = regexp.MustCompile(`^dagrun (run|check|trace|bench|plan|dot|fmt|tune|launch|lsp|init)$|^dagrun record\b|^dagrun (bench|lsp)\b|--measure|--save-profile$|^dagrun plan --|smooth\.yaml`)
+var notTyped = regexp.MustCompile(`^dagrun (run|check|trace|bench|plan|dot|fmt|tune|launch|lsp|init|export)$|^dagrun record\b|^dagrun (bench|lsp)\b|--measure|--save-profile$|^dagrun plan --|smooth\.yaml`)
 
 // typed replaces the words that stand for what a reader has.
 var typed = strings.NewReplacer("dagrun kernels FILE", "dagrun kernels pipelines/add2.cu", "dagrun kernels NAME", "dagrun kernels gemm", "FILE", "pipelines/saxpy.yaml", "COMMAND", "run", "docs/", "")

@@ -51,6 +51,9 @@ but something is assumed or was not covered, which is listed.`,
 			if recording.Recognize(args[0]) {
 				return a.checkRecordings(c, args, &recorded)
 			}
+			if len(args) == 1 && recording.RecognizePlanned(args[0]) {
+				return a.checkPlanned(c, args[0])
+			}
 			if recorded.since > 0 {
 				return fmt.Errorf("--since is for recordings, and %s is none", shownName(args[0]))
 			}

@@ -88,11 +88,14 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 	}
 }
 
-// inputExtensions are those of the files that a command takes: pipelines, and of some commands recordings.
+// inputExtensions are those of the files that a command takes: pipelines, and of some commands recordings and planned graphs.
 func inputExtensions(c *cobra.Command) []string {
 	extensions := []string{".yaml", ".yml"}
 	if slices.Contains([]string{"check", "dot", "plan", "trace"}, c.Name()) {
 		extensions = append(extensions, ".rec")
+	}
+	if slices.Contains([]string{"dagrun", "run", "check", "dot", "plan"}, c.Name()) {
+		extensions = append(extensions, ".dagrun")
 	}
 	return extensions
 }

@@ -47,6 +47,9 @@ A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, w
 				}
 				return a.drawRecording(c.Context(), args[0], &own)
 			}
+			if recording.RecognizePlanned(args[0]) {
+				return a.drawPlanned(c, args[0], &own)
+			}
 			a.compilers = nil // pictures do not depend on what kernels do
 			return a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
 		},

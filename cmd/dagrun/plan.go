@@ -107,6 +107,9 @@ dagrun.replan: how many values can be moved, and what stays.`,
 				}
 				return a.planRecording(c.Context(), args[0], &again)
 			}
+			if recording.RecognizePlanned(args[0]) {
+				return a.listPlanned(c, args[0])
+			}
 			return onGraph(c, args)
 		},
 	}

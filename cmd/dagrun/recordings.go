@@ -16,11 +16,16 @@ import (
 
 // onlyFlags refuses flags that mean nothing for a recording. Those of every command's output are allowed.
 func onlyFlags(c *cobra.Command, recorded string, allowed ...string) error {
+	return onlyFlagsOf(c, "for a recording, and "+shownName(recorded)+" is one", allowed...)
+}
+
+// onlyFlagsOf refuses flags that mean nothing for a file, with words that follow "means nothing".
+func onlyFlagsOf(c *cobra.Command, file string, allowed ...string) error {
 	allowed = append(allowed, "output", "color", "quiet", "verbose", "help")
 	var wrong error
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if wrong == nil && !slices.Contains(allowed, f.Name) {
-			wrong = fmt.Errorf("--%s means nothing for a recording, and %s is one", f.Name, shownName(recorded))
+			wrong = fmt.Errorf("--%s means nothing %s", f.Name, file)
 		}
 	})
 	return wrong

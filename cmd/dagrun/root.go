@@ -105,7 +105,7 @@ and initial contents are restored after them.`,
   dagrun run pipelines/saxpy.yaml --output json`,
 	}
 	a.runCommand(run)
-	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.recordCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
+	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.exportCommand(), a.recordCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
 		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.languageServerCommand(), a.tuneCommand(), a.cacheCommand(), a.launchCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	a.explainCompletion(root)

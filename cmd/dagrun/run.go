@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -53,6 +54,9 @@ func (a *app) runCommand(c *cobra.Command) {
 		}
 		if err := a.checkFlags(c); err != nil {
 			return err
+		}
+		if recording.RecognizePlanned(args[0]) {
+			return a.runPlanned(c, args[0])
 		}
 		if err := oneOf("--verify", own.verify, verifyResults, verifyNodes); err != nil {
 			return err

@@ -53,6 +53,12 @@ func unzip(packed []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
+// Library returns the path of the C library, which has the functions of dagrun.h besides the recorder. It does nothing until it is used.
+func Library() (string, error) {
+	folder, err := unpack()
+	return filepath.Join(folder, "recorder.so"), err
+}
+
 // unpack writes the files to a folder that is named by what they hold, so that versions do not meet, and returns it.
 func unpack() (string, error) {
 	files, err := contents()

@@ -16,6 +16,7 @@ import (
 
 const (
 	recordingMagic   = "DAGRUNR1"
+	plannedMagic     = "DAGRUNG1" // of the file of a planned graph
 	recordingVersion = 1
 	recordingHeader  = 16 // magic, version, zero
 

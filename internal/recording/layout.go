@@ -61,6 +61,7 @@ type shape struct {
 var shapes = [...]shape{
 	Thread: {"thread", 2}, Note: {"note", 2}, Place: {"place", 1}, Image: {"image", 3}, Code: {"code", 3}, Module: {"module", 5}, Function: {"function", 7},
 	Graph: {"graph", 5}, Access: {"access", 4}, Tensor: {"tensor", 7}, TensorTrace: {"tensor trace", 1}, ProcessInfo: {"process", 0}, Contents: {"contents", 4},
+	Buffer: {"buffer", 4}, Node: {"node", 2}, Pointer: {"pointer", 5}, Use: {"use", 7},
 
 	Launch: {"launch", 13}, Copy: {"copy", 16}, Set: {"set", 9}, EventRecord: {"record", 4}, StreamWait: {"wait", 4}, EventSync: {"event sync", 1},
 	EventQuery: {"event query", 1}, StreamSync: {"stream sync", 1}, StreamQuery: {"stream query", 1}, ContextSync: {"context sync", 0},
@@ -114,6 +115,20 @@ func frameOf(b []byte) (f frame, short bool, wrong string) {
 		return f, true, fmt.Sprintf("a record (%s) of %d bytes, where %d are left", f.kind, f.size, len(b))
 	}
 	return f, false, ""
+}
+
+// Encode returns the record as it is in a file.
+func (r *Record) Encode() []byte {
+	size := (frameBytes + 8*len(r.Words) + len(r.Tail) + 7) &^ 7
+	b := binary.LittleEndian.AppendUint32(make([]byte, 0, size), uint32(size))
+	b = binary.LittleEndian.AppendUint16(b, uint16(r.Kind))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(r.Words)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Tail)))
+	b = binary.LittleEndian.AppendUint32(b, r.Thread)
+	for _, w := range r.Words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return append(append(b, r.Tail...), make([]byte, size-frameBytes-8*len(r.Words)-len(r.Tail))...)
 }
 
 // hostOrder tells that words of the file are words of this machine.

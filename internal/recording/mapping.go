@@ -3,6 +3,7 @@
 package recording
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,8 @@ type mapping struct {
 	release func([]byte) error // nil where the collector frees them
 	once    sync.Once
 }
+
+func (m *mapping) begins(magic string) bool { return bytes.HasPrefix(m.bytes, []byte(magic)) }
 
 func (m *mapping) close() (err error) {
 	if m != nil && m.release != nil {

@@ -32,6 +32,7 @@ type Archive struct {
 	parts []archived
 	blobs map[blobName]section
 	held  *mapping
+	plain bool // nothing may be packed
 }
 
 // archived is where a process is: the sections of a packed recording, or a part.
@@ -94,15 +95,53 @@ func Open(name string) (*Archive, error) {
 }
 
 func openBytes(name string, m *mapping) (*Archive, error) {
-	begins := func(magic string) bool { return len(m.bytes) >= len(magic) && string(m.bytes[:len(magic)]) == magic }
 	switch {
-	case begins(recordingMagic):
+	case m.begins(recordingMagic):
 		a := &Archive{Meta: Meta{Status: -1}, blobs: map[blobName]section{}, held: m}
 		return a, a.sections(name)
-	case begins(formatMagic):
+	case m.begins(formatMagic):
 		return &Archive{Meta: Meta{Status: -1}, Cut: true, parts: []archived{{name: name, part: m}}}, nil
 	}
 	return nil, fmt.Errorf("%s is %w", name, ErrNotRecording)
+}
+
+// OpenPlanned opens the file of a planned graph: a recording of one process that made no calls, of which nothing is missing and nothing packed.
+func OpenPlanned(name string) (*Process, Meta, error) {
+	m, err := openFile(name)
+	if err != nil {
+		return nil, Meta{}, err
+	}
+	p, meta, err := planned(name, m)
+	if err != nil {
+		m.close()
+	}
+	return p, meta, err
+}
+
+func planned(name string, m *mapping) (*Process, Meta, error) {
+	wrong := func(at int64, text string) (*Process, Meta, error) { return nil, Meta{}, &Error{name, at, text} }
+	if !m.begins(plannedMagic) {
+		return wrong(0, "this is no planned graph: it does not begin with "+plannedMagic)
+	}
+	a := &Archive{blobs: map[blobName]section{}, held: m, plain: true}
+	if err := a.sections(name); err != nil {
+		return nil, Meta{}, err
+	}
+	if a.Cut {
+		return wrong(int64(len(m.bytes)), "the file was cut: it has no index")
+	}
+	if len(a.parts) != 1 {
+		return wrong(recordingHeader, fmt.Sprintf("%d processes instead of one", len(a.parts)))
+	}
+	p, err := a.Process(0)
+	if err != nil {
+		return nil, Meta{}, err
+	}
+	if p.Cut || len(p.Calls) > 0 {
+		return wrong(a.parts[0].process.at, "this is the recording of a program, and no planned graph")
+	}
+	p.held = m
+	return p, a.Meta, nil
 }
 
 // openFolder opens the parts in a folder. Other files are left alone.
@@ -160,6 +199,9 @@ func (a *Archive) sections(name string) error {
 		}
 		if text != "" {
 			return wrong(at, text)
+		}
+		if a.plain && s.method != methodStored {
+			return wrong(at, "a section is packed, which those of a planned graph never are")
 		}
 		next = s.end()
 		if err := a.section(name, s); err != nil {

@@ -24,6 +24,9 @@ type Meta struct {
 	Command []string `json:"command"`
 	Status  int      `json:"status"`  // exit status; -1 if it is not known
 	Started int64    `json:"started"` // nanoseconds since 1970
+
+	Graph        string `json:"graph,omitempty"`        // of a planned graph: its name
+	Architecture string `json:"architecture,omitempty"` // of a planned graph: that its code is for, "" if it is PTX
 }
 
 // Part is the file that one process wrote. The name is for errors.
@@ -54,12 +57,9 @@ func Pack(ctx context.Context, name string, partFiles []string, meta Meta) error
 // PackTo writes a recording of parts, in the order in which their processes started.
 func PackTo(w io.Writer, meta Meta, parts ...Part) error {
 	p := &packer{w: w, blobs: map[blobName][]byte{}}
-	p.write(binary.LittleEndian.AppendUint64([]byte(recordingMagic), recordingVersion))
-	text, err := json.Marshal(meta)
-	if err != nil {
+	if err := p.begin(recordingMagic, meta); err != nil {
 		return err
 	}
-	p.add(section{kind: sectionMeta}, text)
 	order := slices.Clone(parts)
 	started := func(part Part) uint64 {
 		if len(part.Bytes) < headerBytes {
@@ -73,9 +73,28 @@ func PackTo(w io.Writer, meta Meta, parts ...Part) error {
 			return err
 		}
 	}
-	if err := p.flush(); err != nil {
+	return p.end()
+}
+
+// PackPlanned writes the file of a planned graph, of records without offsets. Nothing in it is packed, so that its readers need not unpack.
+func PackPlanned(w io.Writer, meta Meta, records []Record) error {
+	p := &packer{w: w, blobs: map[blobName][]byte{}, stored: true}
+	if err := p.begin(plannedMagic, meta); err != nil {
 		return err
 	}
+	head := make([]byte, headerBytes)
+	copy(head, formatMagic)
+	binary.LittleEndian.PutUint32(head[8:], formatVersion)
+	binary.LittleEndian.PutUint64(head[56:], 1) // it has ended
+	p.add(section{kind: sectionProcess}, head)
+	for k := range records {
+		r := &records[k]
+		if p.moved(r) {
+			r = &Record{Kind: r.Kind, Words: r.Words}
+		}
+		p.record(r.Encode())
+	}
+	p.endRecords()
 	return p.end()
 }
 
@@ -88,6 +107,8 @@ type packer struct {
 	sections []uint64
 	blobs    map[blobName][]byte // that were written
 	queue    []*job
+	chunk    []byte // of records that have no section yet
+	stored   bool   // nothing is packed
 	err      error
 }
 
@@ -95,6 +116,7 @@ type packer struct {
 type job struct {
 	section
 	contents []byte
+	plain    bool // as it is
 }
 
 func (p *packer) write(b []byte) {
@@ -102,6 +124,17 @@ func (p *packer) write(b []byte) {
 		_, p.err = p.w.Write(b)
 		p.at += uint64(len(b))
 	}
+}
+
+// begin writes what comes before all processes.
+func (p *packer) begin(magic string, meta Meta) error {
+	p.write(binary.LittleEndian.AppendUint64([]byte(magic), recordingVersion))
+	text, err := json.Marshal(meta)
+	if err != nil {
+		return err
+	}
+	p.add(section{kind: sectionMeta}, text)
+	return nil
 }
 
 func (p *packer) part(part Part) error {
@@ -115,7 +148,6 @@ func (p *packer) part(part Part) error {
 		binary.LittleEndian.PutUint64(head[56:], 0)
 	}
 	p.add(section{kind: sectionProcess}, head)
-	chunk := make([]byte, 0, chunkBytes)
 	for _, piece := range pieces {
 		for at := 0; at < len(piece.bytes); {
 			rest := piece.bytes[at:]
@@ -128,31 +160,42 @@ func (p *packer) part(part Part) error {
 			}
 			record := rest[:f.size]
 			at += int(f.size)
-			if p.moved(record, f) {
-				f.tail, f.size = 0, frameBytes+8*uint32(f.words)
-				record = slices.Clone(record[:f.size])
-				binary.LittleEndian.PutUint32(record, f.size)
-				binary.LittleEndian.PutUint32(record[8:], 0)
+			if f.kind == Module || f.kind == Contents {
+				if r := recordOf(record, f, 0); p.moved(&r) {
+					r.Tail = nil
+					record = r.Encode()
+				}
 			}
-			if len(chunk)+len(record) > chunkBytes && len(chunk) > 0 {
-				p.add(section{kind: sectionRecords}, chunk)
-				chunk = make([]byte, 0, max(chunkBytes, len(record)))
-			}
-			chunk = append(chunk, record...)
+			p.record(record)
 		}
 	}
-	if len(chunk) > 0 {
-		p.add(section{kind: sectionRecords}, chunk)
-	}
+	p.endRecords()
 	return p.err
 }
 
+// record appends a record to those of the process.
+func (p *packer) record(record []byte) {
+	if len(p.chunk)+len(record) > chunkBytes {
+		p.endRecords()
+	}
+	if p.chunk == nil {
+		p.chunk = make([]byte, 0, max(chunkBytes, len(record)))
+	}
+	p.chunk = append(p.chunk, record...)
+}
+
+func (p *packer) endRecords() {
+	if len(p.chunk) > 0 {
+		p.add(section{kind: sectionRecords}, p.chunk)
+		p.chunk = nil
+	}
+}
+
 // moved tells whether the tail of a record is in a section of its own, and writes that where it is not there yet.
-func (p *packer) moved(record []byte, f frame) bool {
-	if f.kind != Module && f.kind != Contents || int(f.words) < shapes[f.kind].words || f.tail < blobLeast {
+func (p *packer) moved(r *Record) bool {
+	if r.Kind != Module && r.Kind != Contents || len(r.Words) < shapes[r.Kind].words || len(r.Tail) < blobLeast {
 		return false
 	}
-	r := recordOf(record, f, 0)
 	name := blobName{r.Words[3], uint64(len(r.Tail))}
 	if name.hash == 0 || name.bytes != r.Words[2] {
 		return false
@@ -166,7 +209,7 @@ func (p *packer) moved(record []byte, f frame) bool {
 }
 
 func (p *packer) add(s section, contents []byte) {
-	p.queue = append(p.queue, &job{s, contents})
+	p.queue = append(p.queue, &job{s, contents, p.stored})
 	if len(p.queue) >= 2*runtime.GOMAXPROCS(0) && p.err == nil {
 		p.err = p.flush()
 	}
@@ -197,6 +240,17 @@ func (j *job) pack() error {
 		differences(raw, j.contents)
 		j.contents = raw
 	}
+	if !j.plain {
+		if err := j.deflate(raw, level); err != nil {
+			return err
+		}
+	}
+	j.stored, j.sum = uint64(len(j.contents)), crc32.Checksum(j.contents, sums)
+	return nil
+}
+
+// deflate replaces the contents where that makes them shorter.
+func (j *job) deflate(raw []byte, level int) error {
 	var out bytes.Buffer
 	packer, err := flate.NewWriter(&out, level)
 	if err != nil {
@@ -214,7 +268,6 @@ func (j *job) pack() error {
 	if out.Len() < len(raw)-len(raw)/16 {
 		j.contents, j.method = out.Bytes(), methodDeflate
 	}
-	j.stored, j.sum = uint64(len(j.contents)), crc32.Checksum(j.contents, sums)
 	return nil
 }
 
@@ -227,8 +280,11 @@ func (p *packer) put(j *job) {
 	p.write(make([]byte, j.end()-p.at))
 }
 
-// end writes the index.
+// end writes what is left, and the index.
 func (p *packer) end() error {
+	if err := p.flush(); err != nil {
+		return err
+	}
 	index := &job{section: section{kind: sectionIndex}}
 	for _, at := range p.sections {
 		index.contents = binary.LittleEndian.AppendUint64(index.contents, at)

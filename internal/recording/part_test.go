@@ -92,6 +92,7 @@ func TestPart(t *testing.T) {
 	require.Len(t, p.Modules, 2)
 	require.Equal(t, []uint64{0, 0x60, 12}, []uint64{p.Modules[1].Handle, p.Modules[1].Library, p.Modules[1].Sequence})
 	require.Equal(t, "code", string(p.Modules[1].Code), "the second module has the code of the first")
+	plain(p)
 	require.Equal(t, []recording.FunctionInfo{
 		{Handle: 0x70, Module: 0x51, Sequence: 4, Name: "_Z3oldv", Registers: 8, Parameters: []recording.Parameter{}},
 		{Handle: 0x70, Module: 0x50, Library: 0x60, Sequence: 9, Name: "_Z4scalPfi", Opaque: true, Unpatched: true, Registers: 32, Shared: 1024,

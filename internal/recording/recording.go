@@ -4,6 +4,7 @@ package recording
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 )
 
@@ -24,6 +25,10 @@ const (
 	TensorTrace
 	ProcessInfo
 	Contents
+	Buffer // this and the next ones: of a planned graph
+	Node
+	Pointer
+	Use
 )
 
 // Calls of the driver.
@@ -113,10 +118,12 @@ type Process struct {
 	Notes     []NoteInfo
 	Contents  []ContentsInfo
 	Traces    []TraceInfo // in the order of the file
+	Planned   Planned
 
 	// Confined makes Where use the recording alone. Otherwise it looks for functions and lines in the programs and libraries that ran, if they are still there.
 	Confined bool
 
+	fail    func(at int64, text string) error
 	held    *mapping
 	finding sync.Mutex       // guards what Where has found
 	where   map[uint64]Frame // by place
@@ -126,6 +133,11 @@ type Process struct {
 
 // Close gives back the file's memory, which Words, Tail and all that is read from them alias. It need not be called before the program ends.
 func (p *Process) Close() error { return p.held.close() }
+
+// Wrong is the error that what is at an offset of the process cannot be.
+func (p *Process) Wrong(at int64, format string, arguments ...any) error {
+	return p.fail(at, fmt.Sprintf(format, arguments...))
+}
 
 // ThreadInfo is a thread of the program.
 type ThreadInfo struct {
@@ -155,6 +167,7 @@ type FunctionInfo struct {
 	Registers      uint32 // of a thread
 	Shared         uint32 // bytes of a block that the code itself asks for
 	Parameters     []Parameter
+	Offset         int64
 }
 
 // Parameter is where a parameter lies in the bytes of a launch.
@@ -166,6 +179,7 @@ type GraphInfo struct {
 	Graph, Execution uint64
 	Nodes            []GraphNode
 	Edges            []GraphEdge
+	Offset           int64
 }
 
 // GraphNode is a node. Body holds the bytes that format.h describes for its type.
@@ -243,6 +257,7 @@ type ModuleInfo struct {
 	Hash, Bytes     uint64
 	Sequence        uint64 // of the moment from which the handle meant this
 	Code            []byte // as it was given to the loader; nil if it was not kept, or must be unpacked by Load
+	Offset          int64
 
 	unpack func() ([]byte, error)
 }
@@ -257,10 +272,15 @@ type NoteInfo struct {
 	Text  string
 }
 
+// NoBuffer is the buffer of contents that are not said to be those of one.
+const NoBuffer = 1<<64 - 1
+
 // ContentsInfo is what bytes of memory were at one moment: before the launch of a graph that began with this sequence.
 type ContentsInfo struct {
 	Sequence, Address, Bytes, Hash uint64
+	Buffer                         uint64 // of a planned graph; otherwise NoBuffer
 	Data                           []byte // nil if it was not kept, or must be unpacked by Load
+	Offset                         int64
 
 	unpack func() ([]byte, error)
 }
@@ -273,6 +293,49 @@ func loaded(there []byte, unpack func() ([]byte, error)) ([]byte, error) {
 		return there, nil
 	}
 	return unpack()
+}
+
+// Planned is what a file of a planned graph says of its one graph, in the order of the file. Numbers of nodes and buffers are as they are there.
+type Planned struct {
+	Buffers  []BufferInfo
+	Nodes    []NodeInfo
+	Pointers []PointerInfo
+	Uses     []UseInfo
+}
+
+// BufferInfo is a named piece of memory.
+type BufferInfo struct {
+	Address, Bytes, Flags uint64 // Flags: Buffer*
+	Shape                 []uint64
+	Name, DType           string
+	Offset                int64 // in the file, for errors
+}
+
+// Flags of a buffer.
+const (
+	BufferHost   = 1 << iota // on the host; otherwise on the device
+	BufferGiven              // a replay reads what it held before
+	BufferResult             // a replay leaves something in it that is not only for itself
+)
+
+// NodeInfo names a node.
+type NodeInfo struct {
+	Node     uint64
+	Priority int64 // -1 low, 0, 1 high
+	Name     string
+	Offset   int64
+}
+
+// PointerInfo says that eight bytes of what describes a node are an address in a buffer.
+type PointerInfo struct {
+	Node, Byte, Buffer, At, Bytes uint64
+	Offset                        int64
+}
+
+// UseInfo is what a node accesses.
+type UseInfo struct {
+	Node, Buffer, At, Width, Rows, Pitch, Modes uint64
+	Offset                                      int64
 }
 
 // TraceInfo is what a framework's allocator noted of one device.

@@ -46,6 +46,7 @@ type image struct {
 }
 
 func decode(p *Process, pieces []piece, fail func(at int64, text string) error) error {
+	p.fail = fail
 	d := &decoder{p: p, pieces: pieces, fail: fail, images: map[uint64]image{}, codes: map[uint64]*code{}, places: map[uint64][]uint64{},
 		mixed: map[uint64][]Run{}, first: map[uint32]uint64{}, again: map[uint64]uint64{}}
 	p.Places, p.Functions, p.Accesses, p.Facts = map[uint64][]Frame{}, map[uint64][]FunctionInfo{}, map[uint64]*AccessInfo{}, map[string]string{}
@@ -147,7 +148,7 @@ func (d *decoder) record(r Record) (wrong string) {
 		function, table, _ := bytes.Cut(rest, []byte{0})
 		d.codes[w[0]] = &code{string(file), string(function), int(int32(w[1])), w[2], table}
 	case Module:
-		p.Modules = append(p.Modules, ModuleInfo{Handle: w[0], Library: w[1], Bytes: w[2], Hash: w[3], Sequence: w[4], Code: kept(r.Tail)})
+		p.Modules = append(p.Modules, ModuleInfo{Handle: w[0], Library: w[1], Bytes: w[2], Hash: w[3], Sequence: w[4], Code: kept(r.Tail), Offset: r.Offset})
 	case Function:
 		return d.function(r)
 	case Graph:
@@ -165,7 +166,33 @@ func (d *decoder) record(r Record) (wrong string) {
 	case ProcessInfo:
 		d.process(r.Tail)
 	case Contents:
-		p.Contents = append(p.Contents, ContentsInfo{Sequence: w[0], Address: w[1], Bytes: w[2], Hash: w[3], Data: kept(r.Tail)})
+		c := ContentsInfo{Sequence: w[0], Address: w[1], Bytes: w[2], Hash: w[3], Data: kept(r.Tail), Offset: r.Offset, Buffer: NoBuffer}
+		if len(w) > 4 {
+			c.Buffer = w[4]
+		}
+		p.Contents = append(p.Contents, c)
+	case Buffer, Node, Pointer, Use:
+		return d.planned(r)
+	}
+	return ""
+}
+
+// planned decodes what is said of a planned graph. Whether it fits together is for the reader of such files to check.
+func (d *decoder) planned(r Record) string {
+	p, w := &d.p.Planned, r.Words
+	switch r.Kind {
+	case Buffer:
+		if w[3] > uint64(len(w)-4) {
+			return fmt.Sprintf("a buffer of %d dimensions in %d words", w[3], len(w))
+		}
+		name, dtype, _ := bytes.Cut(r.Tail, []byte{0})
+		p.Buffers = append(p.Buffers, BufferInfo{w[0], w[1], w[2], w[4 : 4+w[3]], string(name), string(dtype), r.Offset})
+	case Node:
+		p.Nodes = append(p.Nodes, NodeInfo{w[0], int64(w[1]), string(r.Tail), r.Offset})
+	case Pointer:
+		p.Pointers = append(p.Pointers, PointerInfo{w[0], w[1], w[2], w[3], w[4], r.Offset})
+	case Use:
+		p.Uses = append(p.Uses, UseInfo{w[0], w[1], w[2], w[3], w[4], w[5], w[6], r.Offset})
 	}
 	return ""
 }
@@ -213,7 +240,7 @@ func (d *decoder) function(r Record) string {
 		return fmt.Sprintf("a function with %d parameters in %d words", n, len(w))
 	}
 	f := FunctionInfo{Handle: w[0], Sequence: w[1], Module: w[2], Opaque: w[3]&1 != 0, Unpatched: w[3]&2 != 0, Registers: uint32(w[4]), Shared: uint32(w[5]),
-		Name: string(r.Tail), Parameters: make([]Parameter, n)}
+		Name: string(r.Tail), Parameters: make([]Parameter, n), Offset: r.Offset}
 	if rest := w[7+2*n:]; len(rest) > 0 {
 		f.Library = rest[0]
 	}
@@ -270,7 +297,7 @@ func (d *decoder) graph(r Record) string {
 	}
 	nodes, rest := r.Tail[:n*nodeBytes], r.Tail[n*nodeBytes:]
 	edges, bodies := rest[:m*edgeBytes], rest[m*edgeBytes:]
-	g := GraphInfo{Sequence: r.Words[0], Graph: r.Words[1], Execution: r.Words[2], Nodes: make([]GraphNode, n), Edges: make([]GraphEdge, m)}
+	g := GraphInfo{Sequence: r.Words[0], Graph: r.Words[1], Execution: r.Words[2], Nodes: make([]GraphNode, n), Edges: make([]GraphEdge, m), Offset: r.Offset}
 	for k := range g.Nodes {
 		b := nodes[k*nodeBytes:]
 		kind, size, at := half(b, 2), uint64(half(b, 3)), word(b, 2)

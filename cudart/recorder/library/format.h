@@ -68,7 +68,11 @@ enum {
     RECORD_TENSOR,       // sequence, action (TENSOR_*), address, bytes, stream, allocator's pool, place
     RECORD_TENSOR_TRACE, // the allocator's own trace, in its order: device; tail: lines "action address bytes stream"
     RECORD_PROCESS,      // tail: the command line, 0 between arguments; then two 0; then "key=value" 0 ... (driver, devices, torch, python)
-    RECORD_CONTENTS,     // sequence (begin of the launch before which memory was so), address, bytes, hash; tail: bytes (absent as those of modules are)
+    RECORD_CONTENTS,     // sequence (begin of the launch before which memory was so), address, bytes, hash, then of a planned graph: buffer (index); tail: bytes (absent as those of modules are)
+    RECORD_BUFFER,       // address, bytes, flags (BUFFER_*), dimensions n, then each; tail: name, 0, type of an element as pipelines have it (this and the next three are of planned graphs)
+    RECORD_NODE,         // node (index), priority (-1 low, 0, 1 high); tail: name
+    RECORD_POINTER,      // node (index), byte (of what describes the node, from which on eight are an address), buffer (index), offset (of the address in the buffer), bytes (that the node may reach from there)
+    RECORD_USE,          // node (index), buffer (index), offset, bytes in a row, rows, pitch, modes (RUN_*: how the node accesses these bytes)
 
     CALL_LAUNCH = 32,    // stream, node, function, launch number (of RECORD_ACCESS; 0 not measured), grid x, y, z, block x, y, z, shared bytes, flags (LAUNCH_*), cluster (x | y<<16 | z<<32), then event that the launch records, 0 if none, and what of it (EVENT_*); tail: parameter bytes, laid out as the function's parameters say
     CALL_COPY,           // stream, node, sync, destination, source, bytes in a row, rows, slices, destination pitch, source pitch, destination slice, source slice, destination kind, source kind (MEMORY_*; arrays name the handle), destination context, source context (0: the current one)
@@ -119,6 +123,7 @@ enum { MEMORY_UNKNOWN = 0, MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3,
 enum { ALLOC_DEVICE = 1, ALLOC_PINNED = 2, ALLOC_MANAGED = 3, ALLOC_ASYNC = 4, ALLOC_REGISTERED = 5, ALLOC_MAPPED = 6, ALLOC_ARRAY = 7, ALLOC_IMPORTED = 8 };
 enum { TENSOR_ALLOC = 1, TENSOR_FREE_REQUESTED = 2, TENSOR_FREE_COMPLETED = 3 };
 enum { RUN_READ = 1, RUN_WRITE = 2, RUN_ATOMIC = 4 };
+enum { BUFFER_HOST = 1, BUFFER_GIVEN = 2, BUFFER_RESULT = 4 }; // host memory, otherwise the device's; a replay reads what it held before; a replay leaves something in it that is not only for itself
 
 struct access_run {
     uint64_t address;

@@ -33,29 +33,19 @@ const (
 
 // Record appends a record as it is written by a thread.
 func (p *Part) Record(thread uint32, kind recording.Kind, words []uint64, tail []byte) {
-	size := (16 + 8*len(words) + len(tail) + 7) &^ 7
+	r := recording.Record{Kind: kind, Thread: thread, Words: words, Tail: tail}
+	encoded := r.Encode()
 	if p.open == nil {
 		p.open = map[uint32]int{}
 	}
 	at, ok := p.open[thread]
-	if !ok || len(p.blocks[at].bytes)+size > p.blocks[at].room {
-		run := (size + blockHeader + blockBytes - 1) / blockBytes * blockBytes
+	if !ok || len(p.blocks[at].bytes)+len(encoded) > p.blocks[at].room {
+		run := (len(encoded) + blockHeader + blockBytes - 1) / blockBytes * blockBytes
 		at = len(p.blocks)
 		p.blocks = append(p.blocks, block{thread: thread, room: run - blockHeader})
 		p.open[thread] = at
 	}
-	b := p.blocks[at].bytes
-	end := len(b) + size
-	b = binary.LittleEndian.AppendUint32(b, uint32(size))
-	b = binary.LittleEndian.AppendUint16(b, uint16(kind))
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(words)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(tail)))
-	b = binary.LittleEndian.AppendUint32(b, thread)
-	for _, w := range words {
-		b = binary.LittleEndian.AppendUint64(b, w)
-	}
-	b = append(b, tail...)
-	p.blocks[at].bytes = append(b, make([]byte, end-len(b))...)
+	p.blocks[at].bytes = append(p.blocks[at].bytes, encoded...)
 }
 
 // Call appends a call of a thread that begins after all before it have ended, with the words that format.h lists for its kind. It returns the
