@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/spread"
+	"github.com/dagrun/dagrun/runtime"
 )
 
 // Each of these methods adds one group of flags; a command adds the groups that it uses.
@@ -223,6 +224,9 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 		if o.MemoryCap, err = parseSize(f.memoryCap); err != nil {
 			return o, fmt.Errorf("--memory-cap %q: %w", f.memoryCap, err)
 		}
+	}
+	if a.network != nil {
+		o.Profile = runtime.MergeProfiles(a.network.Durations(), o.Profile)
 	}
 	o.Spread = a.spread
 	return o, nil

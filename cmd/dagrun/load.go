@@ -155,7 +155,7 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 		return plan, a.withinCap(plan)
 	}
 	a.progress.report("plan", 0, 0)
-	plan, err := planner.New(ctx, g, o)
+	plan, err := a.newPlan(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}

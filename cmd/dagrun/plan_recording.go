@@ -1,16 +1,19 @@
-// dagrun plan FILE, where the file is a recording of a program: new plans for the graphs that it captured.
+// dagrun plan FILE, where the file is a recording of a program: new plans for the graphs that it captured. Other commands of pipelines take them too.
 
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -26,60 +29,109 @@ type replanFlags struct {
 const largestGraph = 1 << 30
 
 // planRecording plans the graphs of a recording again. With --graph it plans one in the process that captured it, for the Python package.
-func (a *app) planRecording(ctx context.Context, name string, own *replanFlags) error {
+func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, show func(context.Context, *dag.Graph) error) error {
+	known, err := a.knownGraphs(name)
+	if err != nil {
+		return err
+	}
+	if own.graph != "" {
+		return a.planCaptured(ctx, known, own)
+	}
+	if a.flags.output != "json" {
+		for _, graph := range known {
+			fmt.Fprint(a.stdout, graph.Text())
+		}
+	}
+	if err := a.chooseNetwork(ctx, name, known, replan.Options{Stay: own.stay}); err != nil {
+		return err
+	}
+	if a.flags.output != "json" {
+		fmt.Fprintf(a.stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
+		if a.network.Durations() == nil {
+			a.note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; the program measures them when it plans its graph on a GPU")
+		}
+	}
+	return show(ctx, a.network.Graph())
+}
+
+// planCaptured writes plans for the graph that --graph describes, which is one of those that are known.
+func (a *app) planCaptured(ctx context.Context, known []*replan.Known, own *replanFlags) error {
 	machine, err := planner.MachineByName(a.flags.machine)
 	if err != nil {
 		return err
 	}
+	asked, err := readGraph(own.graph)
+	if err != nil {
+		return withStatus(statusWrong, err)
+	}
+	closest := error(nil)
+	for _, graph := range known {
+		plans, err := replan.Make(ctx, graph, asked, replan.Options{Machine: machine, Stay: own.stay, Keep: own.keep})
+		var other *replan.ErrOther
+		if errors.As(err, &other) { // perhaps another graph of the program is meant
+			if before := (*replan.ErrOther)(nil); closest == nil || errors.As(closest, &before) && other.Node > before.Node {
+				closest = err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(a.stdout).Encode(plans)
+	}
+	return withStatus(statusWrong, closest)
+}
+
+// knownGraphs reads what a recording tells of the graphs that its program passed to dagrun.replan.
+func (a *app) knownGraphs(name string) ([]*replan.Known, error) {
 	archive, err := a.openRecording(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer archive.Close()
-	options := replan.Options{Machine: machine, Stay: own.stay, Keep: own.keep}
-	var asked *replan.Graph
-	if own.graph != "" {
-		if asked, err = readGraph(own.graph); err != nil {
-			return withStatus(statusWrong, err)
-		}
-	}
-	found, closest := 0, error(nil)
+	var all []*replan.Known
 	for k := range archive.Processes() {
 		p, err := archive.Process(k)
 		if err != nil {
-			return withStatus(statusWrong, err)
+			return nil, withStatus(statusWrong, err)
 		}
 		for _, note := range p.Notes {
 			if note.Code != recording.NoteGraph {
 				continue
 			}
-			found++
 			known, err := replan.Learn(p, note)
 			if err != nil {
-				return withStatus(statusWrong, fmt.Errorf("%s: %w", shownName(name), err))
+				return nil, withStatus(statusWrong, fmt.Errorf("%s: %w", shownName(name), err))
 			}
-			if asked == nil {
-				fmt.Fprint(a.stdout, known.Text())
-				continue
-			}
-			plans, err := replan.Make(ctx, known, asked, options)
-			var other *replan.ErrOther
-			if errors.As(err, &other) { // perhaps another graph of the program is meant
-				if before := (*replan.ErrOther)(nil); closest == nil || errors.As(closest, &before) && other.Node > before.Node {
-					closest = err
-				}
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			return json.NewEncoder(a.stdout).Encode(plans)
+			all = append(all, known)
 		}
 	}
-	if found == 0 {
-		return withStatus(statusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph, FILE) in the program, and record it with its accesses measured", shownName(name)))
+	if len(all) == 0 {
+		return nil, withStatus(statusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph, FILE) in the program, and record it with its accesses measured", shownName(name)))
 	}
-	return withStatus(statusWrong, closest)
+	return all, nil
+}
+
+// chooseNetwork lets a command of pipelines work on a captured graph: the largest of a recording.
+func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Known, o replan.Options) error {
+	a.noteInput("the recording", name)
+	largest := known[0]
+	for _, graph := range known[1:] {
+		if len(graph.Nodes) > len(largest.Nodes) {
+			largest = graph
+		}
+	}
+	if len(known) > 1 {
+		a.note("%s has %d graphs; this is the largest", shownName(name), len(known))
+	}
+	a.flags.machine = cmp.Or(a.flags.machine, "h200")
+	machine, err := loadMachine(ctx, a.flags.machine)
+	if err != nil {
+		return err
+	}
+	o.Name, o.Machine = filepath.Base(name), machine
+	a.network, err = replan.NewNetwork(largest, nil, o)
+	return err
 }
 
 func readGraph(name string) (*replan.Graph, error) {

@@ -169,7 +169,7 @@ func (a *app) recallHint(plan *planner.Plan) error {
 	guessed := slices.ContainsFunc(plan.Costs, func(c planner.Cost) bool {
 		return c.Source == planner.UnknownCost || c.Passes.Source.String() == "most"
 	})
-	if !guessed || a.flags.learn == learnAuto || a.flags.plan != "" {
+	if !guessed || a.network != nil || a.flags.learn == learnAuto || a.flags.plan != "" {
 		return nil
 	}
 	return a.stdout.printf("to plan with what earlier runs learned: --learn=auto\n")

@@ -202,17 +202,9 @@ def _replanned(torch, g, recording, stream, stay):
     if not equal:
         return Replanned(g, "replays as it was: the new graph gave other bits", about=facts)
     if times[best] > 0.99 * times[0]:
-        return Replanned(g, f"replays as it was: {_why(plans)}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans", about=facts)
-    report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved"
+        return Replanned(g, f"replays as it was: {plans['binds']}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans", about=facts)
+    report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved; {plans['binds']}"
     return Replanned(g, report, copies[best - 1], memory, facts)
-
-
-def _why(plans):
-    """What keeps a graph from being faster, in a few words."""
-    path, filled = plans["critical"] / plans["chain"], plans["filled"] / plans["chain"]
-    if path >= filled:
-        return f"a chain: its longest path takes {100 * path:.0f}% of the time of all its nodes" if path > 0.9 else f"its longest path takes {100 * path:.0f}% of the time of all its nodes"
-    return f"its kernels fill the GPU for {100 * filled:.0f}% of the time"
 
 
 def _built(graph, plan, base, delays=None):

@@ -58,12 +58,6 @@ class Order(unittest.TestCase):
 
 
 class Reports(unittest.TestCase):
-    def test_what_binds_a_graph(self):
-        why = replanning._why
-        self.assertEqual(why({"critical": 98, "filled": 20, "chain": 100}), "a chain: its longest path takes 98% of the time of all its nodes")
-        self.assertEqual(why({"critical": 60, "filled": 20, "chain": 100}), "its longest path takes 60% of the time of all its nodes")
-        self.assertEqual(why({"critical": 60, "filled": 80, "chain": 100}), "its kernels fill the GPU for 80% of the time")
-
     def test_a_recording_that_is_not_there_leaves_the_graph_as_it_was(self):
         replayed = []
         g = types.SimpleNamespace(replay=lambda: replayed.append(1))

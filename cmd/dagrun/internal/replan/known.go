@@ -18,6 +18,8 @@ type Known struct {
 	Torch   string  `json:"torch"`
 	Nodes   []Seen  `json:"nodes"`
 	Values  []Value `json:"values"`
+
+	recorded *Graph // as it was in the process that was recorded
 }
 
 // Value is memory that nodes write before others read it: a tensor of the graph, or one of the contents that a workspace has one after the other.
@@ -34,6 +36,7 @@ func (v *Value) within(e Extent) bool { return e[0] <= v.At && v.At+v.Bytes <= e
 // Seen is a node with what it was seen to touch.
 type Seen struct {
 	Node
+	Stream int    `json:"stream"`           // on which it was captured
 	Opaque string `json:"opaque,omitempty"` // why it may have touched more
 	Words  []Word `json:"words,omitempty"`
 	Uses   []Use  `json:"uses,omitempty"`
@@ -101,7 +104,7 @@ func Learn(p *recording.Process, note recording.NoteInfo) (*Known, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &learner{p: p, g: g, known: &Known{Version: 1, Device: g.Device, Torch: g.Torch, Nodes: make([]Seen, len(g.Nodes))},
+	l := &learner{p: p, g: g, known: &Known{Version: 1, Device: g.Device, Torch: g.Torch, Nodes: make([]Seen, len(g.Nodes)), recorded: g},
 		usual: make([]byMode, len(g.Nodes)), tries: make([][]attempt, len(g.Nodes)), blocks: newBlocks(p), values: map[int32]int{}, uses: map[int][]used{}}
 	for k, n := range g.Nodes {
 		l.known.Nodes[k].Node = n
@@ -181,21 +184,30 @@ type captured struct {
 	moment uint64
 }
 
-// captured returns the nodes in the order in which they were captured, with the moments.
+// captured returns the nodes in the order in which they were captured, with the moments, and notes on which streams.
 func (l *learner) captured(until uint64) ([]captured, error) {
-	moments := map[uint64]uint64{}
+	calls := map[uint64]*recording.Call{}
 	for i := range l.p.Calls {
 		if c := &l.p.Calls[i]; c.Begin < until && len(c.Args) > 1 && (c.Kind == recording.Launch || c.Kind == recording.Copy || c.Kind == recording.Set) && c.Args[1] != 0 {
-			moments[c.Args[1]] = c.Begin
+			calls[c.Args[1]] = c
 		}
 	}
 	var out []captured
+	streams := map[uint64]int{}
 	for k, n := range l.g.Nodes {
-		moment, found := moments[n.Handle]
+		c, found := calls[n.Handle]
 		if !found && n.Type != emptyNode {
 			return nil, fmt.Errorf("node %d of a graph is of no launch, copy or memset that was captured: graphs that were built node by node cannot be planned again", k)
 		}
-		out = append(out, captured{k, moment})
+		if !found {
+			out = append(out, captured{k, 0})
+			continue
+		}
+		if _, known := streams[c.Args[0]]; !known {
+			streams[c.Args[0]] = len(streams)
+		}
+		l.known.Nodes[k].Stream = streams[c.Args[0]]
+		out = append(out, captured{k, c.Begin})
 	}
 	sort.SliceStable(out, func(a, b int) bool { return out[a].moment < out[b].moment })
 	return out, nil

@@ -1,0 +1,64 @@
+// dagrun bench FILE, where the file is a recording of a program: every plan of its captured graph side by side, predicted, since only the program can run them.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/planner"
+)
+
+func (a *app) benchRecording(ctx context.Context, name string) error {
+	known, err := a.knownGraphs(name)
+	if err != nil {
+		return err
+	}
+	if err := a.chooseNetwork(ctx, name, known, replan.Options{}); err != nil {
+		return err
+	}
+	g := a.network.Graph()
+	options, err := a.planOptions(ctx, nil)
+	if err != nil {
+		return err
+	}
+	report := &benchReport{Version: jsonVersion, Command: "bench", Name: g.Name, Machine: options.Machine.Name, Nodes: g.Len(), Refused: []refusal{}}
+	if report.Rows, err = a.benchPlans(ctx, g, options, report); err != nil {
+		return err
+	}
+	for k := range report.Rows {
+		row := &report.Rows[k]
+		row.Replay = "graph"
+		if row.Predicted, err = planner.Repeated(g, row.plan, options.Machine, options.Profile, true); err != nil {
+			return err
+		}
+		if row.Predicted < report.Rows[report.Best].Predicted {
+			report.Best = k
+		}
+	}
+	report.BestLine = fmt.Sprintf("dagrun.replan(graph, %q)", name)
+	if a.flags.output == "json" {
+		return a.answer(report)
+	}
+	return a.printPredicted(report)
+}
+
+func (a *app) printPredicted(r *benchReport) error {
+	a.progress.clear()
+	if !a.flags.quiet {
+		fmt.Fprintf(a.stdout, "%s: %s, predicted for machine %s; microseconds per replay\n%s\n\n", r.Name, counted(r.Nodes, "node"), r.Machine, a.network.Bounds(a.network.Durations()).Text())
+	}
+	table := newTable("", "strategy", "streams", "waits", "replay", "memory", "predicted")
+	table.keys = 5
+	for k := range r.Rows {
+		row := &r.Rows[k]
+		table.row(starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory), fixed(row.Predicted))
+	}
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		return err
+	}
+	return a.stdout.printf("\nnothing was measured: in the program, on a GPU, %s tries the best of these and takes the fastest\n", r.BestLine)
+}
