@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -330,25 +332,37 @@ var ways = []struct {
 	streams  int
 }{{"list", 1}, {"list", 2}, {"list", 3}, {"list", 4}, {"list", 6}, {"list", 8}, {"heft", 2}, {"heft", 3}, {"heft", 4}, {"heft", 8}}
 
+// mostAtOnce is how many plans are made at once: each takes two bits for each pair of nodes.
+const mostAtOnce = 4
+
 // plan makes the plans that the program is to compare.
 func (n *Network) plan(ctx context.Context, plans *Plans) error {
 	bounds := n.Bounds(n.profile)
 	plans.Critical, plans.Filled = bounds.CriticalUS, bounds.FilledUS
 	bounds.ChainUS = plans.Chain
 	plans.Binds = bounds.Text()
-	for _, way := range ways {
-		p, out, err := n.planned(ctx, planner.Options{Strategy: way.strategy, Streams: way.streams, Machine: n.options.Machine, Profile: n.profile})
-		if err != nil {
+	made := make([]*Plan, len(ways))
+	var group errgroup.Group
+	group.SetLimit(mostAtOnce)
+	for k, way := range ways {
+		group.Go(func() error {
+			p, out, err := n.planned(ctx, planner.Options{Strategy: way.strategy, Streams: way.streams, Machine: n.options.Machine, Profile: n.profile})
+			if err != nil {
+				return err
+			}
+			out.Name = fmt.Sprintf("%s on %d streams", way.strategy, way.streams)
+			out.US, err = planner.Repeated(n.dag, p, n.options.Machine, n.profile, true)
+			made[k] = out
 			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, out := range made {
+		if !slices.ContainsFunc(plans.Plans, func(other Plan) bool { return slices.Equal(other.Edges, out.Edges) }) {
+			plans.Plans = append(plans.Plans, *out)
 		}
-		if slices.ContainsFunc(plans.Plans, func(other Plan) bool { return slices.Equal(other.Edges, out.Edges) }) {
-			continue
-		}
-		out.Name = fmt.Sprintf("%s on %d streams", way.strategy, way.streams)
-		if out.US, err = planner.Repeated(n.dag, p, n.options.Machine, n.profile, true); err != nil {
-			return err
-		}
-		plans.Plans = append(plans.Plans, *out)
 	}
 	return nil
 }
@@ -501,4 +515,5 @@ func (n *Network) room() {
 		n.arena.taken = append(n.arena.taken, [2]int64{base, base}) // nothing lies across the end of a segment
 	}
 	n.arena.own = base
+	n.arena.taken = apart(n.arena.taken)
 }
