@@ -51,14 +51,39 @@ func (a *app) printPredicted(r *benchReport) error {
 	if !a.flags.quiet {
 		fmt.Fprintf(a.stdout, "%s: %s, predicted for machine %s; microseconds per replay\n%s\n\n", r.Name, counted(r.Nodes, "node"), r.Machine, a.network.Bounds(a.network.Durations()).Text())
 	}
-	table := newTable("", "strategy", "streams", "waits", "replay", "memory", "predicted")
+	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
+	if a.earlier != nil {
+		columns = append(columns, "measured")
+	}
+	table := newTable(columns...)
 	table.keys = 5
 	for k := range r.Rows {
 		row := &r.Rows[k]
-		table.row(starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory), fixed(row.Predicted))
+		cells := []string{starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory), fixed(row.Predicted)}
+		if a.earlier != nil {
+			cells = append(cells, measuredTime(a.earlier, row))
+		}
+		table.row(cells...)
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
-	return a.stdout.printf("\nnothing was measured: in the program, on a GPU, %s tries the best of these and takes the fastest\n", r.BestLine)
+	if a.earlier != nil {
+		return a.stdout.printf("\nmeasured by the program on %s: %s\n", a.earlier.Made.Device, a.earlier.Report)
+	}
+	return a.stdout.printf("\nnothing was measured: in the program, on a GPU, %s tries plans like these and takes the fastest\n", r.BestLine)
+}
+
+// measuredTime is what the program measured of a row's plan, if it was one of those that it tried.
+func measuredTime(kept *replan.Kept, row *benchRow) string {
+	name := replan.PlanName(row.Strategy, row.Asked)
+	if row.Strategy == replan.AsCaptured {
+		name = replan.TimeAsCaptured
+	}
+	for _, t := range kept.Times {
+		if t.Name == name {
+			return fixed(t.US)
+		}
+	}
+	return ""
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime/cache"
 )
 
 // replanFlags are what plan takes for recordings only.
@@ -30,12 +31,12 @@ const largestGraph = 1 << 30
 
 // planRecording plans the graphs of a recording again. With --graph it plans one in the process that captured it, for the Python package.
 func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, show func(context.Context, *dag.Graph) error) error {
+	if own.graph != "" {
+		return a.planCaptured(ctx, name, own)
+	}
 	known, err := a.knownGraphs(name)
 	if err != nil {
 		return err
-	}
-	if own.graph != "" {
-		return a.planCaptured(ctx, known, own)
 	}
 	if a.flags.output != "json" {
 		for _, graph := range known {
@@ -47,15 +48,20 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, 
 	}
 	if a.flags.output != "json" {
 		fmt.Fprintf(a.stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
-		if a.network.Durations() == nil {
-			a.note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; the program measures them when it plans its graph on a GPU")
-		}
 	}
 	return show(ctx, a.network.Graph())
 }
 
-// planCaptured writes plans for the graph that --graph describes, which is one of those that are known.
-func (a *app) planCaptured(ctx context.Context, known []*replan.Known, own *replanFlags) error {
+// keptPlans is what is found of a captured graph that was planned before.
+type keptPlans struct {
+	Plans  *replan.Plans `json:"plans"`         // with the plan that was chosen, or with none; null: there is nothing that can be used
+	Report string        `json:"report"`        // what the program was told
+	Why    string        `json:"why,omitempty"` // why what is kept is not used
+}
+
+// planCaptured answers the process that captured the graph that --graph describes. With durations it writes plans; with what was chosen of them it keeps that for
+// later processes; with neither it looks for what an earlier process chose.
+func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) error {
 	machine, err := planner.MachineByName(a.flags.machine)
 	if err != nil {
 		return err
@@ -63,6 +69,16 @@ func (a *app) planCaptured(ctx context.Context, known []*replan.Known, own *repl
 	asked, err := readGraph(own.graph)
 	if err != nil {
 		return withStatus(statusWrong, err)
+	}
+	switch {
+	case asked.Chosen != nil:
+		return a.keepPlans(ctx, name, asked, own)
+	case len(asked.US) == 0:
+		return json.NewEncoder(a.stdout).Encode(a.earlierPlans(name, asked, own))
+	}
+	known, err := a.knownGraphs(name)
+	if err != nil {
+		return err
 	}
 	closest := error(nil)
 	for _, graph := range known {
@@ -80,6 +96,66 @@ func (a *app) planCaptured(ctx context.Context, known []*replan.Known, own *repl
 		return json.NewEncoder(a.stdout).Encode(plans)
 	}
 	return withStatus(statusWrong, closest)
+}
+
+// keptKey names a captured graph in the cache, with what changes the plans of it.
+func keptKey(g *replan.Graph, stay bool) string { return cache.Key("captured", g.Signature(), fmt.Sprint(stay)) }
+
+// environment is what plans for a captured graph depend on besides the graph.
+func environment(name string, g *replan.Graph) (replan.Environment, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return replan.Environment{}, err
+	}
+	return replan.Environment{Driver: g.Driver, Device: g.Device, Torch: g.Torch, Dagrun: thisBuild().String(), Recording: fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())}, nil
+}
+
+func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, own *replanFlags) error {
+	made, err := environment(name, g)
+	if err != nil {
+		return err
+	}
+	kept, err := g.Keep(made)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	return a.openCache().KeepGraph(ctx, keptKey(g, own.stay), text)
+}
+
+// measuredBefore returns what a program found out about a captured graph when it planned it; nil if nothing is kept.
+func (a *app) measuredBefore(g *replan.Graph, stay bool) (*replan.Kept, error) {
+	text, err := a.openCache().Graph(keptKey(g, stay))
+	if text == nil {
+		return nil, err
+	}
+	return replan.DecodeKept(text)
+}
+
+func (a *app) earlierPlans(name string, g *replan.Graph, own *replanFlags) *keptPlans {
+	found := &keptPlans{}
+	is, err := environment(name, g)
+	if err != nil {
+		return &keptPlans{Why: err.Error()}
+	}
+	kept, err := a.measuredBefore(g, own.stay)
+	if err == nil && kept == nil {
+		return found
+	}
+	if err == nil {
+		err = kept.Made.Same(&is)
+	}
+	if err == nil {
+		found.Plans, err = kept.In(g)
+	}
+	if err != nil {
+		return &keptPlans{Why: err.Error()}
+	}
+	found.Report = kept.Report
+	return found
 }
 
 // knownGraphs reads what a recording tells of the graphs that its program passed to dagrun.replan.
@@ -130,7 +206,20 @@ func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Kn
 		return err
 	}
 	o.Name, o.Machine = filepath.Base(name), machine
-	a.network, err = replan.NewNetwork(largest, nil, o)
+	g := largest.Graph(nil)
+	if a.flags.learn == learnAuto {
+		if a.earlier, err = a.measuredBefore(g, o.Stay); err != nil {
+			a.warn("%v", err)
+		}
+		if a.earlier != nil {
+			g = largest.Graph(a.earlier.US)
+			a.note("durations are those that a program measured on %s when it planned this graph", a.earlier.Made.Device)
+		}
+	}
+	if len(g.US) == 0 {
+		a.note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; the program measures them when it plans its graph on a GPU, and --learn=auto uses them")
+	}
+	a.network, err = replan.NewNetwork(largest, g, o)
 	return err
 }
 

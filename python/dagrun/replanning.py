@@ -71,6 +71,7 @@ def describe(g):
         "graph": graph.graph.value,
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
+        "driver": driver.version(),
         "pool": pool,
         "active": active,
         "nodes": [n.described() for n in graph.nodes],
@@ -161,8 +162,14 @@ def _replanned(torch, g, recording, stream, stay):
     why = _refused(torch, g, graph)
     if why:
         return Replanned(g, f"replays as it was: {why}")
-    about["us"], about["chain"] = observe.durations(graph, stream)
     words = ["plan", recording, "--graph", "-"] + ["--stay"] * stay
+    earlier = _earlier(words, about)
+    if earlier["plans"]:
+        try:
+            return _as_kept(torch, g, graph, about, earlier, stream, began)
+        except trial.Wrong as wrong:
+            earlier["why"] = str(wrong)
+    about["us"], about["chain"] = observe.durations(graph, stream)
     text, keep, kept = json.dumps(about), set(), None
     while True:
         answer = command.run(words + [f"--keep={k}" for k in sorted(keep)], text)
@@ -179,32 +186,62 @@ def _replanned(torch, g, recording, stream, stay):
                 raise trial.Wrong(f"nodes {matters.nodes} of the graph touch other memory than they were recorded to") from None
             keep.update(matters.nodes)
     tried = time.perf_counter()
-    memory = torch.empty(max(1, max(p["memory"] for p in plans["plans"])), dtype=torch.uint8, device="cuda")
-    old = driver.handle(g.raw_cuda_graph_exec())
-    launches = [lambda s: driver.call("cuGraphLaunch", old, driver.handle(s))]
+    memory = _memory(torch, plans)
+    old = _launch_of(g)
     copies = [_built(graph, p, memory.data_ptr()) for p in plans["plans"]]
-    launches += [c.launch for c in copies]
     torch.cuda.synchronize()
-    times = trial.in_turn(launches, stream)
+    times = trial.in_turn([old, *(c.launch for c in copies)], stream)
     best = min(range(1, len(times)), key=times.__getitem__)
-    kept.restore()
-    torch.cuda.synchronize()
-    launches[0](stream)
-    torch.cuda.synchronize()
-    wanted = trial.Contents(torch, plans["outputs"])
-    kept.restore()
-    torch.cuda.synchronize()
-    launches[best](stream)
-    torch.cuda.synchronize()
-    equal = trial.Contents(torch, plans["outputs"]).same_as(wanted)
+    equal = trial.equal(torch, old, copies[best - 1].launch, kept, plans["outputs"], stream)
     seconds = [planned - began, tried - planned, time.perf_counter() - tried]
     facts = {"plans": plans, "us": times, "best": best, "seconds": seconds, "equal": equal}
     if not equal:
         return Replanned(g, "replays as it was: the new graph gave other bits", about=facts)
-    if times[best] > 0.99 * times[0]:
-        return Replanned(g, f"replays as it was: {plans['binds']}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans", about=facts)
-    report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved; {plans['binds']}"
-    return Replanned(g, report, copies[best - 1], memory, facts)
+    gains = times[best] <= 0.99 * times[0]
+    if gains:
+        report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved; {plans['binds']}"
+    else:
+        report = f"replays as it was: {plans['binds']}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans"
+    about["chosen"] = {"plans": plans, "best": best - 1 if gains else -1, "us": times, "report": report}
+    kept_too = command.run(words, json.dumps(about))
+    for note in (earlier.get("why") and f"a plan that was kept is not used: {earlier['why']}", kept_too.status and kept_too.text):
+        report += f"; {note}" if note else ""
+    return Replanned(g, report, copies[best - 1], memory, facts) if gains else Replanned(g, report, about=facts)
+
+
+def _earlier(words, about):
+    """What an earlier process chose for the same graph: its plan, if there is one, and what it reported, or why what is kept is not used."""
+    answer = command.run(words, json.dumps(about))
+    return json.loads(answer.out) if answer.status == 0 else {"plans": None, "why": answer.text}
+
+
+def _as_kept(torch, g, graph, about, earlier, stream, began):
+    """Builds the plan that an earlier process chose, without planning or measuring, and compares bits."""
+    plans, report = earlier["plans"], f"{earlier['report']}; as an earlier process found"
+    facts = {"plans": plans, "best": len(plans["plans"]), "kept": True}
+    if not plans["plans"]:
+        return Replanned(g, report, about=facts)
+    state = trial.Contents(torch, plans["state"])
+    try:
+        trial.nodes(torch, graph, about["pool"], plans["state"], plans["try"], stream)
+    except trial.Matters as matters:
+        raise trial.Wrong(f"to nodes {matters.nodes} of the graph it matters what lies in memory that the graph never writes") from None
+    memory = _memory(torch, plans)
+    copy = _built(graph, plans["plans"][0], memory.data_ptr())
+    torch.cuda.synchronize()
+    if not trial.equal(torch, _launch_of(g), copy.launch, state, plans["outputs"], stream):
+        raise trial.Wrong("it gave other bits")
+    facts["seconds"] = [time.perf_counter() - began]
+    return Replanned(g, report, copy, memory, facts)
+
+
+def _memory(torch, plans):
+    return torch.empty(max(1, *(p["memory"] for p in plans["plans"])), dtype=torch.uint8, device="cuda")
+
+
+def _launch_of(g):
+    old = driver.handle(g.raw_cuda_graph_exec())
+    return lambda stream: driver.call("cuGraphLaunch", old, driver.handle(stream))
 
 
 def _built(graph, plan, base, delays=None):

@@ -109,6 +109,18 @@ class Contents:
         return all(self.torch.equal(a, b) for a, b in zip(self.kept, other.kept))
 
 
+def equal(torch, old, new, state, outputs, stream):
+    """Whether two graphs, launched from the same state, leave the same bits. The last to run is the new one."""
+    left = []
+    for launch_on in (old, new):
+        state.restore()
+        torch.cuda.synchronize()
+        launch_on(stream)
+        torch.cuda.synchronize()
+        left.append(Contents(torch, outputs))
+    return left[1].same_as(left[0])
+
+
 def in_turn(launches, stream, rounds=9, replays=5):
     """Microseconds of several graphs, launched in turn: the median of the rounds for each."""
     import statistics

@@ -1,6 +1,7 @@
 """Tests of what needs no GPU: python3 -m unittest discover -s python/tests. DAGRUN_COMMAND names a built command; without it, one is
 built."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,13 +9,14 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(os.path.dirname(here))
 sys.path.insert(0, os.path.join(root, "python"))
 
 import dagrun  # noqa: E402
-from dagrun import command, driver, graphs, observe, replanning  # noqa: E402
+from dagrun import command, driver, graphs, observe, replanning, trial  # noqa: E402
 
 
 def node(kind=driver.KERNEL, row=b"", parameters=()):
@@ -105,6 +107,78 @@ class Reports(unittest.TestCase):
                 driver.call("cuInit", 0)
         finally:
             driver.ctypes.CDLL = kept
+
+
+class Keeping(unittest.TestCase):
+    """A plan that an earlier process chose is used as it is; one that does not fit is not."""
+
+    plan = {"name": "list on 2 streams", "memory": 0, "edges": [], "words": [], "sets": [], "copies": []}
+    plans = {"plans": [plan], "state": [], "outputs": [], "try": [], "binds": "its critical path", "moved": 1, "values": 2}
+
+    def replanned(self, *answers, equal=True, times=(100, 50)):
+        """Plans with a command that gives these answers to what it is asked in turn. Returns the result, and what was asked."""
+        asked, left = [], list(answers)
+
+        def run(words, text=None):
+            about = json.loads(text)
+            asked.append("keep" if "chosen" in about else "plan" if "us" in about else "earlier")
+            if asked[-1] == "keep":
+                self.chosen = about["chosen"]
+            out = left.pop(0)
+            return command.Answer(1, "", out) if isinstance(out, str) else command.Answer(0, json.dumps(out), "")
+
+        def durations(graph, stream):
+            asked.append("measure")
+            return [1.0], 1.0
+
+        graph = types.SimpleNamespace(nodes=[])
+        copy = types.SimpleNamespace(launch=lambda stream: None)
+        with unittest.mock.patch.multiple(
+            replanning,
+            describe=lambda g: (graph, {"pool": [], "nodes": []}),
+            _refused=lambda *all: None,
+            _built=lambda *all: copy,
+            _memory=lambda *all: types.SimpleNamespace(data_ptr=lambda: 0),
+            _launch_of=lambda g: copy.launch,
+        ), unittest.mock.patch.multiple(command, run=run), unittest.mock.patch.multiple(observe, durations=durations), unittest.mock.patch.multiple(
+            trial, nodes=lambda *all: None, Contents=lambda *all: None, equal=lambda *all: equal, in_turn=lambda *all: list(times)
+        ):
+            torch = types.SimpleNamespace(cuda=types.SimpleNamespace(synchronize=lambda: None))
+            return replanning._replanned(torch, None, "infer.rec", 0, False), asked
+
+    def test_the_first_process_measures_and_keeps(self):
+        fast, asked = self.replanned({"plans": None, "report": ""}, self.plans, {})
+        self.assertEqual(asked, ["earlier", "measure", "plan", "keep"])
+        self.assertEqual(fast.report, "100 us before, 50 now (list on 2 streams); 1 of 2 values moved; its critical path")
+        self.assertEqual((self.chosen["best"], self.chosen["us"], self.chosen["report"]), (0, [100, 50], fast.report))
+
+    def test_later_ones_neither_measure_nor_plan(self):
+        fast, asked = self.replanned({"plans": self.plans, "report": "100 us before"})
+        self.assertEqual(asked, ["earlier"])
+        self.assertTrue(fast.changed)
+        self.assertEqual(fast.report, "100 us before; as an earlier process found")
+
+    def test_a_graph_that_gained_nothing_is_kept_too(self):
+        fast, asked = self.replanned({"plans": None, "report": ""}, self.plans, {}, times=(100, 100))
+        self.assertFalse(fast.changed)
+        self.assertEqual(self.chosen["best"], -1)
+        fast, asked = self.replanned({"plans": {**self.plans, "plans": []}, "report": fast.report})
+        self.assertEqual(asked, ["earlier"])
+        self.assertFalse(fast.changed)
+
+    def test_what_is_not_used_is_said(self):
+        fast, asked = self.replanned({"plans": None, "report": "", "why": "it was made with driver 1, and this is 2"}, self.plans, {})
+        self.assertEqual(asked, ["earlier", "measure", "plan", "keep"])
+        self.assertTrue(fast.report.endswith("; a plan that was kept is not used: it was made with driver 1, and this is 2"), fast.report)
+        self.assertNotIn("driver 1", self.chosen["report"])
+        fast, asked = self.replanned("no cache", self.plans, "no room")
+        self.assertTrue(fast.report.endswith("; a plan that was kept is not used: no cache; no room"), fast.report)
+
+    def test_other_bits_are_never_used(self):
+        fast, asked = self.replanned({"plans": self.plans, "report": "100 us before"}, self.plans, {}, equal=False)
+        self.assertEqual(asked, ["earlier", "measure", "plan"])
+        self.assertFalse(fast.changed)
+        self.assertEqual(fast.report, "replays as it was: the new graph gave other bits")
 
 
 class Building(unittest.TestCase):

@@ -23,6 +23,7 @@ type Graph struct {
 	Handle  uint64   `json:"graph"`
 	Device  string   `json:"device"`
 	Torch   string   `json:"torch"`
+	Driver  int      `json:"driver,omitempty"`
 	Pool    []Extent `json:"pool"`   // segments from which its own memory comes
 	Shared  []Extent `json:"shared"` // blocks of other memory that several nodes point to
 	Active  []Extent `json:"active"` // blocks that the framework has given out and not got back
@@ -36,6 +37,9 @@ type Graph struct {
 	// In a process that wants a plan:
 	US    []float64 `json:"us,omitempty"`    // microseconds of each node, one after the other
 	Chain float64   `json:"chain,omitempty"` // of all of them in one chain
+
+	// In a process that has a plan:
+	Chosen *Chosen `json:"chosen,omitempty"`
 }
 
 // Extent is memory: an address and a number of bytes.
@@ -112,6 +116,8 @@ func (s *Set) extent() Extent {
 
 // Row is the bytes of a launch's parameters.
 type Row []byte
+
+func (r Row) MarshalJSON() ([]byte, error) { return json.Marshal(hex.EncodeToString(r)) }
 
 func (r *Row) UnmarshalJSON(text []byte) error {
 	var s string

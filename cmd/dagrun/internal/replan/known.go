@@ -22,6 +22,15 @@ type Known struct {
 	recorded *Graph // as it was in the process that was recorded
 }
 
+// Graph is the graph in the process that was recorded, with durations that were measured in another; nil if there are none.
+func (k *Known) Graph(us []float64) *Graph {
+	g := *k.recorded
+	if len(us) == len(g.Nodes) {
+		g.US = us
+	}
+	return &g
+}
+
 // Value is memory that nodes write before others read it: a tensor of the graph, or one of the contents that a workspace has one after the other.
 type Value struct {
 	Bytes  uint64 `json:"bytes"`

@@ -30,8 +30,10 @@ type Plans struct {
 	Values  int      `json:"values"` // of the graph's own memory
 	Opaque  int      `json:"opaque"`
 	Try     []Trial  `json:"try"`
-	Outputs []Extent `json:"outputs"` // what the graph writes and others may read
-	State   []Extent `json:"state"`   // what it writes outside its own memory
+	Others  []Trial  `json:"others,omitempty"` // of the nodes that need not be tried here
+	Loose   [][]int  `json:"loose"`            // of each node, bytes of its parameters that are not as they were recorded
+	Outputs []Extent `json:"outputs"`          // what the graph writes and others may read
+	State   []Extent `json:"state"`            // what it writes outside its own memory
 	Plans   []Plan   `json:"plans"`
 
 	Chain    float64        `json:"chain"`    // microseconds of the nodes one after the other
@@ -75,11 +77,8 @@ type Network struct {
 	arena   arena
 }
 
-// NewNetwork declares a graph to the planner: the one that was recorded, or, if g is not nil, the same one in the process that wants a plan.
+// NewNetwork declares a known graph to the planner, as it is in a process.
 func NewNetwork(known *Known, g *Graph, o Options) (*Network, error) {
-	if g == nil {
-		g = known.recorded
-	}
 	l, err := match(known, g)
 	if err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 	if len(g.US) == 0 {
 		return nil, fmt.Errorf("a graph's description: no durations")
 	}
-	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}, Try: []Trial{}, Outputs: []Extent{}, State: []Extent{}}
+	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}, Loose: n.loose, Try: []Trial{}, Outputs: []Extent{}, State: []Extent{}}
 	for v, is := range known.Values {
 		switch {
 		case n.moves[v]:
@@ -126,8 +125,10 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 		if node.Opaque != "" {
 			plans.Opaque++
 		}
-		if t := n.trial(k); slices.Contains(n.other, k) || len(t.Old) > 0 {
+		if t := n.trial(k); len(n.loose[k]) > 0 || len(t.Old) > 0 {
 			plans.Try = append(plans.Try, t)
+		} else if node.Type == kernelNode {
+			plans.Others = append(plans.Others, t)
 		}
 	}
 	return plans, n.plan(ctx, plans)
@@ -332,6 +333,11 @@ var ways = []struct {
 	streams  int
 }{{"list", 1}, {"list", 2}, {"list", 3}, {"list", 4}, {"list", 6}, {"list", 8}, {"heft", 2}, {"heft", 3}, {"heft", 4}, {"heft", 8}}
 
+// PlanName is what a plan is called that a strategy makes for a number of streams.
+func PlanName(strategy string, streams int) string {
+	return fmt.Sprintf("%s on %d streams", strategy, streams)
+}
+
 // mostAtOnce is how many plans are made at once: each takes two bits for each pair of nodes.
 const mostAtOnce = 4
 
@@ -350,7 +356,7 @@ func (n *Network) plan(ctx context.Context, plans *Plans) error {
 			if err != nil {
 				return err
 			}
-			out.Name = fmt.Sprintf("%s on %d streams", way.strategy, way.streams)
+			out.Name = PlanName(way.strategy, way.streams)
 			out.US, err = planner.Repeated(n.dag, p, n.options.Machine, n.profile, true)
 			made[k] = out
 			return err
@@ -383,7 +389,7 @@ func (n *Network) planned(ctx context.Context, o planner.Options) (*planner.Plan
 		return nil, nil, err
 	}
 	if err := planner.Verify(n.dag, p); err != nil {
-		return nil, nil, fmt.Errorf("%s on %d streams: %w", o.Strategy, o.Streams, err)
+		return nil, nil, fmt.Errorf("%s: %w", PlanName(o.Strategy, o.Streams), err)
 	}
 	return p, out, nil
 }
