@@ -52,7 +52,7 @@ program passed to dagrun.replan, beside the graph as it was captured. Only the p
 				return err
 			}
 			if recording.Recognize(args[0]) {
-				if err := onlyFlags(c, args[0], "strategy", "streams", "effort", "machine", "profile", "confined", "learn", "cache-dir"); err != nil {
+				if err := onlyFlags(c, args[0], "strategy", "streams", "effort", "machine", "profile", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
 					return err
 				}
 				return a.benchRecording(c.Context(), args[0])

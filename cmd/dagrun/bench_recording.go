@@ -17,7 +17,7 @@ func (a *app) benchRecording(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.chooseNetwork(ctx, name, known, replan.Options{}); err != nil {
+	if err := a.chooseNetwork(ctx, name, known, &replanFlags{}); err != nil {
 		return err
 	}
 	g := a.network.Graph()

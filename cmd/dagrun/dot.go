@@ -46,7 +46,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 				}
 				flags := []string{"out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"}
 				if own.compare != "" || c.Flags().Changed("strategy") {
-					if err := onlyFlags(c, args[0], append(flags, "strategy", "streams", "effort", "machine", "profile", "dependencies", "learn", "cache-dir")...); err != nil {
+					if err := onlyFlags(c, args[0], append(flags, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
 						return err
 					}
 					return a.drawCaptured(c.Context(), args[0], &own)

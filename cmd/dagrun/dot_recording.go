@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/internal/recording/picture"
 )
 
@@ -18,7 +17,7 @@ func (a *app) drawCaptured(ctx context.Context, name string, own *pictureFlags) 
 	if err != nil {
 		return err
 	}
-	if err := a.chooseNetwork(ctx, name, known, replan.Options{}); err != nil {
+	if err := a.chooseNetwork(ctx, name, known, &replanFlags{}); err != nil {
 		return err
 	}
 	return a.draw(ctx, a.network.Graph(), own)

@@ -103,7 +103,7 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 				if compare {
 					return fmt.Errorf("--compare is for pipelines: dagrun bench %s has every plan of its graph side by side", shownName(args[0]))
 				}
-				if err := onlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "confined", "learn", "cache-dir"); err != nil {
+				if err := onlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
 					return err
 				}
 				return a.planRecording(c.Context(), args[0], &again, show)

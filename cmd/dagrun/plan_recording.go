@@ -15,7 +15,6 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
-	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
@@ -43,7 +42,7 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, 
 			fmt.Fprint(a.stdout, graph.Text())
 		}
 	}
-	if err := a.chooseNetwork(ctx, name, known, replan.Options{Stay: own.stay}); err != nil {
+	if err := a.chooseNetwork(ctx, name, known, own); err != nil {
 		return err
 	}
 	if a.flags.output != "json" {
@@ -62,7 +61,7 @@ type keptPlans struct {
 // planCaptured answers the process that captured the graph that --graph describes. With durations it writes plans; with what was chosen of them it keeps that for
 // later processes; with neither it looks for what an earlier process chose.
 func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) error {
-	machine, err := planner.MachineByName(a.flags.machine)
+	options, err := a.networkOptions(ctx, own)
 	if err != nil {
 		return err
 	}
@@ -72,9 +71,9 @@ func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) e
 	}
 	switch {
 	case asked.Chosen != nil:
-		return a.keepPlans(ctx, name, asked, own)
+		return a.keepPlans(ctx, name, asked, options)
 	case len(asked.US) == 0:
-		return json.NewEncoder(a.stdout).Encode(a.earlierPlans(name, asked, own))
+		return json.NewEncoder(a.stdout).Encode(a.earlierPlans(name, asked, options))
 	}
 	known, err := a.knownGraphs(name)
 	if err != nil {
@@ -82,7 +81,7 @@ func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) e
 	}
 	closest := error(nil)
 	for _, graph := range known {
-		plans, err := replan.Make(ctx, graph, asked, replan.Options{Machine: machine, Stay: own.stay, Keep: own.keep})
+		plans, err := replan.Make(ctx, graph, asked, options)
 		var other *replan.ErrOther
 		if errors.As(err, &other) { // perhaps another graph of the program is meant
 			if before := (*replan.ErrOther)(nil); closest == nil || errors.As(closest, &before) && other.Node > before.Node {
@@ -99,7 +98,9 @@ func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) e
 }
 
 // keptKey names a captured graph in the cache, with what changes the plans of it.
-func keptKey(g *replan.Graph, stay bool) string { return cache.Key("captured", g.Signature(), fmt.Sprint(stay)) }
+func keptKey(g *replan.Graph, o replan.Options) string {
+	return cache.Key("captured", g.Signature(), fmt.Sprint(o.Stay, o.Cap))
+}
 
 // environment is what plans for a captured graph depend on besides the graph.
 func environment(name string, g *replan.Graph) (replan.Environment, error) {
@@ -110,7 +111,7 @@ func environment(name string, g *replan.Graph) (replan.Environment, error) {
 	return replan.Environment{Driver: g.Driver, Device: g.Device, Torch: g.Torch, Dagrun: thisBuild().String(), Recording: fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())}, nil
 }
 
-func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, own *replanFlags) error {
+func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, o replan.Options) error {
 	made, err := environment(name, g)
 	if err != nil {
 		return err
@@ -123,25 +124,25 @@ func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, own *
 	if err != nil {
 		return err
 	}
-	return a.openCache().KeepGraph(ctx, keptKey(g, own.stay), text)
+	return a.openCache().KeepGraph(ctx, keptKey(g, o), text)
 }
 
 // measuredBefore returns what a program found out about a captured graph when it planned it; nil if nothing is kept.
-func (a *app) measuredBefore(g *replan.Graph, stay bool) (*replan.Kept, error) {
-	text, err := a.openCache().Graph(keptKey(g, stay))
+func (a *app) measuredBefore(g *replan.Graph, o replan.Options) (*replan.Kept, error) {
+	text, err := a.openCache().Graph(keptKey(g, o))
 	if text == nil {
 		return nil, err
 	}
 	return replan.DecodeKept(text)
 }
 
-func (a *app) earlierPlans(name string, g *replan.Graph, own *replanFlags) *keptPlans {
+func (a *app) earlierPlans(name string, g *replan.Graph, o replan.Options) *keptPlans {
 	found := &keptPlans{}
 	is, err := environment(name, g)
 	if err != nil {
 		return &keptPlans{Why: err.Error()}
 	}
-	kept, err := a.measuredBefore(g, own.stay)
+	kept, err := a.measuredBefore(g, o)
 	if err == nil && kept == nil {
 		return found
 	}
@@ -188,8 +189,19 @@ func (a *app) knownGraphs(name string) ([]*replan.Known, error) {
 	return all, nil
 }
 
+// networkOptions are the flags of plan for captured graphs.
+func (a *app) networkOptions(ctx context.Context, own *replanFlags) (o replan.Options, err error) {
+	a.flags.machine = cmp.Or(a.flags.machine, "h200")
+	if o.Machine, err = loadMachine(ctx, a.flags.machine); err != nil {
+		return o, err
+	}
+	o.Cap, err = a.memoryCap()
+	o.Stay, o.Keep = own.stay, own.keep
+	return o, err
+}
+
 // chooseNetwork lets a command of pipelines work on a captured graph: the largest of a recording.
-func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Known, o replan.Options) error {
+func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Known, own *replanFlags) error {
 	a.noteInput("the recording", name)
 	largest := known[0]
 	for _, graph := range known[1:] {
@@ -200,15 +212,14 @@ func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Kn
 	if len(known) > 1 {
 		a.note("%s has %d graphs; this is the largest", shownName(name), len(known))
 	}
-	a.flags.machine = cmp.Or(a.flags.machine, "h200")
-	machine, err := loadMachine(ctx, a.flags.machine)
+	o, err := a.networkOptions(ctx, own)
 	if err != nil {
 		return err
 	}
-	o.Name, o.Machine = filepath.Base(name), machine
+	o.Name = filepath.Base(name)
 	g := largest.Graph(nil)
 	if a.flags.learn == learnAuto {
-		if a.earlier, err = a.measuredBefore(g, o.Stay); err != nil {
+		if a.earlier, err = a.measuredBefore(g, o); err != nil {
 			a.warn("%v", err)
 		}
 		if a.earlier != nil {

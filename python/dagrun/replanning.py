@@ -125,6 +125,19 @@ class Replanned:
         copy.kept.append(sleeps)
         return Replanned(self.graph, self.report, copy, self._memory, self.about)
 
+    def release(self):
+        """Lets the old graph go, and with it the memory that only it needed. What the program still holds of its tensors stays, and must be held as long as this
+        graph replays. Only a graph that was planned with memory=... can do without the old one."""
+        if not self.changed or self.about["plans"]["stays"]:
+            raise RuntimeError(f"the old graph's memory is still needed: {self._needed()}")
+        self.graph.reset()
+
+    def _needed(self):
+        if not self.changed:
+            return "it is the one that replays"
+        pinned = self.about["plans"]["pinned"]
+        return ", ".join(f"{n} tensors stay there, since {why}" for why, n in pinned.items() if why != "the program holds it") or "plan with memory=..., and nothing stays there"
+
     def replay(self):
         if self._copy is None:
             self.graph.replay()
@@ -135,11 +148,12 @@ class Replanned:
         return f"<dagrun.Replanned: {self.report}>"
 
 
-def replan(g, recording, *, stay=False):
+def replan(g, recording, *, stay=False, memory=None):
     """Plans a captured graph again and returns a Replanned, whose replay() does what g.replay() does.
 
     g is a torch.cuda.CUDAGraph(keep_graph=True); recording is the file that `dagrun record -o FILE -- python ...` wrote of this program. While the program is
-    being recorded, replan finds out what the graph's kernels touch, and returns the graph as it was."""
+    being recorded, replan finds out what the graph's kernels touch, and returns the graph as it was. memory, a number of bytes or a text such as "12MiB", puts the
+    graph's tensors in new memory of at most that size, so that Replanned.release() can give the old graph's memory back."""
     torch = _torch()
     library = _recorder()
     if library:
@@ -149,20 +163,20 @@ def replan(g, recording, *, stay=False):
     torch.cuda.synchronize()
     stream = driver.made("cuStreamCreate", 1).value
     try:
-        return _replanned(torch, g, recording, stream, stay)
+        return _replanned(torch, g, recording, stream, ["--stay"] * stay + ([f"--memory-cap={memory}"] if memory is not None else []))
     except trial.Wrong as wrong:
         return Replanned(g, f"replays as it was: {wrong}; record the program again")
     finally:
         driver.call("cuStreamDestroy_v2", driver.handle(stream))
 
 
-def _replanned(torch, g, recording, stream, stay):
+def _replanned(torch, g, recording, stream, flags):
     began = time.perf_counter()
     graph, about = describe(g)
     why = _refused(torch, g, graph)
     if why:
         return Replanned(g, f"replays as it was: {why}")
-    words = ["plan", recording, "--graph", "-"] + ["--stay"] * stay
+    words = ["plan", recording, "--graph", "-", *flags]
     earlier = _earlier(words, about)
     if earlier["plans"]:
         try:

@@ -144,7 +144,7 @@ class Keeping(unittest.TestCase):
             trial, nodes=lambda *all: None, Contents=lambda *all: None, equal=lambda *all: equal, in_turn=lambda *all: list(times)
         ):
             torch = types.SimpleNamespace(cuda=types.SimpleNamespace(synchronize=lambda: None))
-            return replanning._replanned(torch, None, "infer.rec", 0, False), asked
+            return replanning._replanned(torch, None, "infer.rec", 0, []), asked
 
     def test_the_first_process_measures_and_keeps(self):
         fast, asked = self.replanned({"plans": None, "report": ""}, self.plans, {})
@@ -179,6 +179,23 @@ class Keeping(unittest.TestCase):
         self.assertEqual(asked, ["earlier", "measure", "plan"])
         self.assertFalse(fast.changed)
         self.assertEqual(fast.report, "replays as it was: the new graph gave other bits")
+
+
+class Releasing(unittest.TestCase):
+    def released(self, **plans):
+        g = unittest.mock.Mock()
+        fast = replanning.Replanned(g, "faster", copy=object(), about={"plans": plans})
+        fast.release()
+        g.reset.assert_called_once_with()
+
+    def test_the_old_graph_goes_when_nothing_stays_in_its_memory(self):
+        self.released(stays=False, pinned={"the program holds it": 1})
+        with self.assertRaisesRegex(RuntimeError, "still needed: 2 tensors stay there, since a word reaches several tensors$"):
+            self.released(stays=True, pinned={"the program holds it": 1, "a word reaches several tensors": 2})
+        with self.assertRaisesRegex(RuntimeError, "still needed: plan with memory=..., and nothing stays there$"):
+            self.released(stays=True, pinned={"the program holds it": 1})
+        with self.assertRaisesRegex(RuntimeError, "still needed: it is the one that replays$"):
+            replanning.Replanned(None, "replays as it was").release()
 
 
 class Building(unittest.TestCase):

@@ -4,6 +4,7 @@ package replan
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/dagrun/dagrun/planner"
@@ -18,7 +19,7 @@ func (n *Network) Plan(ctx context.Context, o planner.Options) (*planner.Plan, e
 	case AsCaptured:
 		return n.predicted(n.captured(), o)
 	case "", "auto":
-		best, bestUS := (*planner.Plan)(nil), 0.0
+		best, bestUS, large := (*planner.Plan)(nil), 0.0, (*ErrMemory)(nil)
 		most := o.Streams
 		for _, way := range ways {
 			if most > 0 && way.streams > most {
@@ -26,6 +27,12 @@ func (n *Network) Plan(ctx context.Context, o planner.Options) (*planner.Plan, e
 			}
 			o.Strategy, o.Streams = way.strategy, way.streams
 			p, _, err := n.planned(ctx, o)
+			if tooLarge := (*ErrMemory)(nil); errors.As(err, &tooLarge) {
+				if large == nil || tooLarge.Needs < large.Needs {
+					large = tooLarge
+				}
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -36,6 +43,9 @@ func (n *Network) Plan(ctx context.Context, o planner.Options) (*planner.Plan, e
 			if best == nil || us < bestUS {
 				best, bestUS = p, us
 			}
+		}
+		if best == nil {
+			return nil, large
 		}
 		best.Requested = "auto"
 		return n.predicted(best, o)

@@ -5,12 +5,14 @@ package replan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
@@ -20,6 +22,14 @@ type Options struct {
 	Machine *planner.Machine
 	Stay    bool  // no value moves
 	Keep    []int // nodes to which it matters what lies in bytes that the graph never writes
+	Cap     int64 // bytes that the values which move may take, in new memory only; 0: they lie in the graph's own, and in as much new memory as they need
+}
+
+// ErrMemory is a plan whose values do not fit.
+type ErrMemory struct{ Needs, Cap int64 }
+
+func (e *ErrMemory) Error() string {
+	return fmt.Sprintf("its values take %s, as they are laid out here, more than the %s that --memory-cap allows", words.Bytes(e.Needs), words.Bytes(e.Cap))
 }
 
 // Plans is what the program needs to make the new graph.
@@ -34,6 +44,7 @@ type Plans struct {
 	Loose   [][]int  `json:"loose"`            // of each node, bytes of its parameters that are not as they were recorded
 	Outputs []Extent `json:"outputs"`          // what the graph writes and others may read
 	State   []Extent `json:"state"`            // what it writes outside its own memory
+	Stays   bool     `json:"stays"`            // whether something stays in the graph's own memory that the program does not hold
 	Plans   []Plan   `json:"plans"`
 
 	Chain    float64        `json:"chain"`    // microseconds of the nodes one after the other
@@ -118,6 +129,7 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 		}
 		if is.Pool {
 			plans.Values++
+			plans.Stays = plans.Stays || o.Cap == 0 || !n.moves[v] && n.pinned[v] != held
 		}
 	}
 	n.results(plans)
@@ -143,7 +155,7 @@ const leastUS = 1
 func (n *Network) decide(o Options) {
 	values := n.known.Values
 	n.moves, n.pinned = make([]bool, len(values)), make([]string, len(values))
-	met := make([]bool, len(values))
+	met, used := make([]bool, len(values)), make([]bool, len(values))
 	for v := range values {
 		n.pinned[v] = values[v].Pinned
 		if n.at[v] == 0 {
@@ -153,6 +165,9 @@ func (n *Network) decide(o Options) {
 	for _, k := range n.order {
 		for _, u := range n.known.Nodes[k].Uses {
 			met[u.Value] = met[u.Value] || !u.Guess
+			if _, ok := n.access(u, k); ok {
+				used[u.Value] = true
+			}
 			if len(u.Old) > 0 && slices.Contains(o.Keep, k) {
 				n.pinned[u.Value] = cmp.Or(n.pinned[u.Value], "what lies there before the graph matters")
 			}
@@ -174,14 +189,14 @@ func (n *Network) decide(o Options) {
 	n.passing = make([]bool, len(values))
 	for v := range values {
 		_, inside := n.arena.of(n.graph.Pool, n.at[v])
-		n.passing[v] = values[v].Pool && inside && met[v] && n.pinned[v] == values[v].Pinned && n.pinned[v] != readFirst
-		if !met[v] {
-			n.pinned[v] = cmp.Or(n.pinned[v], "no node was seen to touch it")
+		n.passing[v] = o.Cap == 0 && values[v].Pool && inside && met[v] && n.pinned[v] == values[v].Pinned && n.pinned[v] != readFirst
+		if !used[v] {
+			n.pinned[v] = cmp.Or(n.pinned[v], "no node points to it")
 		}
 		if o.Stay {
 			n.pinned[v] = cmp.Or(n.pinned[v], "nothing is to be moved")
 		}
-		n.moves[v] = n.pinned[v] == "" && met[v]
+		n.moves[v] = n.pinned[v] == "" // also what no node was seen to touch: kernels that only point to one tensor need not wait for each other
 	}
 }
 
@@ -347,12 +362,15 @@ func (n *Network) plan(ctx context.Context, plans *Plans) error {
 	plans.Critical, plans.Filled = bounds.CriticalUS, bounds.FilledUS
 	bounds.ChainUS = plans.Chain
 	plans.Binds = bounds.Text()
-	made := make([]*Plan, len(ways))
+	made, large := make([]*Plan, len(ways)), make([]*ErrMemory, len(ways))
 	var group errgroup.Group
 	group.SetLimit(mostAtOnce)
 	for k, way := range ways {
 		group.Go(func() error {
 			p, out, err := n.planned(ctx, planner.Options{Strategy: way.strategy, Streams: way.streams, Machine: n.options.Machine, Profile: n.profile})
+			if errors.As(err, &large[k]) {
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -366,9 +384,12 @@ func (n *Network) plan(ctx context.Context, plans *Plans) error {
 		return err
 	}
 	for _, out := range made {
-		if !slices.ContainsFunc(plans.Plans, func(other Plan) bool { return slices.Equal(other.Edges, out.Edges) }) {
+		if out != nil && !slices.ContainsFunc(plans.Plans, func(other Plan) bool { return slices.Equal(other.Edges, out.Edges) }) {
 			plans.Plans = append(plans.Plans, *out)
 		}
+	}
+	if len(plans.Plans) == 0 {
+		return slices.MinFunc(large, func(a, b *ErrMemory) int { return cmp.Compare(a.Needs, b.Needs) })
 	}
 	return nil
 }
@@ -441,6 +462,9 @@ func (n *Network) place(p *planner.Plan, out *Plan) error {
 		}
 	}
 	end := n.arena.place(values, stays, r)
+	if most := n.options.Cap; most > 0 && end > most {
+		return &ErrMemory{end, most}
+	}
 	out.Memory = max(0, end-n.arena.own)
 	p.Stats.PeakDeviceBytes = end
 	at := make([]int64, len(n.known.Values))
@@ -502,6 +526,9 @@ func (n *Network) change(out *Plan, at []int64) {
 
 // room finds out which parts of the graph's memory values may be placed in: those where nothing lies that stays, or that the program holds.
 func (n *Network) room() {
+	if n.options.Cap > 0 {
+		return
+	}
 	base := int64(0)
 	for _, e := range n.graph.Pool {
 		take := func(other Extent) {
