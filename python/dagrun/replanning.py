@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from . import command, driver, graphs, observe, trial
+from . import command, driver, graphs, observe, prologue, trial
 
 
 def _torch():
@@ -46,19 +46,13 @@ def _raw(g):
         raise TypeError(f"dagrun.replan takes a captured torch.cuda.CUDAGraph(keep_graph=True): {wrong}") from None
 
 
-def _refused(torch, g, graph):
+def _refused(graph):
     """Why a graph is not planned again, or None."""
     names = {driver.HOST: "a host function", driver.CHILD: "a child graph", 13: "a conditional node"}
     for k, node in enumerate(graph.nodes):
         if node.type not in (driver.KERNEL, driver.COPY, driver.SET, driver.EMPTY):
             return f"node {k} is {names.get(node.type, f'of type {node.type}')}"
-    generator = torch.cuda.default_generators[torch.cuda.current_device()]
-    before = generator.get_offset()
-    g.replay()
-    torch.cuda.synchronize()
-    drawn = generator.get_offset() - before
-    generator.set_offset(before)
-    return "it draws random numbers, whose state torch sets for its own replay" if drawn else None
+    return None
 
 
 def describe(g):
@@ -83,10 +77,10 @@ def record(g, library):
     """Tries the nodes of a graph in a process that is being recorded, and writes down what was tried. Returns what to say of it."""
     torch = _torch()
     graph, about = describe(g)
-    why = _refused(torch, g, graph)
+    why = _refused(graph)
     if why:
         return f"replays as it was: {why}"
-    torch.cuda.synchronize()
+    prologue.drawn(torch, g)  # everything that the graph needs is in place once it has been replayed
     stream = driver.made("cuStreamCreate", 1).value
     try:
         about["stream"] = stream
@@ -102,9 +96,9 @@ def record(g, library):
 class Replanned:
     """A graph that replays as the one it was made of, in another order and in other memory. `report` says what was gained, or why the old graph runs."""
 
-    def __init__(self, g, report, copy=None, memory=None, about=None):
+    def __init__(self, g, report, copy=None, memory=None, about=None, before=None):
         self.graph, self.report, self.about = g, report, about or {}
-        self._copy, self._memory = copy, memory
+        self._copy, self._memory, self._prologue = copy, memory, before
 
     @property
     def changed(self):
@@ -123,18 +117,20 @@ class Replanned:
         plan = self.about["plans"]["plans"][self.about["best"] - 1]
         copy = _built(self._copy.original, plan, self._memory.data_ptr(), (kernels, lambda all: draw.choice(all) if draw.random() < 0.2 else None))
         copy.kept.append(sleeps)
-        return Replanned(self.graph, self.report, copy, self._memory, self.about)
+        return Replanned(self.graph, self.report, copy, self._memory, self.about, self._prologue)
 
     def release(self):
         """Lets the old graph go, and with it the memory that only it needed. What the program still holds of its tensors stays, and must be held as long as this
         graph replays. Only a graph that was planned with memory=... can do without the old one."""
-        if not self.changed or self.about["plans"]["stays"]:
+        if not self.changed or self._prologue or self.about["plans"]["stays"]:
             raise RuntimeError(f"the old graph's memory is still needed: {self._needed()}")
         self.graph.reset()
 
     def _needed(self):
         if not self.changed:
             return "it is the one that replays"
+        if self._prologue:
+            return "the state of its random numbers goes with it"
         pinned = self.about["plans"]["pinned"]
         return ", ".join(f"{n} tensors stay there, since {why}" for why, n in pinned.items() if why != "the program holds it") or "plan with memory=..., and nothing stays there"
 
@@ -142,6 +138,8 @@ class Replanned:
         if self._copy is None:
             self.graph.replay()
         else:
+            if self._prologue:
+                self._prologue.run()
             self._copy.launch(_torch().cuda.current_stream().cuda_stream)
 
     def __repr__(self):
@@ -173,14 +171,20 @@ def replan(g, recording, *, stay=False, memory=None):
 def _replanned(torch, g, recording, stream, flags):
     began = time.perf_counter()
     graph, about = describe(g)
-    why = _refused(torch, g, graph)
+    why, before = _refused(graph), None
+    if not why:
+        try:
+            step = prologue.drawn(torch, g)
+            before = prologue.find(torch, g, graph, about["active"], step) if step else None
+        except prologue.Unknown as unknown:
+            why = str(unknown)
     if why:
         return Replanned(g, f"replays as it was: {why}")
     words = ["plan", recording, "--graph", "-", *flags]
     earlier = _earlier(words, about)
     if earlier["plans"]:
         try:
-            return _as_kept(torch, g, graph, about, earlier, stream, began)
+            return _as_kept(torch, g, graph, about, earlier, stream, began, before)
         except trial.Wrong as wrong:
             earlier["why"] = str(wrong)
     about["us"], about["chain"] = observe.durations(graph, stream)
@@ -220,7 +224,7 @@ def _replanned(torch, g, recording, stream, flags):
     kept_too = command.run(words, json.dumps(about))
     for note in (earlier.get("why") and f"a plan that was kept is not used: {earlier['why']}", kept_too.status and kept_too.text):
         report += f"; {note}" if note else ""
-    return Replanned(g, report, copies[best - 1], memory, facts) if gains else Replanned(g, report, about=facts)
+    return Replanned(g, report, copies[best - 1], memory, facts, before) if gains else Replanned(g, report, about=facts)
 
 
 def _earlier(words, about):
@@ -229,7 +233,7 @@ def _earlier(words, about):
     return json.loads(answer.out) if answer.status == 0 else {"plans": None, "why": answer.text}
 
 
-def _as_kept(torch, g, graph, about, earlier, stream, began):
+def _as_kept(torch, g, graph, about, earlier, stream, began, before):
     """Builds the plan that an earlier process chose, without planning or measuring, and compares bits."""
     plans, report = earlier["plans"], f"{earlier['report']}; as an earlier process found"
     facts = {"plans": plans, "best": len(plans["plans"]), "kept": True}
@@ -246,7 +250,7 @@ def _as_kept(torch, g, graph, about, earlier, stream, began):
     if not trial.equal(torch, _launch_of(g), copy.launch, state, plans["outputs"], stream):
         raise trial.Wrong("it gave other bits")
     facts["seconds"] = [time.perf_counter() - began]
-    return Replanned(g, report, copy, memory, facts)
+    return Replanned(g, report, copy, memory, facts, before)
 
 
 def _memory(torch, plans):

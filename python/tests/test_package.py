@@ -16,7 +16,7 @@ root = os.path.dirname(os.path.dirname(here))
 sys.path.insert(0, os.path.join(root, "python"))
 
 import dagrun  # noqa: E402
-from dagrun import command, driver, graphs, observe, replanning, trial  # noqa: E402
+from dagrun import command, driver, graphs, observe, prologue, replanning, trial  # noqa: E402
 
 
 def node(kind=driver.KERNEL, row=b"", parameters=()):
@@ -136,11 +136,11 @@ class Keeping(unittest.TestCase):
         with unittest.mock.patch.multiple(
             replanning,
             describe=lambda g: (graph, {"pool": [], "nodes": []}),
-            _refused=lambda *all: None,
+            _refused=lambda graph: None,
             _built=lambda *all: copy,
             _memory=lambda *all: types.SimpleNamespace(data_ptr=lambda: 0),
             _launch_of=lambda g: copy.launch,
-        ), unittest.mock.patch.multiple(command, run=run), unittest.mock.patch.multiple(observe, durations=durations), unittest.mock.patch.multiple(
+        ), unittest.mock.patch.multiple(command, run=run), unittest.mock.patch.multiple(observe, durations=durations), unittest.mock.patch.multiple(replanning.prologue, drawn=lambda torch, g: 0), unittest.mock.patch.multiple(
             trial, nodes=lambda *all: None, Contents=lambda *all: None, equal=lambda *all: equal, in_turn=lambda *all: list(times)
         ):
             torch = types.SimpleNamespace(cuda=types.SimpleNamespace(synchronize=lambda: None))
@@ -179,6 +179,86 @@ class Keeping(unittest.TestCase):
         self.assertEqual(asked, ["earlier", "measure", "plan"])
         self.assertFalse(fast.changed)
         self.assertEqual(fast.report, "replays as it was: the new graph gave other bits")
+
+
+class Drawing(unittest.TestCase):
+    """A stand-in for torch: memory of 8-byte numbers, a generator, and a graph whose replay does what torch's does."""
+
+    seed_at, offset_at, step = 4096, 8192, 12
+
+    def setUp(self):
+        test = self
+        self.memory = {self.seed_at: 0, self.offset_at: 0, 12288: 5}
+
+        class Number:
+            def __init__(self, at):
+                self.at = at
+
+            def view(self, kind):
+                return self
+
+            def item(self):
+                return test.memory[self.at]
+
+            def fill_(self, number):
+                test.memory[self.at] = number
+
+        class Generator:
+            seed, offset = 7, 40
+
+            def initial_seed(self):
+                return self.seed
+
+            def get_offset(self):
+                return self.offset
+
+            def manual_seed(self, seed):
+                self.seed, self.offset = seed, 0
+
+            def set_offset(self, offset):
+                self.offset = offset
+
+        self.generator = Generator()
+        cuda = types.SimpleNamespace(synchronize=lambda: None, current_device=lambda: 0, default_generators=[self.generator])
+        self.torch = types.SimpleNamespace(cuda=cuda, int64=int, as_tensor=lambda b, device: Number(b.__cuda_array_interface__["data"][0]))
+        self.graph = types.SimpleNamespace(nodes=[node(row=words(self.offset_at, 12288, 5, self.seed_at), parameters=[(0, 8), (8, 24)]), node(row=words(self.seed_at), parameters=[(0, 8)])])
+        self.active = [(at, 512) for at in self.memory]
+
+    def replay(self):
+        """CUDAGraph.replay: what the kernels read is what this returns."""
+        self.memory[self.seed_at] = prologue._signed(self.generator.seed)
+        self.memory[self.offset_at] = self.generator.offset
+        self.generator.offset += self.step
+        return self.memory[self.seed_at], self.memory[self.offset_at]
+
+    def test_a_replay_has_the_numbers_that_torchs_own_would_have(self):
+        g = types.SimpleNamespace(replay=self.replay)
+        self.assertEqual(prologue.drawn(self.torch, g), self.step)
+        found = prologue.find(self.torch, g, self.graph, self.active, self.step)
+        self.assertEqual((self.generator.seed, self.generator.offset), (7, 40), "the generator is as it was")
+        for seed in (3, 2**63 + 5):
+            self.generator.manual_seed(seed)
+            wanted = [self.replay() for _ in range(3)]
+            self.generator.manual_seed(seed)
+            had = []
+            for _ in range(3):
+                found.run()
+                had.append((self.memory[self.seed_at], self.memory[self.offset_at]))
+            self.assertEqual(had, wanted)
+        self.assertEqual(self.memory[12288], 5)
+
+    def test_numbers_that_are_not_found_leave_the_graph_as_it_was(self):
+        g = types.SimpleNamespace(replay=self.replay)
+        self.graph.nodes[0].row = words(self.offset_at + 8, 12288, 5, self.seed_at)
+        self.memory[self.offset_at + 8] = 1
+        with self.assertRaisesRegex(prologue.Unknown, "was not found where torch puts their seed and offset"):
+            prologue.find(self.torch, g, self.graph, self.active, self.step)
+        self.assertEqual((self.generator.seed, self.generator.offset), (7, 40))
+
+    def test_the_state_is_kept_with_the_old_graph(self):
+        fast = replanning.Replanned(unittest.mock.Mock(), "faster", copy=object(), about={"plans": {"stays": False, "pinned": {}}}, before=object())
+        with self.assertRaisesRegex(RuntimeError, "the state of its random numbers goes with it"):
+            fast.release()
 
 
 class Releasing(unittest.TestCase):
