@@ -1,6 +1,7 @@
 """Tests of what needs no GPU: python3 -m unittest discover -s python/tests. DAGRUN_COMMAND names a built command; without it, one is
 built."""
 
+import ctypes
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ root = os.path.dirname(os.path.dirname(here))
 sys.path.insert(0, os.path.join(root, "python"))
 
 import dagrun  # noqa: E402
-from dagrun import command, driver, graphs, observe, prologue, replanning, trial  # noqa: E402
+from dagrun import command, descriptors, driver, graphs, observe, prologue, replanning, trial  # noqa: E402
 
 
 def node(kind=driver.KERNEL, row=b"", parameters=()):
@@ -259,6 +260,93 @@ class Drawing(unittest.TestCase):
         fast = replanning.Replanned(unittest.mock.Mock(), "faster", copy=object(), about={"plans": {"stays": False, "pinned": {}}}, before=object())
         with self.assertRaisesRegex(RuntimeError, "the state of its random numbers goes with it"):
             fast.release()
+
+
+class Descriptors(unittest.TestCase):
+    """A stand-in for the driver: device memory is memory of this process, and a descriptor is an address, a mark and what the driver likes to add."""
+
+    mark = b"a tensor map"
+    size = 4096
+
+    def setUp(self):
+        self.held, self.sealed = [], False
+        pool = self.memory(self.size)
+        self.pool = [(pool.address.value, self.size)]
+        self.before = {pool.address.value: self.memory(self.size)}
+        ctypes.memmove(pool.address.value, bytes(range(1, 256)) * 16, 4080)
+        ctypes.memmove(self.before[pool.address.value].address.value, pool.address.value, self.size)
+
+        def call(name, *arguments):
+            numbers = [getattr(a, "value", a) for a in arguments]
+            if name in ("cuMemcpyDtoH_v2", "cuMemcpyHtoD_v2"):
+                ctypes.memmove(arguments[0] if name == "cuMemcpyDtoH_v2" else numbers[0], numbers[1], numbers[2])
+            elif name == "cuMemsetD8Async":
+                ctypes.memset(*numbers[:3])
+
+        patches = unittest.mock.patch.multiple(descriptors, call=call), unittest.mock.patch.object(driver, "_function", lambda name: self.replace)
+        for patch in patches:
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def memory(self, size):
+        buffer = (ctypes.c_ubyte * (size + 512))()
+        self.held.append(buffer)
+        at = ctypes.addressof(buffer)
+        return types.SimpleNamespace(address=ctypes.c_uint64(at + -at % 512), free=lambda: None)
+
+    def replace(self, at, address):
+        row = bytearray(ctypes.string_at(at.value, descriptors.SIZE))
+        if row[8 : 8 + len(self.mark)] != self.mark:
+            return 1
+        row[:8] = (address.value or 0).to_bytes(8, "little")
+        row[-1] = sum(row[:8]) % 256 if self.sealed else 0
+        ctypes.memmove(at.value, bytes(row), len(row))
+        return 0
+
+    def tried(self, kernel):
+        """Tries a kernel of two descriptors and a plain pointer: of what it reads at 256 and at 1024, and where it writes, at 2048."""
+        base = self.pool[0][0]
+
+        def descriptor(address):
+            room = ctypes.create_string_buffer(bytes(8) + self.mark, descriptors.SIZE)
+            self.replace(ctypes.c_void_p(ctypes.addressof(room)), ctypes.c_void_p(address))
+            return room.raw
+
+        row = descriptor(base + 256) + descriptor(base + 2048) + words(base + 1024)
+        n = node(row=row, parameters=[(0, 128), (128, 128), (256, 8)])
+        run = lambda node, stream, row=None: kernel(*(int.from_bytes((row or node.row)[at : at + 8], "little") for at in (0, 256, 128)))  # noqa: E731
+        copy = lambda to, origin, size, stream: ctypes.memmove(to, origin, size)  # noqa: E731
+        at = descriptors.offsets(n)
+        found = observe._words(n, self.pool)
+        self.assertEqual(found, {base + 256: [0], base + 2048: [128], base + 1024: [256]})
+        answer = descriptors.apart(n, at, found, self.pool, self.before, run, self.memory, copy, 0)
+        left = ctypes.string_at(base, self.size)
+        ctypes.memmove(base, self.before[base].address.value, self.size)
+        run(n, 0)
+        self.assertEqual(left, ctypes.string_at(base, self.size), "the node has run as usual")
+        return at, answer
+
+    @staticmethod
+    def add(one, two, to):
+        ctypes.memmove(to, bytes((a + b) % 256 for a, b in zip(ctypes.string_at(one, 64), ctypes.string_at(two, 64))), 64)
+
+    def test_a_kernel_that_follows_its_words(self):
+        self.assertEqual(self.tried(self.add), ([0, 128], ([0, 128, 256], True)))
+
+    def test_a_kernel_that_knows_an_address_from_elsewhere(self):
+        base = self.pool[0][0]
+        self.assertEqual(self.tried(lambda one, two, to: self.add(base + 256, two, to))[1], ([0, 128, 256], False), "it read at the old place")
+        self.assertEqual(self.tried(lambda one, two, to: self.add(one, two, base + 2048))[1], ([0, 128, 256], False), "it wrote to the old place")
+        self.assertEqual(self.tried(lambda one, two, to: self.add(one, one + 768, to))[1], ([0, 128, 256], False), "it read one tensor at a distance from another")
+        self.assertEqual(self.tried(lambda one, two, to: self.add(one, two, one + 1792))[1], ([0, 128, 256], False), "it wrote one at a distance from another")
+
+    def test_a_form_that_holds_more_than_the_address(self):
+        self.sealed = True
+        self.assertEqual(self.tried(self.add), ([0, 128], ([], False)))
+
+    def test_parameters_that_are_no_descriptors(self):
+        self.assertEqual(descriptors.offsets(node(row=bytes(64) + words(self.pool[0][0]) + bytes(120), parameters=[(0, 192)])), [])
+        self.assertEqual(descriptors.offsets(node(driver.COPY)), [])
 
 
 class Releasing(unittest.TestCase):

@@ -134,10 +134,17 @@ type Try struct {
 	Node     int
 	Offsets  []int
 	Distance int64
+	Results  int // whether each word was moved to a place of its own and the launch left what it usually does: 0 means that this was not asked
 }
 
+// What a launch left with its words apart.
+const (
+	sameResults  = 1
+	otherResults = 2
+)
+
 func (t *Try) UnmarshalJSON(text []byte) error {
-	row := [3]any{&t.Node, &t.Offsets, &t.Distance}
+	row := [4]any{&t.Node, &t.Offsets, &t.Distance, &t.Results}
 	into := row[:]
 	return json.Unmarshal(text, &into)
 }

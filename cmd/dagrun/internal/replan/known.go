@@ -86,6 +86,7 @@ type learner struct {
 	order  []int
 	usual  []byMode
 	tries  [][]attempt
+	apart  map[int][]int // of kernels whose accesses cannot be measured: the words that lead to places of their own, by their results
 	blocks *blocks
 	values map[int32]int // by block
 	uses   map[int][]used
@@ -114,7 +115,7 @@ func Learn(p *recording.Process, note recording.NoteInfo) (*Known, error) {
 		return nil, err
 	}
 	l := &learner{p: p, g: g, known: &Known{Version: 1, Device: g.Device, Torch: g.Torch, Nodes: make([]Seen, len(g.Nodes)), recorded: g},
-		usual: make([]byMode, len(g.Nodes)), tries: make([][]attempt, len(g.Nodes)), blocks: newBlocks(p), values: map[int32]int{}, uses: map[int][]used{}}
+		usual: make([]byMode, len(g.Nodes)), tries: make([][]attempt, len(g.Nodes)), blocks: newBlocks(p), values: map[int32]int{}, apart: map[int][]int{}, uses: map[int][]used{}}
 	for k, n := range g.Nodes {
 		l.known.Nodes[k].Node = n
 	}
@@ -160,6 +161,12 @@ func (l *learner) launches(until uint64) error {
 		var seen byMode
 		if a != nil {
 			seen = split(a.Runs)
+		}
+		if try.Results != 0 {
+			if try.Results == sameResults {
+				l.apart[try.Node] = try.Offsets
+			}
+			continue
 		}
 		if len(try.Offsets) > 0 {
 			l.tries[try.Node] = append(l.tries[try.Node], attempt{try.Offsets, try.Distance, seen, whole})
@@ -242,6 +249,13 @@ func (l *learner) look(k int) {
 	}
 	rest := l.usual[k]
 	for _, group := range groupsOf(l.tries[k]) {
+		if l.byResults(k, group) {
+			for m, value := 0, l.wordApart(node, k, group); m < len(rest) && value >= 0; m++ {
+				v := &l.known.Values[value]
+				rest[m] = without(rest[m], []stretch{{v.At, v.At + v.Bytes}})
+			}
+			continue
+		}
 		follow, fixed := follows(&l.usual[k], group.together)
 		if node.Opaque != "" {
 			fixed = node.Opaque
@@ -300,6 +314,27 @@ func sameBytes(a, b *byMode) bool {
 		}
 	}
 	return true
+}
+
+// byResults tells whether words of a kernel that cannot be measured were seen to lead to a place of their own.
+func (l *learner) byResults(k int, g *group) bool {
+	return l.known.Nodes[k].Opaque != "" && !slices.ContainsFunc(g.offsets, func(offset int) bool { return !slices.Contains(l.apart[k], offset) })
+}
+
+// wordApart notes such words, and returns the value that they point to, all of which the kernel reads and writes for all that is known; -1 if it is none.
+func (l *learner) wordApart(node *Seen, k int, g *group) int {
+	address := binary.LittleEndian.Uint64(node.Bytes[g.offsets[0]:])
+	value := l.valueAt(address)
+	if value < 0 {
+		return value
+	}
+	v := &l.known.Values[value]
+	for _, offset := range g.offsets {
+		node.Words = append(node.Words, Word{Offset: offset, Value: value, Delta: int64(address - v.At), Touched: true})
+	}
+	whole := []stretch{{v.At, v.At + v.Bytes}}
+	l.use(k, value, &byMode{whole, whole})
+	return value
 }
 
 // words notes the words of a node that hold one address.

@@ -245,6 +245,7 @@ func (n *Network) build(o Options) error {
 		from = to
 	}
 	n.nodes = make([]dag.NodeID, len(n.known.Nodes))
+	begun := make([]bool, len(values))
 	if len(n.graph.US) > 0 {
 		n.profile = &planner.Profile{Nodes: map[string]float64{}}
 	}
@@ -267,6 +268,9 @@ func (n *Network) build(o Options) error {
 			}
 			if is.Opaque != "" {
 				mode = dag.ReadWrite
+			}
+			if n.moves[u.Value] && !begun[u.Value] { // what it reads there, if anything, is there by chance
+				mode, begun[u.Value] = dag.Write, true
 			}
 			if !u.Guess {
 				bytes += int64(v.Bytes)

@@ -276,3 +276,64 @@ func TestPlansUnderACap(t *testing.T) {
 	require.ErrorAs(t, err, &large)
 	require.Equal(t, least, large.Needs)
 }
+
+// A kernel whose accesses cannot be measured keeps its tensors where they are, unless its results showed that each may lie elsewhere.
+func TestTensorsOfKernelsThatCannotBeMeasured(t *testing.T) {
+	const node = 4
+	learn := func(results int) *Known {
+		t.Helper()
+		p, note, g := recorded(t, "vit")
+		var own []int // calls that tried the graph
+		for i := range p.Calls {
+			if c := &p.Calls[i]; c.Kind == recording.Launch && c.Args[0] == g.Stream {
+				own = append(own, i)
+			}
+		}
+		own = own[len(own)-len(g.Tried):]
+		about := map[string]any{}
+		require.NoError(t, json.Unmarshal([]byte(note.Text), &about))
+		tried, last, offsets := about["tried"].([]any), 0, []any{}
+		for k, try := range g.Tried {
+			if try.Node == node {
+				last = k
+				p.Accesses[p.Calls[own[k]].Args[3]].Opaque = true
+				if len(try.Offsets) > 0 {
+					offsets = append(offsets, tried[k].([]any)[1].([]any)...)
+				}
+			}
+		}
+		if results > 0 {
+			about["tried"] = slices.Insert(tried, last+1, any([]any{node, offsets, 0, results}))
+			p.Calls = slices.Insert(p.Calls, own[last]+1, p.Calls[own[last]])
+		}
+		text, err := json.Marshal(about)
+		require.NoError(t, err)
+		known, err := Learn(p, recording.NoteInfo{Code: note.Code, Value: note.Value, Text: string(text)})
+		require.NoError(t, err)
+		require.Equal(t, "its code has accesses that cannot be measured", known.Nodes[node].Opaque)
+		return known
+	}
+	stay := func(known *Known) (n int) {
+		for _, u := range known.Nodes[node].Uses {
+			if v := known.Values[u.Value]; v.Pool && v.Pinned == known.Nodes[node].Opaque {
+				n++
+			}
+		}
+		return n
+	}
+	_, _, g := recorded(t, "vit")
+	require.Positive(t, stay(learn(0)))
+	require.Equal(t, stay(learn(0)), stay(learn(otherResults)))
+	moving := learn(sameResults)
+	require.Zero(t, stay(moving))
+	plans := made(t, moving, g, Options{})
+	require.Equal(t, 1, plans.Opaque)
+	require.Greater(t, plans.Moved, made(t, learn(0), g, Options{}).Moved)
+	changed := 0
+	for _, word := range plans.Plans[0].Words {
+		if word[0] == node {
+			changed++
+		}
+	}
+	require.Positive(t, changed, "its words are changed")
+}
