@@ -49,7 +49,8 @@ func (a *app) benchRecording(ctx context.Context, name string) error {
 func (a *app) printPredicted(r *benchReport) error {
 	a.progress.clear()
 	if !a.flags.quiet {
-		fmt.Fprintf(a.stdout, "%s: %s, predicted for machine %s; microseconds per replay\n%s\n\n", r.Name, counted(r.Nodes, "node"), r.Machine, a.network.Bounds(a.network.Durations()).Text())
+		fmt.Fprintf(a.stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, counted(r.Nodes, "node"), r.Machine)
+		fmt.Fprintf(a.stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
 	}
 	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
 	if a.earlier != nil {
@@ -59,7 +60,8 @@ func (a *app) printPredicted(r *benchReport) error {
 	table.keys = 5
 	for k := range r.Rows {
 		row := &r.Rows[k]
-		cells := []string{starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory), fixed(row.Predicted)}
+		cells := []string{starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory),
+			fixed(row.Predicted)}
 		if a.earlier != nil {
 			cells = append(cells, measuredTime(a.earlier, row))
 		}

@@ -58,8 +58,8 @@ type keptPlans struct {
 	Why    string        `json:"why,omitempty"` // why what is kept is not used
 }
 
-// planCaptured answers the process that captured the graph that --graph describes. With durations it writes plans; with what was chosen of them it keeps that for
-// later processes; with neither it looks for what an earlier process chose.
+// planCaptured answers the process that captured the graph that --graph describes. With durations it writes plans; with what was chosen of them it keeps
+// that for later processes; with neither it looks for what an earlier process chose.
 func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) error {
 	options, err := a.networkOptions(ctx, own)
 	if err != nil {
@@ -108,7 +108,8 @@ func environment(name string, g *replan.Graph) (replan.Environment, error) {
 	if err != nil {
 		return replan.Environment{}, err
 	}
-	return replan.Environment{Driver: g.Driver, Device: g.Device, Torch: g.Torch, Dagrun: thisBuild().String(), Recording: fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())}, nil
+	state := fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
+	return replan.Environment{Driver: g.Driver, Device: g.Device, Torch: g.Torch, Dagrun: thisBuild().String(), Recording: state}, nil
 }
 
 func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, o replan.Options) error {
@@ -228,7 +229,8 @@ func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Kn
 		}
 	}
 	if len(g.US) == 0 {
-		a.note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; the program measures them when it plans its graph on a GPU, and --learn=auto uses them")
+		a.note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; " +
+			"the program measures them when it plans its graph on a GPU, and --learn=auto uses them")
 	}
 	a.network, err = replan.NewNetwork(largest, g, o)
 	return err

@@ -1,5 +1,5 @@
-"""Tensors that kernels reach by descriptors in their parameters (tensor maps), whose accesses cannot be measured: whether a kernel finds them elsewhere is tried by
-its results. A descriptor's form is the driver's own, so one counts as moved only if the driver itself would change nothing but the address that stands in it."""
+"""Tensors that kernels reach by descriptors in their parameters (tensor maps), whose accesses cannot be measured: whether a kernel finds them elsewhere is
+tried by its results. A descriptor's form is the driver's own, so one counts as moved only if the driver itself would change nothing but the address in it."""
 
 import ctypes
 
@@ -42,9 +42,10 @@ def _plain(descriptor, to):
 
 
 def apart(node, at, words, pool, before, launch, memory, copy, stream):
-    """Launches a node with each tensor in a place of its own, up to where the next one begins, and zeros everywhere else, the pool included; and tells whether it
-    leaves what it usually does, each byte in the place of the tensor that it belongs to. at lists its descriptors, words the offsets of all words that point into the pool by what they hold, before the copies of the
-    pool as it is. memory makes device memory and copy copies it. Returns the offsets that were moved, and whether that is so; the node has then run as usual."""
+    """Launches a node with each tensor in a place of its own, up to where the next one begins, and zeros everywhere else, the pool included; and tells whether
+    it leaves what it usually does, each byte in the place of the tensor that it belongs to. at lists its descriptors, words the offsets of all words that point
+    into the pool by what they hold, before the copies of the pool as it is. memory makes device memory and copy copies it. Returns the offsets that were moved,
+    and whether that is so; the node has then run as usual."""
     launch(node, stream)
     call("cuStreamSynchronize", handle(stream))
     usual = {base: _read(base, size) for base, size in pool}

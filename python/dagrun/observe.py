@@ -66,8 +66,8 @@ def shared(graph, pool, active):
 
 def accesses(graph, pool, stream):
     """Launches the nodes of a graph alone, in order, on a stream of its own. pool lists the memory (address, size) whose words are moved: the segments from
-    which the graph's own memory comes, and what is shared. Returns what was launched in which order: node, the offsets of the words that were moved, and by how much; and, for kernels with descriptors, 1 if each tensor was moved to a place of its own and they left what
-    they usually do, or 2 if not.
+    which the graph's own memory comes, and what is shared. Returns what was launched in which order: node, the offsets of the words that were
+    moved, and by how much; and, for kernels with descriptors, 1 if each tensor was moved to a place of its own and they left what they usually do, or 2 if not.
 
     Afterwards the pool and everything else that parameters point into hold what they held before."""
     kept = _Kept(graph, pool)

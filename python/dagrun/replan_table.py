@@ -205,6 +205,20 @@ def _record(name, folder):
     return name, file, done
 
 
+def _measured(name, file, *flags):
+    """Runs one network in a process of its own."""
+    done = subprocess.run(_itself("--network", name, "--recording", file, *flags), capture_output=True, text=True)
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        raise RuntimeError(" ".join(done.stderr.split())[-300:]) from None
+
+
+def _wrong(result):
+    """Whether bits differed."""
+    return "equal" in result and (result["equal"] < result["inputs"] or result["delayed"] < result["delays"] or not result.get("released", True))
+
+
 def _line(result):
     facts = result["facts"]
     if "us" in result:
@@ -223,7 +237,7 @@ def main():
     p.add_argument("--jobs", type=int, default=4, help="networks that are recorded side by side")
     p.add_argument("--inputs", type=int, default=100)
     p.add_argument("--delays", type=int, default=5, help="graphs with delays drawn at random between their nodes, whose bits are compared too")
-    p.add_argument("--memory", type=float, help="lay tensors out in new memory of at most this part of what torch's pool has, and let the old graph go at the end")
+    p.add_argument("--memory", type=float, help="tensors lie in new memory of at most this part of torch's pool, and the old graph goes at the end")
     p.add_argument("--keep", help="folder for the recordings and what was measured; recordings that are there are used")
     p.add_argument("--network", choices=networks, help=argparse.SUPPRESS)
     p.add_argument("--recording", help=argparse.SUPPRESS)
@@ -237,28 +251,31 @@ def main():
             p.error(f"--only {name}: no such network; there are {', '.join(networks)}")
     folder = o.keep or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
+    os.environ["DAGRUN_CACHE"] = tempfile.mkdtemp()  # what earlier runs of the table found is measured again
     wrong, ratios = 0, []
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         recorded = list(pool.map(lambda name: _record(name, folder), wanted))
-    print(f"{'network':14}{'torch':>8}{'dagrun':>8}  {'ratio':>6}  {'spread, us':20}  {'bits equal':12}")
+    head = f"{'network':14}{'torch':>8}{'dagrun':>8}  {'ratio':>6}  {'spread, us':20}  {'bits equal':12}"
+    print(head + "report; seconds to the plan, and again with the plan kept")
     for name, file, done in recorded:
         if done.returncode or not os.path.exists(file):
             print(f"{name:14}not recorded: {' '.join((done.stdout + done.stderr).split())[-300:]}")
             wrong += 1
             continue
-        measured = subprocess.run(_itself("--network", name, "--recording", file, "--inputs", str(o.inputs), "--delays", str(o.delays), *([f"--memory={o.memory}"] if o.memory else [])), capture_output=True, text=True)
+        memory = [f"--memory={o.memory}"] if o.memory else []
         try:
-            result = json.loads(measured.stdout.splitlines()[-1])
-        except (IndexError, ValueError):
-            print(f"{name:14}failed: {' '.join(measured.stderr.split())[-300:]}")
+            result = _measured(name, file, "--inputs", str(o.inputs), "--delays", str(o.delays), *memory)
+            again = _measured(name, file, "--inputs", "3", "--delays", "0", *memory)  # finds the plan that was kept
+        except RuntimeError as failed:
+            print(f"{name:14}failed: {failed}")
             wrong += 1
             continue
         with open(os.path.join(folder, name + ".json"), "w") as f:
             json.dump(result, f)
         ratio, line = _line(result)
         ratios.append(ratio)
-        wrong += "equal" in result and (result["equal"] < result["inputs"] or result["delayed"] < result["delays"] or not result.get("released", True))
-        print(line, flush=True)
+        wrong += _wrong(result) or _wrong(again)
+        print(line + "".join(f"{sum(r['facts'].get('seconds', [])):7.2f}" for r in (result, again)), flush=True)
     if ratios:
         print(f"geometric mean of {len(ratios)}: {statistics.geometric_mean(ratios):.3f}; {sum(r > 1.02 for r in ratios)} gain more than 2%")
     return wrong

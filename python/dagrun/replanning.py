@@ -120,8 +120,8 @@ class Replanned:
         return Replanned(self.graph, self.report, copy, self._memory, self.about, self._prologue)
 
     def release(self):
-        """Lets the old graph go, and with it the memory that only it needed. What the program still holds of its tensors stays, and must be held as long as this
-        graph replays. Only a graph that was planned with memory=... can do without the old one."""
+        """Lets the old graph go, and with it the memory that only it needed. What the program still holds of its tensors stays, and must be held as long as
+        this graph replays. Only a graph that was planned with memory=... can do without the old one."""
         if not self.changed or self._prologue or self.about["plans"]["stays"]:
             raise RuntimeError(f"the old graph's memory is still needed: {self._needed()}")
         self.graph.reset()
@@ -132,7 +132,8 @@ class Replanned:
         if self._prologue:
             return "the state of its random numbers goes with it"
         pinned = self.about["plans"]["pinned"]
-        return ", ".join(f"{n} tensors stay there, since {why}" for why, n in pinned.items() if why != "the program holds it") or "plan with memory=..., and nothing stays there"
+        stay = [f"{n} tensors stay there, since {why}" for why, n in pinned.items() if why != "the program holds it"]
+        return ", ".join(stay) or "plan with memory=..., and nothing stays there"
 
     def replay(self):
         if self._copy is None:
@@ -150,8 +151,8 @@ def replan(g, recording, *, stay=False, memory=None):
     """Plans a captured graph again and returns a Replanned, whose replay() does what g.replay() does.
 
     g is a torch.cuda.CUDAGraph(keep_graph=True); recording is the file that `dagrun record -o FILE -- python ...` wrote of this program. While the program is
-    being recorded, replan finds out what the graph's kernels touch, and returns the graph as it was. memory, a number of bytes or a text such as "12MiB", puts the
-    graph's tensors in new memory of at most that size, so that Replanned.release() can give the old graph's memory back."""
+    being recorded, replan finds out what the graph's kernels touch, and returns the graph as it was. memory, a number of bytes or a text such as "12MiB",
+    puts the graph's tensors in new memory of at most that size, so that Replanned.release() can give the old graph's memory back."""
     torch = _torch()
     library = _recorder()
     if library:
@@ -217,7 +218,8 @@ def _replanned(torch, g, recording, stream, flags):
         return Replanned(g, "replays as it was: the new graph gave other bits", about=facts)
     gains = times[best] <= 0.99 * times[0]
     if gains:
-        report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved; {plans['binds']}"
+        report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved; "
+        report += plans["binds"]
     else:
         report = f"replays as it was: {plans['binds']}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans"
     about["chosen"] = {"plans": plans, "best": best - 1 if gains else -1, "us": times, "report": report}
@@ -238,6 +240,7 @@ def _as_kept(torch, g, graph, about, earlier, stream, began, before):
     plans, report = earlier["plans"], f"{earlier['report']}; as an earlier process found"
     facts = {"plans": plans, "best": len(plans["plans"]), "kept": True}
     if not plans["plans"]:
+        facts["seconds"] = [time.perf_counter() - began]
         return Replanned(g, report, about=facts)
     state = trial.Contents(torch, plans["state"])
     try:

@@ -277,7 +277,8 @@ func (n *Network) build(o Options) error {
 			}
 			accesses = append(accesses, dag.Access{Range: b.Slice(n.buffers[u.Value], lo, lo+int64(v.Bytes)), Mode: mode})
 		}
-		work := dag.Work{US: leastUS, Bytes: bytes, Blocks: int64(is.Grid[0]) * int64(is.Grid[1]) * int64(is.Grid[2]), Threads: int32(is.Block[0] * is.Block[1] * is.Block[2]), Shared: int32(is.Shared + is.Attributes["shared"])}
+		work := dag.Work{US: leastUS, Bytes: bytes, Blocks: int64(is.Grid[0]) * int64(is.Grid[1]) * int64(is.Grid[2]),
+			Threads: int32(is.Block[0] * is.Block[1] * is.Block[2]), Shared: int32(is.Shared + is.Attributes["shared"])}
 		name := is.name(k)
 		if n.profile != nil {
 			n.profile.Nodes[name] = max(0.1, n.graph.US[k]-o.Machine.GraphNodeUS)
