@@ -20,7 +20,7 @@ func TestDocumentationShowsGoldenFiles(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, H200().Encode(&b))
 	golden(t, "testdata/h200.json", b.String())
-	for _, page := range []string{"plan.md", "machines.md"} {
+	for _, page := range []string{"json.md", "machines.md"} {
 		path := filepath.Join("..", "docs", page)
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)

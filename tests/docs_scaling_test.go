@@ -39,16 +39,14 @@ type manifest struct {
 }
 
 func TestScriptsOfTheScalingPage(t *testing.T) {
-	for _, name := range []string{"docs/scaling.md", "docs/ranks.md"} {
-		for _, script := range fences(page(t, name), "sh") {
-			c := exec.Command("bash", "-n")
-			c.Stdin = strings.NewReader(script)
-			out, err := c.CombinedOutput()
-			require.NoError(t, err, "%s: %s\n%s", name, script, out)
-			for _, starter := range []string{"srun ", "mpirun ", "torchrun ", "launch "} {
-				if strings.Contains(script, starter) {
-					require.Contains(t, script, "export NCCL_NVLS_ENABLE=0\n", name)
-				}
+	for _, script := range fences(page(t, "docs/scaling.md"), "sh") {
+		c := exec.Command("bash", "-n")
+		c.Stdin = strings.NewReader(script)
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", script, out)
+		for _, starter := range []string{"srun ", "mpirun ", "torchrun ", "launch "} {
+			if strings.Contains(script, starter) {
+				require.Contains(t, script, "export NCCL_NVLS_ENABLE=0\n")
 			}
 		}
 	}
@@ -58,8 +56,8 @@ func TestScriptsOfTheScalingPage(t *testing.T) {
 func TestTheJobSetOfTheScalingPageStartsRanks(t *testing.T) {
 	var set manifest
 	blocks := fences(page(t, "docs/scaling.md"), "yaml")
-	require.Len(t, blocks, 1)
-	require.NoError(t, yaml.Unmarshal([]byte(blocks[0]), &set))
+	require.Len(t, blocks, 2)
+	require.NoError(t, yaml.Unmarshal([]byte(blocks[1]), &set))
 	job := set.Spec.ReplicatedJobs[0].Template.Spec
 	container := job.Template.Spec.Containers[0]
 	require.Equal(t, job.Completions, job.Parallelism)

@@ -101,8 +101,8 @@ func TestReadmeShowsWhatTheCommandPrints(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(first), blocks[only(t, blocks, "yaml")].text)
 
-	var printed []string // of a schedule, and of a recording of the program that the README shows
-	for _, file := range []string{"pipelines/race.yaml", "internal/recording/order/testdata/recordings/seed.rec"} {
+	var printed []string // of a recording of the program that the README shows, and of a schedule
+	for _, file := range []string{"internal/recording/order/testdata/recordings/seed.rec", "pipelines/race.yaml"} {
 		races := exec.Command(dagrun, "check", file)
 		races.Dir = ".."
 		out, err := races.Output()
@@ -119,6 +119,14 @@ func TestReadmeShowsWhatTheCommandPrints(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(printed), shown)
+
+	// The first thing that a newcomer runs.
+	lines := strings.Split(blocks[only(t, blocks, "console")].text, "\n")
+	_, ran, _ := strings.Cut(lines[0], "go run ./cmd/dagrun ")
+	command, _, _ := strings.Cut(ran, "#")
+	want := strings.NewReplacer("130 ms", "TIME", " (no GPU was found)", "").Replace(strings.Join(lines[1:4], "\n") + "\n")
+	got := output(t, "..", dagrun, append(strings.Fields(command), "--backend", "cpu", "--cache-dir", t.TempDir())...)
+	require.Equal(t, want, regexp.MustCompile(`: [\d.]+ [mu]?s `).ReplaceAllString(got, ": TIME "))
 }
 
 // The figures that the page begins with are those of all workloads of the measured suite.
@@ -145,13 +153,8 @@ func TestReadmeFiguresAreOfAllWorkloads(t *testing.T) {
 }
 
 // Each promise names the tests that show it, as `folder/TestName`.
-func TestReadmePromisesNameTheirTests(t *testing.T) {
-	page, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	_, promises, found := strings.Cut(string(page), "\n## What it promises\n")
-	require.True(t, found)
-	promises, _, _ = strings.Cut(promises, "\n## ")
-	items := strings.Split(strings.TrimSpace(promises), "\n- ")[1:] // the first part is before the list
+func TestPromisesNameTheirTests(t *testing.T) {
+	items := strings.Split(strings.TrimSpace(page(t, "docs/promises.md")), "\n- ")[1:] // the first part is before the list
 	require.Greater(t, len(items), 3)
 	for _, item := range items {
 		names := regexp.MustCompile("`([\\w/]+)/(Test\\w+)`").FindAllStringSubmatch(item, -1)

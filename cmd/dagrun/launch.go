@@ -51,7 +51,7 @@ its number. With --nodes M, launch is run on each of M machines, each time with 
 with the same --rendezvous on machine 0 and the same DAGRUN_SECRET; N counts the ranks of all machines.
 
 Other launchers take the place of launch: under torchrun, srun, mpirun and Kubernetes
-indexed jobs, dagrun FILE finds its rank by itself. docs/ranks.md shows them.`,
+indexed jobs, dagrun FILE finds its rank by itself. docs/scaling.md shows them.`,
 		Example: `  dagrun launch -n 4 pipelines/allreduce.yaml --backend cpu
   dagrun launch -n 8 pipelines/data-parallel.yaml -p layers=4
   dagrun launch -n 4 pipelines/halo.yaml --backend cpu --trace halo.trace.json --html halo.html

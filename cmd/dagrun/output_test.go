@@ -12,7 +12,7 @@ import (
 )
 
 func TestEveryKeyIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("OUTPUT.md")
+	page, err := os.ReadFile("../../docs/json.md")
 	require.NoError(t, err)
 	seen := map[reflect.Type]bool{}
 	keys := 0
@@ -30,7 +30,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if name != "" {
 				keys++
-				require.Contains(t, string(page), "`"+name+"`", "key %s of %s is not in OUTPUT.md", name, at)
+				require.Contains(t, string(page), "`"+name+"`", "key %s of %s is not in docs/json.md", name, at)
 			}
 			if name != "" || field.Anonymous {
 				walk(at+"."+field.Name, field.Type)

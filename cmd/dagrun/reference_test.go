@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -62,10 +63,60 @@ func cell(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;").Replace(text)
 }
 
+// severalCommands are as many as must have a flag, with the same words, for the page to list it once for all.
+const severalCommands = 3
+
+// documentedFlag is a row of a table of flags.
+type documentedFlag struct{ name, shown, usage, preset string }
+
+func (f documentedFlag) row() string {
+	return fmt.Sprintf("| `%s` | %s | %s |\n", strings.ReplaceAll(f.shown, "|", "\\|"), cell(f.usage), cell(f.preset))
+}
+
+// flagsOf returns the flags of a command's own that help lists.
+func flagsOf(c *cobra.Command) (flags []documentedFlag) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		placeholder, usage := pflag.UnquoteUsage(f)
+		shown := "--" + f.Name
+		if f.Shorthand != "" {
+			shown = "-" + f.Shorthand + ", " + shown
+		}
+		switch {
+		case f.Value.Type() == "bool" || f.NoOptDefVal == "true":
+		case f.NoOptDefVal != "":
+			shown += "[=" + strings.TrimPrefix(placeholder, "=") + "]"
+		case placeholder != "":
+			shown += " " + placeholder
+		}
+		preset := f.DefValue
+		if preset == "false" || preset == "[]" || preset == "0" && f.Value.Type() != "int" {
+			preset = ""
+		}
+		flags = append(flags, documentedFlag{f.Name, shown, usage, preset})
+	})
+	return flags
+}
+
+// sharedFlags returns the flags that several commands have with the same words, by name. Of flags with one name it takes those that most have.
+func sharedFlags(commands []*cobra.Command) []documentedFlag {
+	having, most := map[documentedFlag]int{}, map[string]documentedFlag{}
+	for _, c := range commands {
+		for _, f := range flagsOf(c) {
+			if having[f]++; having[f] >= severalCommands && having[f] > having[most[f.name]] {
+				most[f.name] = f
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(most), func(a, b documentedFlag) int { return strings.Compare(a.name, b.name) })
+}
+
 func TestCommandsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
-	b.WriteString("`dagrun help COMMAND` prints the same in a terminal. The output of `--output json` is described in [OUTPUT.md](../cmd/dagrun/OUTPUT.md).\n\n| command | what it does |\n|---|---|\n")
+	b.WriteString("`dagrun help COMMAND` prints the same in a terminal. The output of `--output json` is described in [json.md](json.md).\n\n| command | what it does |\n|---|---|\n")
 	all := documentedCommands()
 	require.Greater(t, len(all), 15)
 	for _, c := range all {
@@ -74,6 +125,11 @@ func TestCommandsPage(t *testing.T) {
 	b.WriteString("\n## Exit status\n\n| status | meaning |\n|---|---|\n")
 	for _, s := range statuses {
 		fmt.Fprintf(&b, "| %d | %s |\n", s.status, s.text)
+	}
+	shared := sharedFlags(all)
+	b.WriteString("\n## Flags of several commands\n\n| flag | meaning | default |\n|---|---|---|\n")
+	for _, f := range shared {
+		b.WriteString(f.row())
 	}
 	for _, c := range all {
 		use := c.UseLine()
@@ -93,31 +149,19 @@ func TestCommandsPage(t *testing.T) {
 			}
 			b.WriteString("```\n")
 		}
-		rows := ""
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Hidden || f.Name == "help" {
-				return
+		rows, also := "", ""
+		for _, f := range flagsOf(c) {
+			if !slices.Contains(shared, f) {
+				rows += f.row()
+			} else {
+				also += fmt.Sprintf(", `--%s`", f.name)
 			}
-			placeholder, usage := pflag.UnquoteUsage(f)
-			name := "--" + f.Name
-			if f.Shorthand != "" {
-				name = "-" + f.Shorthand + ", " + name
-			}
-			switch {
-			case f.Value.Type() == "bool" || f.NoOptDefVal == "true":
-			case f.NoOptDefVal != "":
-				name += "[=" + strings.TrimPrefix(placeholder, "=") + "]"
-			case placeholder != "":
-				name += " " + placeholder
-			}
-			preset := f.DefValue
-			if preset == "false" || preset == "[]" || preset == "0" && f.Value.Type() != "int" {
-				preset = ""
-			}
-			rows += fmt.Sprintf("| `%s` | %s | %s |\n", strings.ReplaceAll(name, "|", "\\|"), cell(usage), cell(preset))
-		})
+		}
 		if rows != "" {
 			b.WriteString("\n| flag | meaning | default |\n|---|---|---|\n" + rows)
+		}
+		if also != "" {
+			fmt.Fprintf(&b, "\n[Flags of several commands](#flags-of-several-commands): %s.\n", also[len(", "):])
 		}
 	}
 	requirePage(t, "commands.md", b.String())
@@ -125,60 +169,65 @@ func TestCommandsPage(t *testing.T) {
 
 func TestKernelsPage(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# The kernels of the library\n\n" + generated)
-	b.WriteString("`dagrun kernels` lists them and `dagrun kernels NAME` describes one; `dagrun help kernels` explains how a node calls one. `T` is the element\n" +
-		"type, and each kernel names the types that it has. `S` is the type that `T` is computed in, `X` and `Y` are types of their own. An extent is how\nmany elements of a buffer a launch touches; it is checked against the slice. \"Operations\" is what the planner takes a launch to\ncompute, and a launch moves the bytes of its extents (those of `inout` twice). Every version computes the same bits on the CPU and on a GPU.\n\n")
-	docs := kernels.Docs()
-	sorted := slices.Clone(docs)
-	slices.SortFunc(sorted, func(a, b kernels.Doc) int { return strings.Compare(a.Name, b.Name) })
-	for k, d := range sorted {
-		if k > 0 {
-			b.WriteString(", ")
+	b.WriteString("# The kernels of the library\n\n" + generated +
+		"`dagrun kernels` lists them and `dagrun kernels NAME` describes one; `dagrun help kernels` explains how a node calls one: `{name: my_scale, kernel: scale, args: [n, 2.0, d_x, d_y]}`. `T` is the element\n" +
+		"type, and each kernel names the types that it has. `S` is the type that `T` is computed in, `X` and `Y` are types of their own. In brackets is how many elements\n" +
+		"of a buffer a launch touches; it is checked against the slice, which may be a tile where it says so. Operations are what the planner takes a launch to compute, and a\n" +
+		"launch moves the bytes that it touches (those of `inout` twice). Every version computes the same bits on the CPU and on a GPU.\n\n" +
+		"| kernel and arguments | what it does | types | operations |\n|---|---|---|---|\n")
+	for _, d := range kernels.Docs() {
+		var args []string
+		for _, p := range d.Params {
+			text := p.Name + " " + p.Type
+			if p.Buffer {
+				text = fmt.Sprintf("%s %s %s[%s]", p.Mode, p.Name, p.Type, p.Extent)
+				if p.Tile {
+					text += " or a tile"
+				}
+			} else if p.Range != "" {
+				text += " in " + p.Range
+			}
+			args = append(args, text)
 		}
-		fmt.Fprintf(&b, "[`%s`](#%s)", d.Name, anchor(d.Name))
-	}
-	b.WriteString("\n")
-	for _, d := range docs {
-		fmt.Fprintf(&b, "\n## %s\n\n", d.Name)
-		text := d.Text
+		text := words.Line(d.Text)
 		if d.Alias != "" {
 			text += " (also called `" + d.Alias + "`)"
 		}
-		b.WriteString(words.Line(text) + "\n\n")
-		var args []string
-		if len(d.Params) > 0 {
-			b.WriteString("| argument | type | access | elements or range |\n|---|---|---|---|\n")
+		flops := d.Flops
+		if flops != "" {
+			flops = "`" + flops + "`"
 		}
-		for _, p := range d.Params {
-			args = append(args, p.Name)
-			access, size := "", p.Range
-			if p.Buffer {
-				access, size = p.Mode.String(), "`"+p.Extent+"`"
-				if p.Tile {
-					size += ", also a tile"
-				}
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, p.Type, access, size)
-		}
-		if len(d.Params) > 0 {
-			b.WriteString("\n")
-		}
-		if types := d.Types(); len(types) > 0 {
-			fmt.Fprintf(&b, "Element types: %s. ", strings.Join(types, ", "))
-		}
-		if d.Flops != "" {
-			fmt.Fprintf(&b, "Operations: `%s`. ", d.Flops)
-		}
-		fmt.Fprintf(&b, "In a file: `{name: my_%s, kernel: %s, args: [%s]}`\n", d.Name, d.Name, strings.Join(args, ", "))
+		fmt.Fprintf(&b, "| `%s(%s)` | %s | %s | %s |\n", d.Name, cell(strings.Join(args, ", ")), cell(text), typesText(d.Types()), cell(flops))
 	}
 	requirePage(t, "kernels.md", b.String())
 }
 
-// The table in OUTPUT.md has the same statuses as the code.
-func TestOutputPageHasEveryStatus(t *testing.T) {
-	page, err := os.ReadFile("OUTPUT.md")
-	require.NoError(t, err)
-	for _, s := range statuses {
-		require.Contains(t, strings.ReplaceAll(string(page), "`", ""), fmt.Sprintf("| %d | %s |\n", s.status, s.text))
+// typesText lists the choices of types of a kernel. Where every type of one argument goes with every type of the others, it lists them by argument.
+func typesText(choices []string) string {
+	var names []string
+	types := map[string][]string{}
+	for _, choice := range choices {
+		for part := range strings.FieldsSeq(choice) {
+			name, typ, several := strings.Cut(part, ":")
+			if !several {
+				return strings.Join(choices, ", ")
+			}
+			if types[name] == nil {
+				names = append(names, name)
+			}
+			if !slices.Contains(types[name], typ) {
+				types[name] = append(types[name], typ)
+			}
+		}
 	}
+	together := 1
+	var texts []string
+	for _, name := range names {
+		together *= len(types[name])
+		texts = append(texts, name+" "+strings.Join(types[name], " "))
+	}
+	if together != len(choices) {
+		return strings.Join(choices, ", ")
+	}
+	return strings.Join(texts, "; ")
 }

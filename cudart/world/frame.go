@@ -28,7 +28,7 @@ const (
 	defaultArrive = 60 * time.Second
 )
 
-func after(d time.Duration) <-chan time.Time { return time.After(d) }
+var after = time.After
 
 // frame is one message.
 type frame struct {

@@ -85,9 +85,10 @@ func TestTheStoreListensAtItsAddressOnly(t *testing.T) {
 func TestStoppedRanksAreNotWaitedFor(t *testing.T) {
 	defer func(d time.Duration) { stopped = d }(stopped)
 	stopped = 0
+	defer func(f func(time.Duration) <-chan time.Time) { after = f }(after)
+	after = func(time.Duration) <-chan time.Time { return nil } // waiting for an answer would never end
 	address := freeAddress(t)
 	o := joining(address, 0, 3)
-	began := time.Now()
 	ended := joinsAlone(context.Background(), o)
 	comes(t, address, 1, 3)
 	other := comes(t, address, 2, 3)
@@ -95,7 +96,6 @@ func TestStoppedRanksAreNotWaitedFor(t *testing.T) {
 	cause := other.aborted(t)
 	require.Equal(t, "does not answer rank 2, which has timed out after 1h", cause.What)
 	require.Error(t, <-ended)
-	require.Less(t, time.Since(began), leastAnswerTime)
 
 	// Nor for rank 0.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -115,9 +115,7 @@ func TestStoppedRanksAreNotWaitedFor(t *testing.T) {
 	}()
 	w, _, err := Join(context.Background(), o)
 	require.NoError(t, err)
-	began = time.Now()
 	w.TimedOut()
 	require.ErrorContains(t, w.Cause(), "does not answer rank 1, which has timed out after 1h")
-	require.Less(t, time.Since(began), leastAnswerTime)
 	w.close()
 }

@@ -109,7 +109,7 @@ func (w *World) waitsAt(barrier string) {
 func (s *store) ask(within time.Duration) []*State {
 	states := make([]*State, s.place.Ranks)
 	s.all(frame{Kind: "state?"})
-	late, look := time.After(within), time.NewTicker(lookTime)
+	late, look := after(within), time.NewTicker(lookTime)
 	defer look.Stop()
 	for s.awaits(states) {
 		select {

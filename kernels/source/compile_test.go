@@ -284,10 +284,14 @@ func TestNamesInCompiledCode(t *testing.T) {
 		"_Z1fv":                          "f()",
 		"_Z5scaleILi3EfEviPKT0_PS0_":     "scale<3, float>(int, const float*, float*)",
 		"_Z3fooILb1ELj16EcEvT1_P6float4": "foo<true, 16u, char>(char, float4*)",
-		"_Z1hIJifEEvDpT_":                "h<int, float>",
+		"_Z1hIJifEEvDpT_":                "h<int, float>(int, float)",
 		"_ZN12_GLOBAL__N_11fEPi":         "f(int*)",
 		"_Z1f5Point":                     "f(Point)",
 		"_Z1kPN2ab1cE":                   "k(ab::c*)",
+		"_Z1fIfLin3EEvPKPKT_":            "f<float, -3>(const float* const*)",
+		"_ZN30_INTERNAL_1234abcd_4_a_cu_3f_51fEPVi": "f(volatile int*)",
+		"_ZN2ns5tableE": "ns::table",
+		"_Z1fPi.static": "f(int*)",
 	} {
 		m, ok := demangle(symbol)
 		require.True(t, ok, symbol)

@@ -4,8 +4,11 @@ package source
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+
+	itanium "github.com/ianlancetaylor/demangle"
 )
 
 // mangledName is what a symbol says.
@@ -31,278 +34,83 @@ func (m *mangledName) signature() string {
 	return m.full() + "(" + strings.Join(m.params, ", ") + ")"
 }
 
-// demangle reads a symbol; ok is false where it is not a mangled name of a function.
+// demangle reads a symbol; ok is false where it is not a mangled name of a function or variable.
 func demangle(symbol string) (m mangledName, ok bool) {
-	rest, mangled := strings.CutPrefix(symbol, "_Z")
-	if !mangled || len(symbol) > 1<<14 {
+	if len(symbol) > longestSymbol {
 		return m, false
 	}
-	d := &demangler{in: rest}
-	name, args, ok := d.functionName()
-	if !ok || name == "" {
+	tree, err := itanium.ToAST(symbol)
+	if err != nil {
 		return m, false
 	}
-	m = mangledName{name: name, args: args}
-	d.template = args
-	if args != nil { // the type of the result comes first
-		d.typ()
+	if clone, is := tree.(*itanium.Clone); is {
+		tree = clone.Base
 	}
-	var params []string
-	for d.in != "" && d.in[0] != '.' && !d.bad {
-		params = append(params, d.typ())
-	}
-	if !d.bad && len(params) > 0 {
-		if len(params) == 1 && params[0] == "void" {
-			params = []string{}
+	if typed, is := tree.(*itanium.Typed); is {
+		tree = typed.Name
+		if of, is := typed.Type.(*itanium.FunctionType); is {
+			m.params = typeTexts(of.Args)
 		}
-		m.params = params
 	}
+	if member, is := tree.(*itanium.MethodWithQualifiers); is {
+		tree = member.Method
+	}
+	if template, is := tree.(*itanium.Template); is {
+		tree, m.args = template.Name, typeTexts(template.Args)
+	}
+	switch tree.(type) {
+	case *itanium.Name, *itanium.Qualified:
+	default:
+		return m, false
+	}
+	m.name = strings.TrimPrefix(internalNamespace.ReplaceAllString(typeText(tree), anonymous), anonymous)
 	return m, true
 }
 
-type demangler struct {
-	in       string
-	known    []string // what S_, S0_, ... stand for
-	template []string // what T_, T0_, ... stand for
-	depth    int
-	bad      bool
-}
+const (
+	longestSymbol   = 1 << 14 // a longer one is left as it is
+	longestTypeText = 14      // as a power of two
+	anonymous       = "(anonymous namespace)::"
+)
 
-func (d *demangler) take(prefix string) bool {
-	rest, ok := strings.CutPrefix(d.in, prefix)
-	if ok {
-		d.in = rest
-	}
-	return ok
-}
+// internalNamespace is what nvcc puts names into that only one file sees.
+var internalNamespace = regexp.MustCompile(`\b_INTERNAL_\w+::`)
 
-func (d *demangler) fail() string {
-	d.bad, d.in = true, ""
-	return ""
-}
-
-// functionName reads the name of a function, with its template's arguments apart.
-func (d *demangler) functionName() (name string, args []string, ok bool) {
-	d.take("L")
-	if !d.take("N") {
-		if name = d.unscoped(); name == "" {
-			return "", nil, false
+// typeText writes a type, or an argument of a template, as people do: "const float*", not "float const*".
+func typeText(tree itanium.AST) string {
+	switch t := tree.(type) {
+	case *itanium.PointerType:
+		return typeText(t.Base) + "*"
+	case *itanium.ReferenceType:
+		return typeText(t.Base) + "&"
+	case *itanium.TypeWithQualifiers:
+		base, qualifiers := typeText(t.Base), itanium.ASTToString(t.Qualifiers)
+		if strings.HasSuffix(base, "*") {
+			return base + " " + qualifiers
 		}
-		if strings.HasPrefix(d.in, "I") {
-			d.known = append(d.known, name)
-			args = d.arguments()
-		}
-		return name, args, !d.bad
-	}
-	for d.take("r") || d.take("V") || d.take("K") { // qualifiers of member functions
-	}
-	for !d.take("E") {
-		switch {
-		case d.bad || d.in == "":
-			return "", nil, false
-		case strings.HasPrefix(d.in, "I"):
-			if args != nil {
-				return "", nil, false
-			}
-			args = d.arguments()
-			if !strings.HasPrefix(d.in, "E") { // a member of a template
-				name += "<" + strings.Join(args, ", ") + ">"
-				args = nil
-				d.known = append(d.known, name)
-			}
-		default:
-			part := ""
-			if strings.HasPrefix(d.in, "S") {
-				part = d.substitution()
-				name = part
-				continue
-			}
-			d.take("L")
-			if part = d.sourceName(); part == "" {
-				return "", nil, false
-			}
-			if name != "" {
-				part = name + "::" + part
-			}
-			name = part
-			if !strings.HasPrefix(d.in, "E") {
-				d.known = append(d.known, name)
-			}
+		return qualifiers + " " + base
+	case *itanium.TemplateParam:
+		if t.Template != nil && t.Index < len(t.Template.Args) {
+			return typeText(t.Template.Args[t.Index])
 		}
 	}
-	return strings.TrimPrefix(name, "(anonymous namespace)::"), args, !d.bad
+	return itanium.ASTToString(tree, itanium.MaxLength(longestTypeText))
 }
 
-// unscoped reads a name outside of namespaces, or one in std.
-func (d *demangler) unscoped() string {
-	if d.take("St") {
-		return "std::" + d.sourceName()
-	}
-	return d.sourceName()
-}
-
-func (d *demangler) sourceName() string {
-	n := 0
-	for n < len(d.in) && d.in[n] >= '0' && d.in[n] <= '9' {
-		n++
-	}
-	length, err := strconv.Atoi(d.in[:n])
-	if err != nil || length <= 0 || length > len(d.in)-n {
-		return d.fail()
-	}
-	name := d.in[n : n+length]
-	d.in = d.in[n+length:]
-	if strings.HasPrefix(name, "_GLOBAL__N_") || strings.HasPrefix(name, "_INTERNAL_") {
-		return "(anonymous namespace)"
-	}
-	return name
-}
-
-// arguments reads "I...E", the arguments of a template.
-func (d *demangler) arguments() []string {
-	d.take("I")
-	args := []string{}
-	for !d.take("E") {
-		if d.bad || d.in == "" {
-			d.fail()
-			return args
+// typeTexts writes each of several; a pack counts as what is in it.
+func typeTexts(trees []itanium.AST) []string {
+	texts := []string{}
+	for _, tree := range trees {
+		if expansion, is := tree.(*itanium.PackExpansion); is && expansion.Pack != nil {
+			tree = expansion.Pack
 		}
-		if d.take("J") { // a pack
-			for !d.take("E") && !d.bad && d.in != "" {
-				args = append(args, d.argument())
-			}
+		if pack, is := tree.(*itanium.ArgumentPack); is {
+			texts = append(texts, typeTexts(pack.Args)...)
 			continue
 		}
-		args = append(args, d.argument())
+		texts = append(texts, typeText(tree))
 	}
-	return args
-}
-
-func (d *demangler) argument() string {
-	if !d.take("L") {
-		return d.typ()
-	}
-	t := d.typ()
-	end := strings.IndexByte(d.in, 'E')
-	if end < 0 || t == "" {
-		return d.fail()
-	}
-	value := d.in[:end]
-	d.in = d.in[end+1:]
-	if strings.HasPrefix(value, "n") {
-		value = "-" + value[1:]
-	}
-	switch t {
-	case "bool":
-		return map[string]string{"0": "false", "1": "true"}[value]
-	case "unsigned int":
-		return value + "u"
-	case "unsigned long":
-		return value + "ul"
-	case "long":
-		return value + "l"
-	case "int", "long long", "unsigned long long", "short", "unsigned short", "char", "signed char", "unsigned char":
-		return value
-	}
-	return "(" + t + ")" + value
-}
-
-var builtinTypes = map[byte]string{'v': "void", 'b': "bool", 'c': "char", 'a': "signed char", 'h': "unsigned char", 's': "short", 't': "unsigned short",
-	'i': "int", 'j': "unsigned int", 'l': "long", 'm': "unsigned long", 'x': "long long", 'y': "unsigned long long", 'f': "float", 'd': "double", 'w': "wchar_t", 'z': "..."}
-
-// typ reads a type.
-func (d *demangler) typ() string {
-	if d.depth++; d.depth > 100 || d.in == "" {
-		return d.fail()
-	}
-	defer func() { d.depth-- }()
-	c := d.in[0]
-	if t, ok := builtinTypes[c]; ok {
-		d.in = d.in[1:]
-		return t
-	}
-	note := func(t string) string {
-		d.known = append(d.known, t)
-		return t
-	}
-	switch {
-	case c >= '0' && c <= '9':
-		return d.templated(note(d.sourceName()))
-	case c == 'P':
-		d.in = d.in[1:]
-		return note(d.typ() + "*")
-	case c == 'R' || c == 'O':
-		d.in = d.in[1:]
-		return note(d.typ() + "&")
-	case c == 'K':
-		d.in = d.in[1:]
-		if t := d.typ(); strings.HasSuffix(t, "*") {
-			return note(t + " const")
-		} else {
-			return note("const " + t)
-		}
-	case c == 'V' || c == 'r':
-		d.in = d.in[1:]
-		return note(d.typ())
-	case d.take("Dh"):
-		return "half"
-	case strings.HasPrefix(d.in, "St"):
-		return d.templated(note(d.unscoped()))
-	case c == 'S':
-		return d.templated(d.substitution())
-	case c == 'T':
-		n, ok := d.number("T")
-		if !ok || n >= len(d.template) {
-			return d.fail()
-		}
-		return note(d.template[n])
-	case c == 'N':
-		inner := demangler{in: d.in, known: d.known, template: d.template, depth: d.depth}
-		name, args, ok := inner.functionName()
-		d.in, d.known = inner.in, inner.known
-		if !ok {
-			return d.fail()
-		}
-		m := mangledName{name: name, args: args}
-		return note(m.full())
-	}
-	return d.fail()
-}
-
-// templated reads what follows the name of a class template.
-func (d *demangler) templated(name string) string {
-	if !strings.HasPrefix(d.in, "I") {
-		return name
-	}
-	t := name + "<" + strings.Join(d.arguments(), ", ") + ">"
-	d.known = append(d.known, t)
-	return t
-}
-
-// number reads the number of S_, S0_, T_, T0_ and so on.
-func (d *demangler) number(prefix string) (int, bool) {
-	text, rest, ok := strings.Cut(strings.TrimPrefix(d.in, prefix), "_")
-	if !ok {
-		return 0, false
-	}
-	d.in = rest
-	if text == "" {
-		return 0, true
-	}
-	base := 36
-	if prefix == "T" {
-		base = 10
-	}
-	n, err := strconv.ParseInt(strings.ToLower(text), base, 32)
-	return int(n) + 1, err == nil && n >= 0
-}
-
-func (d *demangler) substitution() string {
-	n, ok := d.number("S")
-	if !ok || n >= len(d.known) {
-		return d.fail()
-	}
-	return d.known[n]
+	return texts
 }
 
 // sameArgument compares arguments of templates as they are written: 16, 16u and 0x10 are the same.

@@ -8,19 +8,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels/launch"
 )
-
-type macro struct {
-	function bool
-	params   []string
-	variadic bool
-	given    bool // by who builds the source, whatever the source defines
-	body     []token
-}
 
 // preprocessor holds the macros of one translation unit.
 type preprocessor struct {
@@ -173,89 +164,112 @@ func (p *preprocessor) include(at token, d []token) {
 
 // file expands the tokens of one file.
 func (p *preprocessor) file(in []token) {
-	// For each open #if: whether its current branch is taken, and whether any was.
-	type branch struct{ taken, any, outer bool }
-	var open []branch
-	taken := true
-	var plain []token
-	flush := func() {
-		p.write(p.expand(plain, nil))
-		plain = plain[:0]
-	}
+	f := &fileInParts{p: p, taken: true}
 	for i := 0; i < len(in) && p.err == nil; i++ {
 		t := in[i]
-		if t.text == "\n" {
-			continue
-		}
-		if t.text != "#" || !p.directiveAt(in, i) {
-			if taken {
-				plain = append(plain, t)
+		switch {
+		case t.text == "\n":
+		case t.text != "#" || !p.directiveAt(in, i):
+			if f.taken {
+				f.plain = append(f.plain, t)
 			}
-			continue
-		}
-		end := i + 1
-		for end < len(in) && in[end].text != "\n" {
-			end++
-		}
-		d := in[i+1 : end]
-		i = end
-		if len(d) == 0 {
-			continue
-		}
-		rest := d[1:]
-		switch d[0].text {
-		case "if", "ifdef", "ifndef":
-			yes := false
-			if taken {
-				flush()
-				switch {
-				case d[0].text == "if":
-					yes = p.condition(rest)
-				case len(rest) > 0:
-					yes = (p.macros[rest[0].text] != nil) == (d[0].text == "ifdef")
-				}
+		default:
+			end := i + 1
+			for end < len(in) && in[end].text != "\n" {
+				end++
 			}
-			if open = append(open, branch{yes, yes, taken}); len(open) > mostConditions {
-				p.fail(t, "conditions are nested more than %d deep here", mostConditions)
+			if end > i+1 {
+				f.directive(t, in[i+1], in[i+2:end])
 			}
-			taken = taken && yes
-		case "elif", "else":
-			if len(open) == 0 {
-				continue
-			}
-			flush()
-			b := &open[len(open)-1]
-			b.taken = !b.any && (d[0].text == "else" || p.condition(rest))
-			b.any = b.any || b.taken
-			taken = b.outer && b.taken
-		case "endif":
-			if len(open) > 0 {
-				flush()
-				taken = open[len(open)-1].outer
-				open = open[:len(open)-1]
-			}
-		case "define":
-			if taken && len(rest) > 0 {
-				flush()
-				p.define(rest)
-			}
-		case "undef":
-			if taken && len(rest) > 0 {
-				flush()
-				p.undefine(rest[0].text)
-			}
-		case "pragma":
-			if taken && len(rest) > 0 && rest[0].text == "once" {
-				p.once[p.files[p.open[len(p.open)-1]]] = true
-			}
-		case "include":
-			if taken && len(rest) > 0 {
-				flush()
-				p.include(d[0], rest)
-			}
+			i = end
 		}
 	}
-	flush()
+	f.flush()
+}
+
+// fileInParts is a file while it is read: the parts between directives, of which conditions take some.
+type fileInParts struct {
+	p     *preprocessor
+	plain []token  // that are taken, since the last directive
+	open  []branch // of each #if
+	taken bool     // what comes now
+}
+
+// branch tells of an open #if whether any of its branches was taken, and whether what is around it is.
+type branch struct{ any, outer bool }
+
+// flush expands what was read since the last directive, with the macros as they are.
+func (f *fileInParts) flush() {
+	f.p.write(f.p.expand(f.plain, nil))
+	f.plain = f.plain[:0]
+}
+
+func (f *fileInParts) directive(hash, name token, rest []token) {
+	switch name.text {
+	case "if", "ifdef", "ifndef":
+		f.begin(hash, name.text, rest)
+	case "elif", "else":
+		f.otherwise(name.text, rest)
+	case "endif":
+		f.end()
+	case "define", "undef", "pragma", "include":
+		if f.taken && len(rest) > 0 {
+			f.plainDirective(name, rest)
+		}
+	}
+}
+
+// plainDirective does what a directive that is no condition says.
+func (f *fileInParts) plainDirective(name token, rest []token) {
+	p := f.p
+	if name.text == "pragma" {
+		if rest[0].text == "once" {
+			p.once[p.files[p.open[len(p.open)-1]]] = true
+		}
+		return
+	}
+	f.flush()
+	switch name.text {
+	case "define":
+		p.define(rest)
+	case "undef":
+		p.undefine(rest[0].text)
+	case "include":
+		p.include(name, rest)
+	}
+}
+
+func (f *fileInParts) begin(hash token, kind string, rest []token) {
+	yes := false
+	if f.taken {
+		f.flush()
+		if kind == "if" {
+			yes = f.p.condition(rest)
+		} else if len(rest) > 0 {
+			yes = (f.p.macros[rest[0].text] != nil) == (kind == "ifdef")
+		}
+	}
+	if f.open = append(f.open, branch{yes, f.taken}); len(f.open) > mostConditions {
+		f.p.fail(hash, "conditions are nested more than %d deep here", mostConditions)
+	}
+	f.taken = yes
+}
+
+func (f *fileInParts) otherwise(kind string, rest []token) {
+	if len(f.open) == 0 {
+		return
+	}
+	f.flush()
+	b := &f.open[len(f.open)-1]
+	f.taken = b.outer && !b.any && (kind == "else" || f.p.condition(rest))
+	b.any = b.any || f.taken
+}
+
+func (f *fileInParts) end() {
+	if last := len(f.open) - 1; last >= 0 {
+		f.flush()
+		f.taken, f.open = f.open[last].outer, f.open[:last]
+	}
 }
 
 // write adds tokens to the result. Brackets that are nested too deep keep compilers busy.
@@ -277,189 +291,6 @@ func (p *preprocessor) write(made []token) {
 // directiveAt reports whether a # begins a line, and so a directive.
 func (p *preprocessor) directiveAt(in []token, i int) bool {
 	return i == 0 || in[i-1].text == "\n" || in[i-1].line != in[i].line
-}
-
-func (p *preprocessor) define(d []token) {
-	m := &macro{}
-	body := d[1:]
-	if len(body) > 0 && body[0].text == "(" && !body[0].space {
-		m.function = true
-		i := 1
-		for ; i < len(body) && body[i].text != ")"; i++ {
-			switch t := body[i].text; {
-			case t == "." && !m.variadic:
-				m.variadic = true
-				if !body[i-1].word() { // else it has a name: args...
-					m.params = append(m.params, "__VA_ARGS__")
-				}
-			case t != "." && t != ",":
-				m.params = append(m.params, t)
-			}
-		}
-		body = body[min(i+1, len(body)):]
-	}
-	m.body = append([]token(nil), body...)
-	if known := p.macros[d[0].text]; known != nil && known.given && !m.function {
-		return
-	}
-	p.macros[d[0].text] = m
-}
-
-func (p *preprocessor) undefine(name string) {
-	if m := p.macros[name]; m != nil && !m.given {
-		p.undefined[name] = m
-		delete(p.macros, name)
-	}
-}
-
-// expand replaces macros in a list of tokens, except for the hidden ones, which are being expanded already.
-func (p *preprocessor) expand(in []token, hidden []string) []token {
-	var out []token
-	if len(hidden) > 0 {
-		p.steps -= len(in)
-	}
-	if p.steps < 0 && len(in) > 0 {
-		p.fail(in[0], "macros take more than %d steps to expand here", mostSteps)
-		return nil
-	}
-	if len(hidden) > mostNested && len(in) > 0 {
-		p.fail(in[0], "macros are nested more than %d deep here", mostNested)
-		return nil
-	}
-	for i := 0; i < len(in); i++ {
-		t := in[i]
-		m := p.macros[t.text]
-		if m == nil || !t.word() || contains(hidden, t.text) || p.err != nil {
-			out = append(out, t)
-			continue
-		}
-		if p.room--; len(out)-len(in) > p.room {
-			p.fail(t, "macros expand to more than %d words here", mostTokens)
-			return nil
-		}
-		if !m.function {
-			body := p.paste(m, nil, t)
-			out = append(out, p.expand(body, append(hidden, t.text))...)
-			continue
-		}
-		if i+1 >= len(in) || in[i+1].text != "(" {
-			out = append(out, t)
-			continue
-		}
-		args, next := arguments(in, i+1)
-		if next < 0 {
-			out = append(out, t)
-			continue
-		}
-		body := p.paste(m, args, t)
-		i = next
-		made := p.expand(body, append(hidden, t.text))
-		// A body may end with the name of a macro whose arguments follow the call: M(name)(arguments).
-		if last := len(made) - 1; last >= 0 && i+1 < len(in) && in[i+1].text == "(" {
-			if f := p.macros[made[last].text]; f != nil && f.function && !contains(hidden, made[last].text) && made[last].text != t.text {
-				if _, end := arguments(in, i+1); end > 0 {
-					made = append(made[:last], p.expand(append([]token{made[last]}, in[i+1:end+1]...), hidden)...)
-					i = end
-				}
-			}
-		}
-		out = append(out, made...)
-	}
-	p.room -= max(0, len(out)-len(in))
-	return out
-}
-
-// arguments reads "(a, b, c)" and returns the index of its end, or -1.
-func arguments(in []token, open int) ([][]token, int) {
-	args, depth := [][]token{nil}, 0
-	for i := open; i < len(in); i++ {
-		switch t := in[i].text; t {
-		case "(":
-			if depth++; depth == 1 {
-				continue
-			}
-		case ")":
-			if depth--; depth == 0 {
-				return args, i
-			}
-		case ",":
-			if depth == 1 {
-				args = append(args, nil)
-				continue
-			}
-		}
-		args[len(args)-1] = append(args[len(args)-1], in[i])
-	}
-	return nil, -1
-}
-
-// paste puts arguments into a body: unchanged next to ##, as a string after #, expanded otherwise.
-func (p *preprocessor) paste(m *macro, args [][]token, at token) []token {
-	argument := func(name string) ([]token, bool) {
-		for k, param := range m.params {
-			if param != name {
-				continue
-			}
-			if m.variadic && k == len(m.params)-1 {
-				var all []token
-				for j := k; j < len(args); j++ {
-					if j > k {
-						all = append(all, token{text: ",", line: at.line, file: at.file})
-					}
-					all = append(all, args[j]...)
-				}
-				return all, true
-			}
-			if k < len(args) {
-				return args[k], true
-			}
-			return nil, true
-		}
-		return nil, false
-	}
-	var out []token
-	for i := 0; i < len(m.body); i++ {
-		t := m.body[i]
-		t.line, t.file = at.line, at.file
-		if t.text == "##" {
-			continue
-		}
-		if t.text == "#" && m.function && i+1 < len(m.body) {
-			if a, ok := argument(m.body[i+1].text); ok {
-				var text []string
-				for _, x := range a {
-					text = append(text, x.text)
-				}
-				out = append(out, token{text: strconv.Quote(strings.Join(text, " ")), line: at.line, file: at.file, space: true})
-				i++
-				continue
-			}
-		}
-		beforePaste := i+1 < len(m.body) && m.body[i+1].text == "##"
-		afterPaste := i > 0 && m.body[i-1].text == "##"
-		piece := []token{t}
-		if a, ok := argument(t.text); ok {
-			if piece = a; !beforePaste && !afterPaste {
-				p.steps -= len(a)
-				piece = p.expand(a, nil)
-			}
-		}
-		if rest := m.variadic && t.text == m.params[len(m.params)-1]; rest && afterPaste && len(out) > 0 && out[len(out)-1].text == "," {
-			afterPaste = false // , ##args: the comma goes if there are none
-			if len(piece) == 0 {
-				out = out[:len(out)-1]
-			}
-		}
-		for k, x := range piece {
-			x.line, x.file = at.line, at.file
-			if k == 0 && afterPaste && len(out) > 0 {
-				out[len(out)-1].text += x.text
-				continue
-			}
-			out = append(out, x)
-		}
-	}
-	return out
 }
 
 // condition evaluates the expression of an #if; an expression that it cannot read is false.

@@ -34,7 +34,7 @@ var (
 		"modules",            // the modules that were hashed into `work`; absent if the pipeline has none
 		"works",              // what was hashed into `work`, so that the refusal can name the first difference: `node "spin" has us=100000, it had us=10 when it was planned`. Each work is there once, as a list of `name=value`. Without this key, the refusal names no node
 		"bodies",             // the plans of loops and branches; absent without them
-		"spread",             // how the pipeline was spread over several devices ([devices.md](devices.md)); absent if it is planned as declared
+		"spread",             // how the pipeline was spread over several devices ([scaling.md](scaling.md#devices)); absent if it is planned as declared
 	}
 	streamKeys = []string{
 		"id",       // the stream's place in the list, from 0
