@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from . import command, driver, graphs, observe, prologue, trial
+from . import command, driver, graphs, observe, prologue, timeline, trial
 
 
 def _torch():
@@ -115,9 +115,32 @@ class Replanned:
                 torch.cuda._sleep(cycles)
         kernels = [graphs.kernel_of(n) for n in graphs.nodes_of(driver.handle(sleeps.raw_cuda_graph()))]
         plan = self.about["plans"]["plans"][self.about["best"] - 1]
-        copy = _built(self._copy.original, plan, self._memory.data_ptr(), (kernels, lambda all: draw.choice(all) if draw.random() < 0.2 else None))
+        choose = lambda all: draw.choice(all) if draw.random() < 0.2 else None  # noqa: E731
+        copy = _built(self._copy.original, plan, self._memory.data_ptr(), lambda copy, edges: copy.delay(edges, kernels, choose))
         copy.kept.append(sleeps)
         return Replanned(self.graph, self.report, copy, self._memory, self.about, self._prologue)
+
+    def trace(self, file):
+        """Measures when each node runs, in the graph as it was captured and in the new one, and writes both timelines to a file: open it at https://ui.perfetto.dev.
+        The events before and after each node take time, too, so both take longer than they usually do."""
+        if not self.changed:
+            raise RuntimeError(f"there is no new graph: {self.report}")
+        original, stream = self._copy.original, driver.made("cuStreamCreate", 1).value
+        captured = {"edges": [(a, b) for a, b, _ in original.edges], "words": [], "sets": [], "copies": []}
+        try:
+            if self._prologue:
+                self._prologue.run()
+            _torch().cuda.synchronize()
+            timelines = {}
+            for name, plan in (("as captured", captured), ("planned", self.about["plans"]["plans"][self.about["best"] - 1])):
+
+                def build(events, plan=plan):
+                    return _built(original, plan, self._memory.data_ptr(), lambda copy, edges: copy.time(edges, events))
+
+                timelines[name] = timeline.measured(build, len(original.nodes), stream)
+            timeline.write(file, original, timelines)
+        finally:
+            driver.call("cuStreamDestroy_v2", driver.handle(stream))
 
     def release(self):
         """Lets the old graph go, and with it the memory that only it needed. What the program still holds of its tensors stays, and must be held as long as
@@ -265,8 +288,8 @@ def _launch_of(g):
     return lambda stream: driver.call("cuGraphLaunch", old, driver.handle(stream))
 
 
-def _built(graph, plan, base, delays=None):
-    """The graph of a plan. Where something is to lie is an address, or a distance into new memory. delays puts kernels that take time between its nodes."""
+def _built(graph, plan, base, connect=None):
+    """The graph of a plan. Where something is to lie is an address, or a distance into new memory. connect connects its nodes in another way than connect of the copy."""
     copy = graph.copy()
     try:
         changes = {}
@@ -279,8 +302,8 @@ def _built(graph, plan, base, delays=None):
         for node, side, to, fresh in plan["copies"]:
             copy.move_copy(node, side, to + base * fresh)
         edges = [(copy.nodes[a], copy.nodes[b]) for a, b in plan["edges"]]
-        if delays:
-            copy.delay(edges, *delays)
+        if connect:
+            connect(copy, edges)
         else:
             copy.connect(edges)
         return copy.instantiate()

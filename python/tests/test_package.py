@@ -17,7 +17,7 @@ root = os.path.dirname(os.path.dirname(here))
 sys.path.insert(0, os.path.join(root, "python"))
 
 import dagrun  # noqa: E402
-from dagrun import command, descriptors, driver, graphs, observe, prologue, replanning, trial  # noqa: E402
+from dagrun import command, descriptors, driver, graphs, observe, prologue, replanning, timeline, trial  # noqa: E402
 
 
 def node(kind=driver.KERNEL, row=b"", parameters=()):
@@ -396,6 +396,40 @@ class Building(unittest.TestCase):
             done,
             [("change", 0, [(8, (1 << 20) + 16), (24, 4096)]), ("set", 1, (1 << 20) + 32), ("copy", 2, 1, 8192), ("connect", [("a", "c"), ("b", "c")])],
         )
+
+
+class Timelines(unittest.TestCase):
+    def test_spans_of_a_row_do_not_overlap(self):
+        self.assertEqual(timeline.lanes([(0, 4), (4, 6), (1, 3), (2, 9), (3, 5)]), [0, 0, 1, 2, 1])
+
+    def test_every_node_is_between_its_events(self):
+        made, connected = [], []
+        copy = graphs.Copy.__new__(graphs.Copy)
+        copy.graph, copy.exec, copy.nodes, copy.connect = None, None, [10, 20], lambda edges: connected.extend(edges)
+
+        def call(name, node, graph, before, count, event):
+            made.append(event)
+            node._obj.value = 100 + len(made)
+
+        with unittest.mock.patch.object(graphs, "call", call):
+            copy.time([(10, 20)], [("a", "b"), ("c", "d")])
+        self.assertEqual(made, ["a", "b", "c", "d"])
+        self.assertEqual(sorted(connected), [(10, 102), (20, 104), (101, 10), (102, 103), (103, 20)])
+
+    def test_the_file_has_both_graphs(self):
+        graph = types.SimpleNamespace(nodes=[node(), node(driver.SET)])
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "trace.json")
+            timeline.write(file, graph, {"as captured": [(0, 2), (2, 3)], "planned": [(0, 2), (0.5, 1)]})
+            with open(file) as f:
+                events = json.load(f)["traceEvents"]
+        self.assertEqual([e["args"]["name"] for e in events if e["ph"] == "M"], ["as captured", "planned"])
+        self.assertEqual([(e["name"], e["pid"], e["tid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"],
+                         [("0 k", 0, 0, 0, 2), ("1 set", 0, 0, 2, 1), ("0 k", 1, 0, 0, 2), ("1 set", 1, 1, 0.5, 0.5)])
+
+    def test_a_graph_that_did_not_change_has_none(self):
+        with self.assertRaisesRegex(RuntimeError, "there is no new graph: replays as it was: a chain"):
+            replanning.Replanned(None, "replays as it was: a chain").trace("x.json")
 
 
 class Wheels(unittest.TestCase):

@@ -41,4 +41,5 @@ if fast.changed:
             left.append((y.clone(), torch.cuda.get_rng_state()))
         equal += all(torch.equal(a, b) for a, b in zip(*left))
     print(f"bits equal for {equal} of {rounds} seeds")
+    fast.trace(sys.argv[1] + ".trace.json")
     sys.exit(equal < rounds)
