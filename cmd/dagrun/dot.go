@@ -37,7 +37,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
   dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
   dagrun dot pipelines/saxpy.yaml --before               the graph as declared
   dagrun dot infer.rec -o infer.svg                      what dagrun record -o infer.rec wrote
-  dagrun dot infer.rec -o two.svg --compare recorded,auto  its graph, planned again`,
+  dagrun dot net.rec -o two.svg --compare recorded,auto  a captured graph, planned again`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {

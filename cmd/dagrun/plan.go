@@ -93,7 +93,7 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
   dagrun plan pipelines/saxpy.yaml --learn=auto       with what earlier runs learned
   dagrun plan pipelines/saxpy.yaml --html saxpy.html --against serial  two schedules on one page
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats
-  dagrun plan infer.rec --explain                     the graph that dagrun record -o infer.rec found`,
+  dagrun plan net.rec --explain                       a captured graph that dagrun record -o net.rec found`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {

@@ -30,6 +30,8 @@ class Matters(Exception):
 def nodes(torch, graph, pool, state, trials, stream):
     """Runs the graph node by node. The nodes of trials run once more with all of the pool overwritten that they were not seen to touch, and what they write must
     not differ; and they must write nothing else; bytes that nothing in the graph writes are overwritten too. state is what the graph writes outside the pool. Afterwards the pool is as it was."""
+    if not trials:
+        return
     by_node = {t["node"]: t for t in trials}
     views = [(base, size, bytes_at(torch, base, size)) for base, size in [*pool, *state]]
     own = len(pool)
