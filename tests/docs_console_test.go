@@ -32,6 +32,9 @@ func newShell(t *testing.T, bin string) *shell {
 	for _, name := range []string{"infer.rec", "seed.rec", "one.rec", "two.rec"} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.folder, name), recorded, 0o644))
 	}
+	graph, err := os.ReadFile("../cmd/dagrun/internal/replan/testdata/vit.rec") // net.rec: a recording with a captured graph
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "net.rec"), graph, 0o644))
 	return s
 }
 

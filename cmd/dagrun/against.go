@@ -41,15 +41,15 @@ func (a *app) against(ctx context.Context, g *dag.Graph, name, html string, o pl
 		return nil, nil
 	case html == "":
 		return nil, errors.New("--against compares on a page; name the page with --html")
-	case slices.Contains(planner.Strategies(), name):
+	case slices.Contains(a.strategies(), name):
 		o.Strategy = name
-		plan, err := planner.New(ctx, g, o)
+		plan, err := a.newPlan(ctx, g, o)
 		if err != nil {
 			return nil, fmt.Errorf("--against %s: %w", name, err)
 		}
-		return otherRun(g, name, plan, nil, o)
+		return a.otherRun(g, name, plan, nil, o)
 	}
-	other, err := decodeFile(ctx, name, func(r io.Reader) (*picture.Other, error) { return readOther(r, g, filepath.Base(name), o) })
+	other, err := decodeFile(ctx, name, func(r io.Reader) (*picture.Other, error) { return a.readOther(r, g, filepath.Base(name), o) })
 	if err != nil {
 		return nil, fmt.Errorf("--against %w", err)
 	}
@@ -57,7 +57,7 @@ func (a *app) against(ctx context.Context, g *dag.Graph, name, html string, o pl
 }
 
 // readOther reads a plan, or the JSON document of trace, which holds the plan too.
-func readOther(r io.Reader, g *dag.Graph, name string, o planner.Options) (*picture.Other, error) {
+func (a *app) readOther(r io.Reader, g *dag.Graph, name string, o planner.Options) (*picture.Other, error) {
 	data, err := jsontext.ReadLimited(r, "plan or run", mostTraceBytes)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func readOther(r io.Reader, g *dag.Graph, name string, o planner.Options) (*pict
 		return nil, err
 	}
 	if trace == nil {
-		return otherRun(g, name, plan, nil, o)
+		return a.otherRun(g, name, plan, nil, o)
 	}
 	for k := range trace.Replays {
 		for i := range trace.Replays[k].Spans {
@@ -87,11 +87,11 @@ func readOther(r io.Reader, g *dag.Graph, name string, o planner.Options) (*pict
 		cpu := *planner.Unit()
 		cpu.Cores, machine = trace.Cores, &cpu
 	}
-	return otherRun(g, name, plan, courseOf(trace.Trace, trace.Device, machine), o)
+	return a.otherRun(g, name, plan, courseOf(trace.Trace, trace.Device, machine), o)
 }
 
-func otherRun(g *dag.Graph, name string, plan *planner.Plan, measured *picture.Course, o planner.Options) (*picture.Other, error) {
-	schedule, err := predicted(g, plan, o)
+func (a *app) otherRun(g *dag.Graph, name string, plan *planner.Plan, measured *picture.Course, o planner.Options) (*picture.Other, error) {
+	schedule, err := a.schedule(g, plan, o)
 	if err != nil {
 		return nil, err
 	}

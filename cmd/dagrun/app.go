@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/cudart/world"
@@ -49,6 +50,8 @@ type app struct {
 	spread         *planner.Spread                                // the pipeline over several devices; nil: it is planned as declared
 	spreads        bool                                           // over a number of devices that was asked for
 	declared       *dag.Graph                                     // the pipeline before it was spread
+	earlier        *replan.Kept                                   // what a program found out about that graph; nil if nothing is known
+	network        *replan.Network                                // the captured graph of a recording, if a command works on one
 	memoryInfo     func(int32) (int64, int64, error)              // free and all memory of a GPU; nil: none is open
 	recalled       *recalled                                      // with --learn=auto: what plan, dot and check plan with
 	recalledOf     *dag.Graph                                     // the graph that this is of

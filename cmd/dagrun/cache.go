@@ -19,7 +19,8 @@ func (a *app) cacheCommand() *cobra.Command {
 		Use:   "cache",
 		Short: "Show what was learned from runs, or forget it",
 		Long: `Show what earlier runs learned: how long nodes take on which device, which plan was best for
-which pipeline, how many passes loops made, and what "dagrun devices --measure" measured.
+which pipeline, how many passes loops made, what "dagrun devices --measure" measured, and how dagrun.replan
+planned captured graphs.
 
 Nothing in the cache is needed: what is missing is learned again. It is in the folder
 that --cache-dir names, or else $` + cache.Variable + `, or else dagrun in your cache folder.`,
@@ -84,7 +85,7 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 		return a.stdout.printf("the cache is off\n")
 	case cleared:
 		return a.stdout.printf("%s: cleared\n", words.Line(c.Folder))
-	case len(c.Devices)+len(c.Choices)+len(c.Loops)+c.Machines == 0:
+	case len(c.Devices)+len(c.Choices)+len(c.Loops)+c.Machines+c.Graphs == 0:
 		return a.stdout.printf("%s: nothing has been learned yet\n", words.Line(c.Folder))
 	}
 	if err := a.stdout.printf("%s: %s\n", words.Line(c.Folder), words.Bytes(c.Bytes)); err != nil {
@@ -92,6 +93,11 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 	}
 	if c.Machines > 0 {
 		if err := a.stdout.printf("figures of %s, from dagrun devices --measure\n", counted(c.Machines, "device")); err != nil {
+			return err
+		}
+	}
+	if c.Graphs > 0 {
+		if err := a.stdout.printf("plans of %s, from dagrun.replan\n", counted(c.Graphs, "captured graph")); err != nil {
 			return err
 		}
 	}

@@ -28,21 +28,30 @@ take long (above some 150 nodes and dependencies), and for what DOT cannot show:
 --compare, and --before with --after.
 
 A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, waits as arrows
-(grey where no conflict needs them), races in red.`,
+(grey where no conflict needs them), races in red. --compare and --strategy draw the captured graph
+that it passed to dagrun.replan instead: recorded is as it was captured.`,
 		Example: `  dagrun dot pipelines/saxpy.yaml -o saxpy.svg
   dagrun dot pipelines/chunks.yaml -o chunks.svg --own
   dagrun dot pipelines/chunks.yaml -o two.svg --compare list,roundrobin
   dagrun dot pipelines/saxpy.yaml -o both.svg --before --after
   dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
   dagrun dot pipelines/saxpy.yaml --before               the graph as declared
-  dagrun dot infer.rec -o infer.svg                      what dagrun record -o infer.rec wrote`,
+  dagrun dot infer.rec -o infer.svg                      what dagrun record -o infer.rec wrote
+  dagrun dot net.rec -o two.svg --compare recorded,auto  a captured graph, planned again`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {
 				if err := a.checkFlags(c); err != nil {
 					return err
 				}
-				if err := onlyFlags(c, args[0], "out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"); err != nil {
+				flags := []string{"out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"}
+				if own.compare != "" || c.Flags().Changed("strategy") {
+					if err := onlyFlags(c, args[0], append(flags, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
+						return err
+					}
+					return a.drawCaptured(c.Context(), args[0], &own)
+				}
+				if err := onlyFlags(c, args[0], flags...); err != nil {
 					return err
 				}
 				return a.drawRecording(c.Context(), args[0], &own)

@@ -11,10 +11,22 @@ import (
 	"github.com/dagrun/dagrun/internal/recording/picture"
 )
 
+// drawCaptured draws plans of a captured graph.
+func (a *app) drawCaptured(ctx context.Context, name string, own *pictureFlags) error {
+	known, err := a.knownGraphs(name)
+	if err != nil {
+		return err
+	}
+	if err := a.chooseNetwork(ctx, name, known, &replanFlags{}); err != nil {
+		return err
+	}
+	return a.draw(ctx, a.network.Graph(), own)
+}
+
 // drawRecording draws what the program did. Of several processes it is the one with a race, or else the one with the most calls.
 func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags) error {
-	if form, err := own.form(); own.before || own.after || own.compare != "" || own.axis != "" || err == nil && form != "svg" && (own.format != "" || own.out != "") {
-		return errors.New("a recording is drawn as SVG, with -o FILE.svg and --boxes only")
+	if form, err := own.form(); own.before || own.after || own.axis != "" || err == nil && form != "svg" && (own.format != "" || own.out != "") {
+		return errors.New("a recording is drawn as SVG, with -o FILE.svg and --boxes only; with --compare recorded,auto it is its captured graph that is drawn")
 	}
 	archive, err := a.openRecording(name)
 	if err != nil {

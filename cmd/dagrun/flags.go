@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/spread"
+	"github.com/dagrun/dagrun/runtime"
 )
 
 // Each of these methods adds one group of flags; a command adds the groups that it uses.
@@ -219,13 +220,27 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 			return o, err
 		}
 	}
-	if f.memoryCap != "" {
-		if o.MemoryCap, err = parseSize(f.memoryCap); err != nil {
-			return o, fmt.Errorf("--memory-cap %q: %w", f.memoryCap, err)
-		}
+	if o.MemoryCap, err = a.memoryCap(); err != nil {
+		return o, err
+	}
+	if a.network != nil {
+		o.MemoryCap = 0 // the network keeps to it
+		o.Profile = runtime.MergeProfiles(a.network.Durations(), o.Profile)
 	}
 	o.Spread = a.spread
 	return o, nil
+}
+
+// memoryCap is --memory-cap in bytes; 0: there is none.
+func (a *app) memoryCap() (int64, error) {
+	if a.flags.memoryCap == "" {
+		return 0, nil
+	}
+	most, err := parseSize(a.flags.memoryCap)
+	if err != nil {
+		return 0, fmt.Errorf("--memory-cap %q: %w", a.flags.memoryCap, err)
+	}
+	return most, nil
 }
 
 // planned returns the part of a command line that leads to the same plan on the same device, with the given strategy and number of

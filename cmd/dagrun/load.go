@@ -164,7 +164,7 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 		return plan, a.withinCap(plan)
 	}
 	a.progress.report("plan", 0, 0)
-	plan, err := planner.New(ctx, g, o)
+	plan, err := a.newPlan(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +178,9 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 
 // withinCap refuses a plan from a file that needs more memory of a device than --memory-cap allows.
 func (a *app) withinCap(plan *planner.Plan) error {
-	if a.flags.memoryCap == "" {
-		return nil
-	}
-	most, err := parseSize(a.flags.memoryCap)
-	if err != nil {
-		return fmt.Errorf("--memory-cap %q: %w", a.flags.memoryCap, err)
+	most, err := a.memoryCap()
+	if most == 0 {
+		return err
 	}
 	needs := int64(0)
 	for _, m := range plan.Memory {

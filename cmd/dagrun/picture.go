@@ -193,7 +193,7 @@ func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 	if form == "dot" {
 		return func(w io.Writer) error { return plan.WriteDOT(w, g) }, nil
 	}
-	schedule, err := predicted(g, plan, options)
+	schedule, err := a.schedule(g, plan, options)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 	}
 	options := learned.options
 	add := func(plan *planner.Plan) error {
-		schedule, err := predicted(g, plan, options)
+		schedule, err := a.schedule(g, plan, options)
 		if err == nil {
 			sheet.AddSchedule(schedule)
 		}
@@ -234,7 +234,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 	}
 	for _, name := range strings.Split(f.compare, ",") {
 		options.Strategy = strings.TrimSpace(name)
-		plan, err := planner.New(ctx, g, options)
+		plan, err := a.newPlan(ctx, g, options)
 		if err != nil {
 			return nil, fmt.Errorf("--compare %s: %w", options.Strategy, err)
 		}
@@ -245,9 +245,9 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 	return sheet.WriteSVG, nil
 }
 
-// predicted returns a plan with its predicted timeline on the machine that it is planned for.
-func predicted(g *dag.Graph, plan *planner.Plan, o planner.Options) (*picture.Schedule, error) {
-	timeline, err := planner.Simulate(g, plan, o.Machine, o.Profile)
+// schedule returns a plan with its predicted timeline on the machine that it is planned for.
+func (a *app) schedule(g *dag.Graph, plan *planner.Plan, o planner.Options) (*picture.Schedule, error) {
+	timeline, err := a.simulate(g, plan, o)
 	if err != nil {
 		return nil, err
 	}

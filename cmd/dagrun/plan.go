@@ -23,7 +23,7 @@ func (a *app) planCommand() *cobra.Command {
 	var compare, explain, calls, ascii bool
 	var save, html, against string
 	var again replanFlags
-	onGraph := a.onGraph(func(ctx context.Context, g *dag.Graph) error {
+	show := func(ctx context.Context, g *dag.Graph) error {
 		if err := a.checkOutputs(g, []namedFile{{role: "--save-plan", name: save}, {role: "--html", name: html}}, nil); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (a *app) planCommand() *cobra.Command {
 			return a.printCalls(plan)
 		}
 		a.progress.report("predict how long it takes", 0, 0)
-		timeline, err := planner.Simulate(g, plan, options.Machine, options.Profile)
+		timeline, err := a.simulate(g, plan, options)
 		if err != nil {
 			return err
 		}
@@ -72,12 +72,12 @@ func (a *app) planCommand() *cobra.Command {
 		}
 		switch {
 		case explain:
-			return a.printExplanation(g, plan, options.Profile)
+			return a.printExplanation(g, plan, options)
 		case compare:
 			return nil
 		}
 		return a.printPlan(g, plan, timeline, ascii)
-	})
+	}
 	c := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Show the schedule: streams, ops, and why each wait is there",
@@ -90,7 +90,8 @@ computer would, with what earlier runs learned: how long nodes take, how many pa
 make, and which plan was best. A note says what was taken.
 
 Of a recording (dagrun record) it says what is known of the graphs that the program passed to
-dagrun.replan: how many values can be moved, and what stays.`,
+dagrun.replan: how many values can be moved, what stays, and what binds the largest, which it then
+plans like a pipeline. A recording does not hold how long kernels take: those times are guesses.`,
 		Example: `  dagrun plan pipelines/saxpy.yaml
   dagrun plan pipelines/saxpy.yaml --compare          every strategy side by side
   dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced
@@ -98,19 +99,26 @@ dagrun.replan: how many values can be moved, and what stays.`,
   dagrun plan pipelines/saxpy.yaml --html saxpy.html  a page to look at
   dagrun plan pipelines/saxpy.yaml --learn=auto       with what earlier runs learned
   dagrun plan pipelines/saxpy.yaml --html saxpy.html --against serial  two schedules on one page
-  dagrun plan pipelines/saxpy.yaml --output json | jq .stats`,
+  dagrun plan pipelines/saxpy.yaml --output json | jq .stats
+  dagrun plan net.rec --explain                       a captured graph that dagrun record -o net.rec found`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {
 				if err := a.checkFlags(c); err != nil {
 					return err
 				}
-				return a.planRecording(c.Context(), args[0], &again)
+				if compare {
+					return fmt.Errorf("--compare is for pipelines: dagrun bench %s has every plan of its graph side by side", shownName(args[0]))
+				}
+				if err := onlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
+					return err
+				}
+				return a.planRecording(c.Context(), args[0], &again, show)
 			}
 			if recording.RecognizePlanned(args[0]) {
 				return a.listPlanned(c, args[0])
 			}
-			return onGraph(c, args)
+			return a.onGraph(show)(c, args)
 		},
 	}
 	a.outputFlags(c)
@@ -194,11 +202,12 @@ type explained struct {
 	Waits int    `json:"waits"` // that lead from one to the other
 }
 
-func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) error {
+func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, o planner.Options) error {
 	enforcements, err := planner.Explain(g, plan)
 	if err != nil {
 		return err
 	}
+	costs := a.filled(nodeCosts(g, plan, o.Profile), g, o.Machine)
 	table := newTable("from", "to", "why", "enforced by")
 	list := make([]explained, 0, len(enforcements))
 	for i := range enforcements {
@@ -209,12 +218,12 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, profile *planne
 		list = append(list, explained{from, to, why, e.How.String(), text, len(e.Waits)})
 	}
 	if a.flags.output == "json" {
-		return a.answer(explanation{jsonVersion, "plan --explain", g.Name, list, nodeCosts(g, plan, profile), kernelAccesses(g)})
+		return a.answer(explanation{jsonVersion, "plan --explain", g.Name, list, costs, kernelAccesses(g)})
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
-	if err := a.printCosts(nodeCosts(g, plan, profile)); err != nil {
+	if err := a.printCosts(costs); err != nil {
 		return err
 	}
 	a.printAccess(kernelAccesses(g))
@@ -226,6 +235,7 @@ type nodeCost struct {
 	Node   string   `json:"node"`                  // its name
 	US     float64  `json:"us"`                    // how long it was taken to take
 	Spread *float64 `json:"spread_us,omitempty"`   // standard deviation of what was measured, if the profile tells
+	Fills  *float64 `json:"fills,omitempty"`       // of a captured graph: the part of the GPU that its blocks take while it runs
 	Source string   `json:"source"`                // where that comes from
 	Passes *int64   `json:"passes,omitempty"`      // of a loop with a condition, if the time depends on them
 	From   string   `json:"passes_from,omitempty"` // learned, or most
@@ -251,6 +261,17 @@ func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nod
 	return list
 }
 
+// filled adds to the costs of a captured graph how much of the GPU each kernel fills: those that fill it gain nothing side by side.
+func (a *app) filled(costs []nodeCost, g *dag.Graph, m *planner.Machine) []nodeCost {
+	if a.network != nil {
+		for k := range costs {
+			share := m.Share(&g.Nodes[k])
+			costs[k].Fills = &share
+		}
+	}
+	return costs
+}
+
 // printCosts lists the assumed duration of each node and its source. Older plan files do not contain these.
 func (a *app) printCosts(costs []nodeCost) error {
 	if len(costs) == 0 {
@@ -261,6 +282,9 @@ func (a *app) printCosts(costs []nodeCost) error {
 	if spread {
 		columns = append(columns, "spread us")
 	}
+	if costs[0].Fills != nil {
+		columns = append(columns, "fills")
+	}
 	table := newTable(append(columns, "cost from")...)
 	for _, c := range costs {
 		cells := []string{strings.Repeat("  ", c.depth) + c.Node, fixed(c.US)}
@@ -270,6 +294,9 @@ func (a *app) printCosts(costs []nodeCost) error {
 				text = fixed(*c.Spread)
 			}
 			cells = append(cells, text)
+		}
+		if c.Fills != nil {
+			cells = append(cells, fmt.Sprintf("%.0f %%", 100**c.Fills))
 		}
 		table.row(append(cells, c.text)...)
 	}

@@ -82,6 +82,9 @@ const replaysOfRuns = 100
 // optionsFor returns the options that a command plans with, and the plan if earlier runs have chosen one. No device is opened without --learn=auto or --backend.
 func (a *app) optionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 	switch {
+	case a.network != nil: // which has the durations that a program measured
+		options, err := a.planOptions(ctx, nil)
+		return &recalled{options: options}, err
 	case a.flags.learn == learnAgain:
 		return nil, errors.New("--learn=again: nothing runs here, so nothing can be learned again; want auto or off")
 	case a.flags.learn != learnAuto:

@@ -102,6 +102,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	graphs, err := filepath.Abs("internal/replan/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	logPartial(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -111,6 +115,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PIPELINES", pipelines)
 			env.Setenv("RECORDINGS", recordings)
+			env.Setenv("GRAPHS", graphs)
 			env.Setenv("NO_COLOR", "")
 			env.Setenv(cache.Variable, filepath.Join(env.WorkDir, ".cache")) // never the user's own
 			env.Setenv("GORACE", "atexit_sleep_ms=0")                        // under -race each process would sleep for a second at its end

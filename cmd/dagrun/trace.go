@@ -42,7 +42,9 @@ and how many more there were. The overhead of measuring is printed too: a traced
 than a plain one.
 
 Of a recording (dagrun record), the timeline has the calls of the program on the host's threads and
-streams, at the times of the host: how long anything ran on the device is not in a recording.
+streams, at the times of the host: how long anything ran on the device is not in a recording. Of the
+graph that it passed to dagrun.replan, fast.trace(FILE) in the program measures when each node runs,
+and dagrun plan FILE --html shows what is predicted.
 
 --html writes a page with all of it. --against FILE compares on that page with an earlier run, as
 --output json wrote it, or with a plan of --save-plan; --against STRATEGY compares with a plan of

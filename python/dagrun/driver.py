@@ -151,6 +151,13 @@ def attributes_of(function):
     return found
 
 
+def version():
+    """The newest version of CUDA that the driver knows, as 1000 times the major one and 10 times the minor one."""
+    found = ctypes.c_int()
+    call("cuDriverGetVersion", ctypes.byref(found))
+    return found.value
+
+
 def range_of(pointer):
     """The allocation that a device address lies in: its address and size, or None."""
     base, size = address(), ctypes.c_size_t()

@@ -192,6 +192,17 @@ class Copy:
             direct.append((node.value, b))
         self.connect(direct)
 
+    def time(self, edges, events):
+        """Connects nodes as connect does, with an event before and an event after each: pairs, by node."""
+        node, marks = handle(), []
+        for pair in events:
+            for event in pair:
+                call("cuGraphAddEventRecordNode", ctypes.byref(node), self.graph, None, ctypes.c_size_t(0), event)
+                marks.append(node.value)
+        number = {n: k for k, n in enumerate(self.nodes)}
+        around = [(marks[2 * k], n) for k, n in enumerate(self.nodes)] + [(n, marks[2 * k + 1]) for k, n in enumerate(self.nodes)]
+        self.connect(around + [(marks[2 * number[a] + 1], marks[2 * number[b]]) for a, b in edges])
+
     def change(self, k, words):
         """Gives node k other numbers of 8 bytes in its parameters: pairs of offset and number."""
         node = self.original.nodes[k]

@@ -6,7 +6,7 @@ point to, so that the recording shows which accesses follow which word. `duratio
 import ctypes
 import statistics
 
-from . import driver
+from . import descriptors, driver
 from .driver import KERNEL, call, handle
 from .graphs import launch
 
@@ -66,7 +66,8 @@ def shared(graph, pool, active):
 
 def accesses(graph, pool, stream):
     """Launches the nodes of a graph alone, in order, on a stream of its own. pool lists the memory (address, size) whose words are moved: the segments from
-    which the graph's own memory comes, and what is shared. Returns what was launched in which order: node, the offsets of the words that were moved, and by how much.
+    which the graph's own memory comes, and what is shared. Returns what was launched in which order: node, the offsets of the words that were
+    moved, and by how much; and, for kernels with descriptors, 1 if each tensor was moved to a place of its own and they left what they usually do, or 2 if not.
 
     Afterwards the pool and everything else that parameters point into hold what they held before."""
     kept = _Kept(graph, pool)
@@ -95,6 +96,13 @@ def accesses(graph, pool, stream):
                     for other, bytes_ in pool:
                         _copy(other, before[other].address.value, bytes_, stream)
                 _wait(stream)
+            maps = descriptors.offsets(node) if words else []
+            if maps:
+                tried.append([k, [], 0])
+                moved, same = descriptors.apart(node, maps, words, pool, before, launch, Memory, _copy, stream)
+                if moved:
+                    tried.append([k, moved, 0, 1 if same else 2])
+                continue
             launch(node, stream)
             if node.type == KERNEL:
                 tried.append([k, [], 0])

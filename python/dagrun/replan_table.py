@@ -1,6 +1,6 @@
 """The table of docs/replan.md: networks as they are, captured by torch, beside the same graphs planned again.
 
-    python -m dagrun.replan_table [--only NAME,NAME] [--jobs N] [--keep FOLDER] [--inputs N]
+    python -m dagrun.replan_table [--only NAME,NAME] [--jobs N] [--keep FOLDER] [--inputs N] [--memory PART]
 
 Each network is recorded once (needs NVIDIA's Sanitizer API, of the CUDA toolkit) and measured in a process of its own: both graphs in turn, nine rounds,
 medians with the smallest and the largest. Bits are compared for inputs drawn at random, and with delays between nodes. The exit status is the number of networks whose bits differed."""
@@ -120,7 +120,7 @@ networks = {
 }
 
 
-def one(name, recording, inputs, delays):
+def one(name, recording, inputs, delays, share):
     """Captures one network, plans it again, and returns what was measured. Run in a process of its own."""
     import torch
 
@@ -140,14 +140,27 @@ def one(name, recording, inputs, delays):
             y = net(x)
     torch.cuda.synchronize()
     graph.replay()
-    fast = dagrun.replan(graph, recording)
-    result = {"name": name, "report": fast.report, "changed": fast.changed, "facts": fast.about}
+    pool = sum(size for size in (s["total_size"] for s in torch.cuda.memory_snapshot() if tuple(s.get("segment_pool_id", (0, 0))) == tuple(graph.pool())))
+    fast = dagrun.replan(graph, recording, memory=int(share * pool) if share else None)
+    result = {"name": name, "report": fast.report, "changed": fast.changed, "facts": fast.about, "pool": pool}
     if fast.changed:
         result["equal"] = sum(_equal(torch, graph, fast, x, y) for _ in range(inputs))
         result["inputs"] = inputs
         result["delayed"] = sum(_equal(torch, graph, fast.delayed(seed), x, y) for seed in range(delays))
         result["delays"] = delays
         result["us"] = _in_turn(torch, graph, fast)
+    if fast.changed and share:
+        x.normal_()
+        graph.replay()
+        torch.cuda.synchronize()
+        wanted = y.clone()
+        fast.release()
+        noise = torch.full((pool,), 255, dtype=torch.uint8, device="cuda")  # what may lie in the old graph's memory now
+        y.fill_(float("nan"))
+        fast.replay()
+        torch.cuda.synchronize()
+        result["released"] = torch.equal(wanted, y)
+        del noise
     return result
 
 
@@ -192,12 +205,26 @@ def _record(name, folder):
     return name, file, done
 
 
+def _measured(name, file, *flags):
+    """Runs one network in a process of its own."""
+    done = subprocess.run(_itself("--network", name, "--recording", file, *flags), capture_output=True, text=True)
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        raise RuntimeError(" ".join(done.stderr.split())[-300:]) from None
+
+
+def _wrong(result):
+    """Whether bits differed."""
+    return "equal" in result and (result["equal"] < result["inputs"] or result["delayed"] < result["delays"] or not result.get("released", True))
+
+
 def _line(result):
     facts = result["facts"]
     if "us" in result:
         old, new = result["us"]
         ratio, spread = old[0] / new[0], f"{old[1]:.0f}-{old[2]:.0f} {new[1]:.0f}-{new[2]:.0f}"
-        bits = f"{result['equal'] + result['delayed']} of {result['inputs'] + result['delays']}"
+        bits = f"{result['equal'] + result['delayed'] + result.get('released', 0)} of {result['inputs'] + result['delays'] + ('released' in result)}"
         return ratio, f"{result['name']:14}{old[0]:8.1f}{new[0]:8.1f}  {ratio:6.3f}  {spread:20}  {bits:12}{result['report']}"
     us = facts.get("us")
     best = f"{us[0]:8.1f}{min(us[1:]):8.1f}  " if us else " " * 18
@@ -210,12 +237,13 @@ def main():
     p.add_argument("--jobs", type=int, default=4, help="networks that are recorded side by side")
     p.add_argument("--inputs", type=int, default=100)
     p.add_argument("--delays", type=int, default=5, help="graphs with delays drawn at random between their nodes, whose bits are compared too")
+    p.add_argument("--memory", type=float, help="tensors lie in new memory of at most this part of torch's pool, and the old graph goes at the end")
     p.add_argument("--keep", help="folder for the recordings and what was measured; recordings that are there are used")
     p.add_argument("--network", choices=networks, help=argparse.SUPPRESS)
     p.add_argument("--recording", help=argparse.SUPPRESS)
     o = p.parse_args()
     if o.network:
-        print(json.dumps(one(o.network, o.recording, o.inputs, o.delays)))
+        print(json.dumps(one(o.network, o.recording, o.inputs, o.delays, o.memory)))
         return 0
     wanted = o.only.split(",")
     for name in wanted:
@@ -223,28 +251,31 @@ def main():
             p.error(f"--only {name}: no such network; there are {', '.join(networks)}")
     folder = o.keep or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
+    os.environ["DAGRUN_CACHE"] = tempfile.mkdtemp()  # what earlier runs of the table found is measured again
     wrong, ratios = 0, []
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         recorded = list(pool.map(lambda name: _record(name, folder), wanted))
-    print(f"{'network':14}{'torch':>8}{'dagrun':>8}  {'ratio':>6}  {'spread, us':20}  {'bits equal':12}")
+    head = f"{'network':14}{'torch':>8}{'dagrun':>8}  {'ratio':>6}  {'spread, us':20}  {'bits equal':12}"
+    print(head + "report; seconds to the plan, and again with the plan kept")
     for name, file, done in recorded:
         if done.returncode or not os.path.exists(file):
             print(f"{name:14}not recorded: {' '.join((done.stdout + done.stderr).split())[-300:]}")
             wrong += 1
             continue
-        measured = subprocess.run(_itself("--network", name, "--recording", file, "--inputs", str(o.inputs), "--delays", str(o.delays)), capture_output=True, text=True)
+        memory = [f"--memory={o.memory}"] if o.memory else []
         try:
-            result = json.loads(measured.stdout.splitlines()[-1])
-        except (IndexError, ValueError):
-            print(f"{name:14}failed: {' '.join(measured.stderr.split())[-300:]}")
+            result = _measured(name, file, "--inputs", str(o.inputs), "--delays", str(o.delays), *memory)
+            again = _measured(name, file, "--inputs", "3", "--delays", "0", *memory)  # finds the plan that was kept
+        except RuntimeError as failed:
+            print(f"{name:14}failed: {failed}")
             wrong += 1
             continue
         with open(os.path.join(folder, name + ".json"), "w") as f:
             json.dump(result, f)
         ratio, line = _line(result)
         ratios.append(ratio)
-        wrong += "equal" in result and (result["equal"] < result["inputs"] or result["delayed"] < result["delays"])
-        print(line, flush=True)
+        wrong += _wrong(result) or _wrong(again)
+        print(line + "".join(f"{sum(r['facts'].get('seconds', [])):7.2f}" for r in (result, again)), flush=True)
     if ratios:
         print(f"geometric mean of {len(ratios)}: {statistics.geometric_mean(ratios):.3f}; {sum(r > 1.02 for r in ratios)} gain more than 2%")
     return wrong

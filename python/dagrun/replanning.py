@@ -8,7 +8,7 @@ import os
 import time
 from typing import Any
 
-from . import command, driver, graphs, observe, trial
+from . import command, driver, graphs, observe, prologue, timeline, trial
 from .library import torch_for
 
 
@@ -51,19 +51,13 @@ def _raw(g):
         raise RuntimeError("the graph is empty: it was not captured, or it was freed (reset) since, and its memory with it; capture it again") from None
 
 
-def _refused(torch, g, graph):
+def _refused(graph):
     """Why a graph is not planned again, or None."""
     names = {driver.HOST: "a host function", driver.CHILD: "a child graph", 13: "a conditional node"}
     for k, node in enumerate(graph.nodes):
         if node.type not in (driver.KERNEL, driver.COPY, driver.SET, driver.EMPTY):
             return f"node {k} is {names.get(node.type, f'of type {node.type}')}"
-    generator = torch.cuda.default_generators[torch.cuda.current_device()]
-    before = generator.get_offset()
-    g.replay()
-    torch.cuda.synchronize()
-    drawn = generator.get_offset() - before
-    generator.set_offset(before)
-    return "it draws random numbers, whose state torch sets for its own replay" if drawn else None
+    return None
 
 
 def describe(g):
@@ -76,6 +70,7 @@ def describe(g):
         "graph": graph.graph.value,
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
+        "driver": driver.version(),
         "pool": pool,
         "active": active,
         "nodes": [n.described() for n in graph.nodes],
@@ -87,10 +82,10 @@ def record(g, library):
     """Tries the nodes of a graph in a process that is being recorded, and writes down what was tried. Returns what to say of it."""
     torch = _torch()
     graph, about = describe(g)
-    why = _refused(torch, g, graph)
+    why = _refused(graph)
     if why:
         return f"replays as it was: {why}"
-    torch.cuda.synchronize()
+    prologue.drawn(torch, g)  # everything that the graph needs is in place once it has been replayed
     stream = driver.made("cuStreamCreate", 1).value
     try:
         about["stream"] = stream
@@ -110,9 +105,9 @@ class Replanned:
     >>> fast.replay()
     """
 
-    def __init__(self, g: Any, report: str, copy: Any = None, memory: Any = None, about: dict[str, Any] | None = None) -> None:
+    def __init__(self, g: Any, report: str, copy: Any = None, memory: Any = None, about: dict[str, Any] | None = None, before: Any = None) -> None:
         self.graph, self.report, self.about = g, report, about or {}
-        self._copy, self._memory = copy, memory
+        self._copy, self._memory, self._prologue = copy, memory, before
 
     @property
     def changed(self) -> bool:
@@ -138,9 +133,48 @@ class Replanned:
                 torch.cuda._sleep(cycles)
         kernels = [graphs.kernel_of(n) for n in graphs.nodes_of(driver.handle(sleeps.raw_cuda_graph()))]
         plan = self.about["plans"]["plans"][self.about["best"] - 1]
-        copy = _built(self._copy.original, plan, self._memory.data_ptr(), (kernels, lambda all: draw.choice(all) if draw.random() < 0.2 else None))
+        choose = lambda all: draw.choice(all) if draw.random() < 0.2 else None  # noqa: E731
+        copy = _built(self._copy.original, plan, self._memory.data_ptr(), lambda copy, edges: copy.delay(edges, kernels, choose))
         copy.kept.append(sleeps)
-        return Replanned(self.graph, self.report, copy, self._memory, self.about)
+        return Replanned(self.graph, self.report, copy, self._memory, self.about, self._prologue)
+
+    def trace(self, file):
+        """Measures when each node runs, in the graph as it was captured and in the new one, and writes both timelines to a file: open it at https://ui.perfetto.dev.
+        The events before and after each node take time, too, so both take longer than they usually do."""
+        if not self.changed:
+            raise RuntimeError(f"there is no new graph: {self.report}")
+        original, stream = self._copy.original, driver.made("cuStreamCreate", 1).value
+        captured = {"edges": [(a, b) for a, b, _ in original.edges], "words": [], "sets": [], "copies": []}
+        try:
+            if self._prologue:
+                self._prologue.run()
+            _torch().cuda.synchronize()
+            timelines = {}
+            for name, plan in (("as captured", captured), ("planned", self.about["plans"]["plans"][self.about["best"] - 1])):
+
+                def build(events, plan=plan):
+                    return _built(original, plan, self._memory.data_ptr(), lambda copy, edges: copy.time(edges, events))
+
+                timelines[name] = timeline.measured(build, len(original.nodes), stream)
+            timeline.write(file, original, timelines)
+        finally:
+            driver.call("cuStreamDestroy_v2", driver.handle(stream))
+
+    def release(self):
+        """Lets the old graph go, and with it the memory that only it needed. What the program still holds of its tensors stays, and must be held as long as
+        this graph replays. Only a graph that was planned with memory=... can do without the old one."""
+        if not self.changed or self._prologue or self.about["plans"]["stays"]:
+            raise RuntimeError(f"the old graph's memory is still needed: {self._needed()}")
+        self.graph.reset()
+
+    def _needed(self):
+        if not self.changed:
+            return "it is the one that replays"
+        if self._prologue:
+            return "the state of its random numbers goes with it"
+        pinned = self.about["plans"]["pinned"]
+        stay = [f"{n} tensors stay there, since {why}" for why, n in pinned.items() if why != "the program holds it"]
+        return ", ".join(stay) or "plan with memory=..., and nothing stays there"
 
     def replay(self) -> None:
         """Does what the old graph's replay does, on the current stream.
@@ -151,17 +185,20 @@ class Replanned:
             self.graph.replay()
         else:
             _raw(self.graph)  # whose memory the new graph uses: an error if it was freed
+            if self._prologue:
+                self._prologue.run()
             self._copy.launch(_torch().cuda.current_stream().cuda_stream)
 
     def __repr__(self) -> str:
         return f"<dagrun.Replanned: {self.report}>"
 
 
-def replan(g: Any, recording: str, *, stay: bool = False) -> Replanned:
+def replan(g: Any, recording: str, *, stay: bool = False, memory: int | str | None = None) -> Replanned:
     """Plans a captured graph again and returns a Replanned, whose replay() does what g.replay() does.
 
     g is a torch.cuda.CUDAGraph(keep_graph=True); recording is the file that `dagrun record -o FILE -- python ...` wrote of this program. While the program is
-    being recorded, replan finds out what the graph's kernels touch, and returns the graph as it was.
+    being recorded, replan finds out what the graph's kernels touch, and returns the graph as it was. memory, a number of bytes or a text such as "12MiB",
+    puts the graph's tensors in new memory of at most that size, so that Replanned.release() can give the old graph's memory back.
 
     >>> fast = dagrun.replan(graph, "missing.rec")
     >>> print(fast.report)
@@ -176,7 +213,7 @@ def replan(g: Any, recording: str, *, stay: bool = False) -> Replanned:
     torch.cuda.synchronize()
     stream = driver.made("cuStreamCreate", 1).value
     try:
-        return _replanned(torch, g, recording, stream, stay)
+        return _replanned(torch, g, recording, stream, ["--stay"] * stay + ([f"--memory-cap={memory}"] if memory is not None else []))
     except trial.Wrong as wrong:
         return Replanned(g, f"replays as it was: {wrong}; record the program again")
     except Exception as wrong:
@@ -192,14 +229,26 @@ def _full(torch, wrong):
     return isinstance(wrong, torch.cuda.OutOfMemoryError) or isinstance(wrong, driver.DriverError) and wrong.code == driver.OUT_OF_MEMORY
 
 
-def _replanned(torch, g, recording, stream, stay):
+def _replanned(torch, g, recording, stream, flags):
     began = time.perf_counter()
     graph, about = describe(g)
-    why = _refused(torch, g, graph)
+    why, before = _refused(graph), None
+    if not why:
+        try:
+            step = prologue.drawn(torch, g)
+            before = prologue.find(torch, g, graph, about["active"], step) if step else None
+        except prologue.Unknown as unknown:
+            why = str(unknown)
     if why:
         return Replanned(g, f"replays as it was: {why}")
+    words = ["plan", recording, "--graph", "-", *flags]
+    earlier = _earlier(words, about)
+    if earlier["plans"]:
+        try:
+            return _as_kept(torch, g, graph, about, earlier, stream, began, before)
+        except trial.Wrong as wrong:
+            earlier["why"] = str(wrong)
     about["us"], about["chain"] = observe.durations(graph, stream)
-    words = ["plan", recording, "--graph", "-"] + ["--stay"] * stay
     text, keep, kept = json.dumps(about), set(), None
     while True:
         answer = command.run(words + [f"--keep={k}" for k in sorted(keep)], text)
@@ -216,44 +265,68 @@ def _replanned(torch, g, recording, stream, stay):
                 raise trial.Wrong(f"nodes {matters.nodes} of the graph touch other memory than they were recorded to") from None
             keep.update(matters.nodes)
     tried = time.perf_counter()
-    memory = torch.empty(max(1, max(p["memory"] for p in plans["plans"])), dtype=torch.uint8, device="cuda")
-    old = driver.handle(g.raw_cuda_graph_exec())
-    launches = [lambda s: driver.call("cuGraphLaunch", old, driver.handle(s))]
+    memory = _memory(torch, plans)
+    old = _launch_of(g)
     copies = [_built(graph, p, memory.data_ptr()) for p in plans["plans"]]
-    launches += [c.launch for c in copies]
     torch.cuda.synchronize()
-    times = trial.in_turn(launches, stream)
+    times = trial.in_turn([old, *(c.launch for c in copies)], stream)
     best = min(range(1, len(times)), key=times.__getitem__)
-    kept.restore()
-    torch.cuda.synchronize()
-    launches[0](stream)
-    torch.cuda.synchronize()
-    wanted = trial.Contents(torch, plans["outputs"])
-    kept.restore()
-    torch.cuda.synchronize()
-    launches[best](stream)
-    torch.cuda.synchronize()
-    equal = trial.Contents(torch, plans["outputs"]).same_as(wanted)
+    equal = trial.equal(torch, old, copies[best - 1].launch, kept, plans["outputs"], stream)
     seconds = [planned - began, tried - planned, time.perf_counter() - tried]
     facts = {"plans": plans, "us": times, "best": best, "seconds": seconds, "equal": equal}
     if not equal:
         return Replanned(g, "replays as it was: the new graph gave other bits", about=facts)
-    if times[best] > 0.99 * times[0]:
-        return Replanned(g, f"replays as it was: {_why(plans)}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans", about=facts)
-    report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved"
-    return Replanned(g, report, copies[best - 1], memory, facts)
+    gains = times[best] <= 0.99 * times[0]
+    if gains:
+        report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved; "
+        report += plans["binds"]
+    else:
+        report = f"replays as it was: {plans['binds']}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans"
+    about["chosen"] = {"plans": plans, "best": best - 1 if gains else -1, "us": times, "report": report}
+    kept_too = command.run(words, json.dumps(about))
+    for note in (earlier.get("why") and f"a plan that was kept is not used: {earlier['why']}", kept_too.status and kept_too.text):
+        report += f"; {note}" if note else ""
+    return Replanned(g, report, copies[best - 1], memory, facts, before) if gains else Replanned(g, report, about=facts)
 
 
-def _why(plans):
-    """What keeps a graph from being faster, in a few words."""
-    path, filled = plans["critical"] / plans["chain"], plans["filled"] / plans["chain"]
-    if path >= filled:
-        return f"a chain: its longest path takes {100 * path:.0f}% of the time of all its nodes" if path > 0.9 else f"its longest path takes {100 * path:.0f}% of the time of all its nodes"
-    return f"its kernels fill the GPU for {100 * filled:.0f}% of the time"
+def _earlier(words, about):
+    """What an earlier process chose for the same graph: its plan, if there is one, and what it reported, or why what is kept is not used."""
+    answer = command.run(words, json.dumps(about))
+    return json.loads(answer.out) if answer.status == 0 else {"plans": None, "why": answer.text}
 
 
-def _built(graph, plan, base, delays=None):
-    """The graph of a plan. Where something is to lie is an address, or a distance into new memory. delays puts kernels that take time between its nodes."""
+def _as_kept(torch, g, graph, about, earlier, stream, began, before):
+    """Builds the plan that an earlier process chose, without planning or measuring, and compares bits."""
+    plans, report = earlier["plans"], f"{earlier['report']}; as an earlier process found"
+    facts = {"plans": plans, "best": len(plans["plans"]), "kept": True}
+    if not plans["plans"]:
+        facts["seconds"] = [time.perf_counter() - began]
+        return Replanned(g, report, about=facts)
+    state = trial.Contents(torch, plans["state"])
+    try:
+        trial.nodes(torch, graph, about["pool"], plans["state"], plans["try"], stream)
+    except trial.Matters as matters:
+        raise trial.Wrong(f"to nodes {matters.nodes} of the graph it matters what lies in memory that the graph never writes") from None
+    memory = _memory(torch, plans)
+    copy = _built(graph, plans["plans"][0], memory.data_ptr())
+    torch.cuda.synchronize()
+    if not trial.equal(torch, _launch_of(g), copy.launch, state, plans["outputs"], stream):
+        raise trial.Wrong("it gave other bits")
+    facts["seconds"] = [time.perf_counter() - began]
+    return Replanned(g, report, copy, memory, facts, before)
+
+
+def _memory(torch, plans):
+    return torch.empty(max(1, *(p["memory"] for p in plans["plans"])), dtype=torch.uint8, device="cuda")
+
+
+def _launch_of(g):
+    old = driver.handle(g.raw_cuda_graph_exec())
+    return lambda stream: driver.call("cuGraphLaunch", old, driver.handle(stream))
+
+
+def _built(graph, plan, base, connect=None):
+    """The graph of a plan. Where something is to lie is an address, or a distance into new memory. connect connects its nodes in another way than connect of the copy."""
     copy = graph.copy()
     try:
         changes = {}
@@ -266,8 +339,8 @@ def _built(graph, plan, base, delays=None):
         for node, side, to, fresh in plan["copies"]:
             copy.move_copy(node, side, to + base * fresh)
         edges = [(copy.nodes[a], copy.nodes[b]) for a, b in plan["edges"]]
-        if delays:
-            copy.delay(edges, *delays)
+        if connect:
+            connect(copy, edges)
         else:
             copy.connect(edges)
         return copy.instantiate()

@@ -30,6 +30,8 @@ class Matters(Exception):
 def nodes(torch, graph, pool, state, trials, stream):
     """Runs the graph node by node. The nodes of trials run once more with all of the pool overwritten that they were not seen to touch, and what they write must
     not differ; and they must write nothing else; bytes that nothing in the graph writes are overwritten too. state is what the graph writes outside the pool. Afterwards the pool is as it was."""
+    if not trials:
+        return
     by_node = {t["node"]: t for t in trials}
     views = [(base, size, bytes_at(torch, base, size)) for base, size in [*pool, *state]]
     own = len(pool)
@@ -107,6 +109,18 @@ class Contents:
 
     def same_as(self, other):
         return all(self.torch.equal(a, b) for a, b in zip(self.kept, other.kept))
+
+
+def equal(torch, old, new, state, outputs, stream):
+    """Whether two graphs, launched from the same state, leave the same bits. The last to run is the new one."""
+    left = []
+    for launch_on in (old, new):
+        state.restore()
+        torch.cuda.synchronize()
+        launch_on(stream)
+        torch.cuda.synchronize()
+        left.append(Contents(torch, outputs))
+    return left[1].same_as(left[0])
 
 
 def in_turn(launches, stream, rounds=9, replays=5):

@@ -2,6 +2,8 @@
 built."""
 
 import contextlib
+import ctypes
+import json
 import os
 import shutil
 import subprocess
@@ -9,11 +11,12 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 import built
 
 import dagrun
-from dagrun import command, driver, graphs, observe, replanning
+from dagrun import command, descriptors, driver, graphs, observe, prologue, replanning, timeline, trial
 
 
 def node(kind=driver.KERNEL, row=b"", parameters=()):
@@ -71,12 +74,6 @@ class Order(unittest.TestCase):
 
 
 class Reports(unittest.TestCase):
-    def test_what_binds_a_graph(self):
-        why = replanning._why
-        self.assertEqual(why({"critical": 98, "filled": 20, "chain": 100}), "a chain: its longest path takes 98% of the time of all its nodes")
-        self.assertEqual(why({"critical": 60, "filled": 20, "chain": 100}), "its longest path takes 60% of the time of all its nodes")
-        self.assertEqual(why({"critical": 60, "filled": 80, "chain": 100}), "its kernels fill the GPU for 80% of the time")
-
     def test_a_recording_that_is_not_there_leaves_the_graph_as_it_was(self):
         replayed = []
         g = types.SimpleNamespace(replay=lambda: replayed.append(1))
@@ -149,6 +146,262 @@ class Reports(unittest.TestCase):
             driver.ctypes.CDLL = kept
 
 
+class Keeping(unittest.TestCase):
+    """A plan that an earlier process chose is used as it is; one that does not fit is not."""
+
+    plan = {"name": "list on 2 streams", "memory": 0, "edges": [], "words": [], "sets": [], "copies": []}
+    plans = {"plans": [plan], "state": [], "outputs": [], "try": [], "binds": "its critical path", "moved": 1, "values": 2}
+
+    def replanned(self, *answers, equal=True, times=(100, 50)):
+        """Plans with a command that gives these answers to what it is asked in turn. Returns the result, and what was asked."""
+        asked, left = [], list(answers)
+
+        def run(words, text=None):
+            about = json.loads(text)
+            asked.append("keep" if "chosen" in about else "plan" if "us" in about else "earlier")
+            if asked[-1] == "keep":
+                self.chosen = about["chosen"]
+            out = left.pop(0)
+            return command.Answer(1, "", out) if isinstance(out, str) else command.Answer(0, json.dumps(out), "")
+
+        def durations(graph, stream):
+            asked.append("measure")
+            return [1.0], 1.0
+
+        graph = types.SimpleNamespace(nodes=[])
+        copy = types.SimpleNamespace(launch=lambda stream: None)
+        with unittest.mock.patch.multiple(
+            replanning,
+            describe=lambda g: (graph, {"pool": [], "nodes": []}),
+            _refused=lambda graph: None,
+            _built=lambda *all: copy,
+            _memory=lambda *all: types.SimpleNamespace(data_ptr=lambda: 0),
+            _launch_of=lambda g: copy.launch,
+        ), unittest.mock.patch.multiple(command, run=run), unittest.mock.patch.multiple(observe, durations=durations), unittest.mock.patch.multiple(replanning.prologue, drawn=lambda torch, g: 0), unittest.mock.patch.multiple(
+            trial, nodes=lambda *all: None, Contents=lambda *all: None, equal=lambda *all: equal, in_turn=lambda *all: list(times)
+        ):
+            torch = types.SimpleNamespace(cuda=types.SimpleNamespace(synchronize=lambda: None))
+            return replanning._replanned(torch, None, "infer.rec", 0, []), asked
+
+    def test_the_first_process_measures_and_keeps(self):
+        fast, asked = self.replanned({"plans": None, "report": ""}, self.plans, {})
+        self.assertEqual(asked, ["earlier", "measure", "plan", "keep"])
+        self.assertEqual(fast.report, "100 us before, 50 now (list on 2 streams); 1 of 2 values moved; its critical path")
+        self.assertEqual((self.chosen["best"], self.chosen["us"], self.chosen["report"]), (0, [100, 50], fast.report))
+
+    def test_later_ones_neither_measure_nor_plan(self):
+        fast, asked = self.replanned({"plans": self.plans, "report": "100 us before"})
+        self.assertEqual(asked, ["earlier"])
+        self.assertTrue(fast.changed)
+        self.assertEqual(fast.report, "100 us before; as an earlier process found")
+
+    def test_a_graph_that_gained_nothing_is_kept_too(self):
+        fast, asked = self.replanned({"plans": None, "report": ""}, self.plans, {}, times=(100, 100))
+        self.assertFalse(fast.changed)
+        self.assertEqual(self.chosen["best"], -1)
+        fast, asked = self.replanned({"plans": {**self.plans, "plans": []}, "report": fast.report})
+        self.assertEqual(asked, ["earlier"])
+        self.assertFalse(fast.changed)
+
+    def test_what_is_not_used_is_said(self):
+        fast, asked = self.replanned({"plans": None, "report": "", "why": "it was made with driver 1, and this is 2"}, self.plans, {})
+        self.assertEqual(asked, ["earlier", "measure", "plan", "keep"])
+        self.assertTrue(fast.report.endswith("; a plan that was kept is not used: it was made with driver 1, and this is 2"), fast.report)
+        self.assertNotIn("driver 1", self.chosen["report"])
+        fast, asked = self.replanned("no cache", self.plans, "no room")
+        self.assertTrue(fast.report.endswith("; a plan that was kept is not used: no cache; no room"), fast.report)
+
+    def test_other_bits_are_never_used(self):
+        fast, asked = self.replanned({"plans": self.plans, "report": "100 us before"}, self.plans, {}, equal=False)
+        self.assertEqual(asked, ["earlier", "measure", "plan"])
+        self.assertFalse(fast.changed)
+        self.assertEqual(fast.report, "replays as it was: the new graph gave other bits")
+
+
+class Drawing(unittest.TestCase):
+    """A stand-in for torch: memory of 8-byte numbers, a generator, and a graph whose replay does what torch's does."""
+
+    seed_at, offset_at, step = 4096, 8192, 12
+
+    def setUp(self):
+        test = self
+        self.memory = {self.seed_at: 0, self.offset_at: 0, 12288: 5}
+
+        class Number:
+            def __init__(self, at):
+                self.at = at
+
+            def view(self, kind):
+                return self
+
+            def item(self):
+                return test.memory[self.at]
+
+            def fill_(self, number):
+                test.memory[self.at] = number
+
+        class Generator:
+            seed, offset = 7, 40
+
+            def initial_seed(self):
+                return self.seed
+
+            def get_offset(self):
+                return self.offset
+
+            def manual_seed(self, seed):
+                self.seed, self.offset = seed, 0
+
+            def set_offset(self, offset):
+                self.offset = offset
+
+        self.generator = Generator()
+        cuda = types.SimpleNamespace(synchronize=lambda: None, current_device=lambda: 0, default_generators=[self.generator])
+        self.torch = types.SimpleNamespace(cuda=cuda, int64=int, as_tensor=lambda b, device: Number(b.__cuda_array_interface__["data"][0]))
+        self.graph = types.SimpleNamespace(nodes=[node(row=words(self.offset_at, 12288, 5, self.seed_at), parameters=[(0, 8), (8, 24)]), node(row=words(self.seed_at), parameters=[(0, 8)])])
+        self.active = [(at, 512) for at in self.memory]
+
+    def replay(self):
+        """CUDAGraph.replay: what the kernels read is what this returns."""
+        self.memory[self.seed_at] = prologue._signed(self.generator.seed)
+        self.memory[self.offset_at] = self.generator.offset
+        self.generator.offset += self.step
+        return self.memory[self.seed_at], self.memory[self.offset_at]
+
+    def test_a_replay_has_the_numbers_that_torchs_own_would_have(self):
+        g = types.SimpleNamespace(replay=self.replay)
+        self.assertEqual(prologue.drawn(self.torch, g), self.step)
+        found = prologue.find(self.torch, g, self.graph, self.active, self.step)
+        self.assertEqual((self.generator.seed, self.generator.offset), (7, 40), "the generator is as it was")
+        for seed in (3, 2**63 + 5):
+            self.generator.manual_seed(seed)
+            wanted = [self.replay() for _ in range(3)]
+            self.generator.manual_seed(seed)
+            had = []
+            for _ in range(3):
+                found.run()
+                had.append((self.memory[self.seed_at], self.memory[self.offset_at]))
+            self.assertEqual(had, wanted)
+        self.assertEqual(self.memory[12288], 5)
+
+    def test_numbers_that_are_not_found_leave_the_graph_as_it_was(self):
+        g = types.SimpleNamespace(replay=self.replay)
+        self.graph.nodes[0].row = words(self.offset_at + 8, 12288, 5, self.seed_at)
+        self.memory[self.offset_at + 8] = 1
+        with self.assertRaisesRegex(prologue.Unknown, "was not found where torch puts their seed and offset"):
+            prologue.find(self.torch, g, self.graph, self.active, self.step)
+        self.assertEqual((self.generator.seed, self.generator.offset), (7, 40))
+
+    def test_the_state_is_kept_with_the_old_graph(self):
+        fast = replanning.Replanned(unittest.mock.Mock(), "faster", copy=object(), about={"plans": {"stays": False, "pinned": {}}}, before=object())
+        with self.assertRaisesRegex(RuntimeError, "the state of its random numbers goes with it"):
+            fast.release()
+
+
+class Descriptors(unittest.TestCase):
+    """A stand-in for the driver: device memory is memory of this process, and a descriptor is an address, a mark and what the driver likes to add."""
+
+    mark = b"a tensor map"
+    size = 4096
+
+    def setUp(self):
+        self.held, self.sealed = [], False
+        pool = self.memory(self.size)
+        self.pool = [(pool.address.value, self.size)]
+        self.before = {pool.address.value: self.memory(self.size)}
+        ctypes.memmove(pool.address.value, bytes(range(1, 256)) * 16, 4080)
+        ctypes.memmove(self.before[pool.address.value].address.value, pool.address.value, self.size)
+
+        def call(name, *arguments):
+            numbers = [getattr(a, "value", a) for a in arguments]
+            if name in ("cuMemcpyDtoH_v2", "cuMemcpyHtoD_v2"):
+                ctypes.memmove(arguments[0] if name == "cuMemcpyDtoH_v2" else numbers[0], numbers[1], numbers[2])
+            elif name == "cuMemsetD8Async":
+                ctypes.memset(*numbers[:3])
+
+        patches = unittest.mock.patch.multiple(descriptors, call=call), unittest.mock.patch.object(driver, "_function", lambda name: self.replace)
+        for patch in patches:
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def memory(self, size):
+        buffer = (ctypes.c_ubyte * (size + 512))()
+        self.held.append(buffer)
+        at = ctypes.addressof(buffer)
+        return types.SimpleNamespace(address=ctypes.c_uint64(at + -at % 512), free=lambda: None)
+
+    def replace(self, at, address):
+        row = bytearray(ctypes.string_at(at.value, descriptors.SIZE))
+        if row[8 : 8 + len(self.mark)] != self.mark:
+            return 1
+        row[:8] = (address.value or 0).to_bytes(8, "little")
+        row[-1] = sum(row[:8]) % 256 if self.sealed else 0
+        ctypes.memmove(at.value, bytes(row), len(row))
+        return 0
+
+    def tried(self, kernel):
+        """Tries a kernel of two descriptors and a plain pointer: of what it reads at 256 and at 1024, and where it writes, at 2048."""
+        base = self.pool[0][0]
+
+        def descriptor(address):
+            room = ctypes.create_string_buffer(bytes(8) + self.mark, descriptors.SIZE)
+            self.replace(ctypes.c_void_p(ctypes.addressof(room)), ctypes.c_void_p(address))
+            return room.raw
+
+        row = descriptor(base + 256) + descriptor(base + 2048) + words(base + 1024)
+        n = node(row=row, parameters=[(0, 128), (128, 128), (256, 8)])
+        run = lambda node, stream, row=None: kernel(*(int.from_bytes((row or node.row)[at : at + 8], "little") for at in (0, 256, 128)))  # noqa: E731
+        copy = lambda to, origin, size, stream: ctypes.memmove(to, origin, size)  # noqa: E731
+        at = descriptors.offsets(n)
+        found = observe._words(n, self.pool)
+        self.assertEqual(found, {base + 256: [0], base + 2048: [128], base + 1024: [256]})
+        answer = descriptors.apart(n, at, found, self.pool, self.before, run, self.memory, copy, 0)
+        left = ctypes.string_at(base, self.size)
+        ctypes.memmove(base, self.before[base].address.value, self.size)
+        run(n, 0)
+        self.assertEqual(left, ctypes.string_at(base, self.size), "the node has run as usual")
+        return at, answer
+
+    @staticmethod
+    def add(one, two, to):
+        ctypes.memmove(to, bytes((a + b) % 256 for a, b in zip(ctypes.string_at(one, 64), ctypes.string_at(two, 64))), 64)
+
+    def test_a_kernel_that_follows_its_words(self):
+        self.assertEqual(self.tried(self.add), ([0, 128], ([0, 128, 256], True)))
+
+    def test_a_kernel_that_knows_an_address_from_elsewhere(self):
+        base = self.pool[0][0]
+        self.assertEqual(self.tried(lambda one, two, to: self.add(base + 256, two, to))[1], ([0, 128, 256], False), "it read at the old place")
+        self.assertEqual(self.tried(lambda one, two, to: self.add(one, two, base + 2048))[1], ([0, 128, 256], False), "it wrote to the old place")
+        self.assertEqual(self.tried(lambda one, two, to: self.add(one, one + 768, to))[1], ([0, 128, 256], False), "it read one tensor at a distance from another")
+        self.assertEqual(self.tried(lambda one, two, to: self.add(one, two, one + 1792))[1], ([0, 128, 256], False), "it wrote one at a distance from another")
+
+    def test_a_form_that_holds_more_than_the_address(self):
+        self.sealed = True
+        self.assertEqual(self.tried(self.add), ([0, 128], ([], False)))
+
+    def test_parameters_that_are_no_descriptors(self):
+        self.assertEqual(descriptors.offsets(node(row=bytes(64) + words(self.pool[0][0]) + bytes(120), parameters=[(0, 192)])), [])
+        self.assertEqual(descriptors.offsets(node(driver.COPY)), [])
+
+
+class Releasing(unittest.TestCase):
+    def released(self, **plans):
+        g = unittest.mock.Mock()
+        fast = replanning.Replanned(g, "faster", copy=object(), about={"plans": plans})
+        fast.release()
+        g.reset.assert_called_once_with()
+
+    def test_the_old_graph_goes_when_nothing_stays_in_its_memory(self):
+        self.released(stays=False, pinned={"the program holds it": 1})
+        with self.assertRaisesRegex(RuntimeError, "still needed: 2 tensors stay there, since a word reaches several tensors$"):
+            self.released(stays=True, pinned={"the program holds it": 1, "a word reaches several tensors": 2})
+        with self.assertRaisesRegex(RuntimeError, "still needed: plan with memory=..., and nothing stays there$"):
+            self.released(stays=True, pinned={"the program holds it": 1})
+        with self.assertRaisesRegex(RuntimeError, "still needed: it is the one that replays$"):
+            replanning.Replanned(None, "replays as it was").release()
+
+
 class Building(unittest.TestCase):
     """What a plan says is done to a copy of the graph."""
 
@@ -179,6 +432,40 @@ class Building(unittest.TestCase):
             done,
             [("change", 0, [(8, (1 << 20) + 16), (24, 4096)]), ("set", 1, (1 << 20) + 32), ("copy", 2, 1, 8192), ("connect", [("a", "c"), ("b", "c")])],
         )
+
+
+class Timelines(unittest.TestCase):
+    def test_spans_of_a_row_do_not_overlap(self):
+        self.assertEqual(timeline.lanes([(0, 4), (4, 6), (1, 3), (2, 9), (3, 5)]), [0, 0, 1, 2, 1])
+
+    def test_every_node_is_between_its_events(self):
+        made, connected = [], []
+        copy = graphs.Copy.__new__(graphs.Copy)
+        copy.graph, copy.exec, copy.nodes, copy.connect = None, None, [10, 20], lambda edges: connected.extend(edges)
+
+        def call(name, node, graph, before, count, event):
+            made.append(event)
+            node._obj.value = 100 + len(made)
+
+        with unittest.mock.patch.object(graphs, "call", call):
+            copy.time([(10, 20)], [("a", "b"), ("c", "d")])
+        self.assertEqual(made, ["a", "b", "c", "d"])
+        self.assertEqual(sorted(connected), [(10, 102), (20, 104), (101, 10), (102, 103), (103, 20)])
+
+    def test_the_file_has_both_graphs(self):
+        graph = types.SimpleNamespace(nodes=[node(), node(driver.SET)])
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "trace.json")
+            timeline.write(file, graph, {"as captured": [(0, 2), (2, 3)], "planned": [(0, 2), (0.5, 1)]})
+            with open(file) as f:
+                events = json.load(f)["traceEvents"]
+        self.assertEqual([e["args"]["name"] for e in events if e["ph"] == "M"], ["as captured", "planned"])
+        self.assertEqual([(e["name"], e["pid"], e["tid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"],
+                         [("0 k", 0, 0, 0, 2), ("1 set", 0, 0, 2, 1), ("0 k", 1, 0, 0, 2), ("1 set", 1, 1, 0.5, 0.5)])
+
+    def test_a_graph_that_did_not_change_has_none(self):
+        with self.assertRaisesRegex(RuntimeError, "there is no new graph: replays as it was: a chain"):
+            replanning.Replanned(None, "replays as it was: a chain").trace("x.json")
 
 
 class Wheels(unittest.TestCase):

@@ -17,6 +17,7 @@ type Contents struct {
 	Loops    []Passes         `json:"loops"`    // what loops did when they ran last
 	Notes    int              `json:"notes"`    // short texts: with how many hardware queues pipelines are faster
 	Machines int              `json:"machines"` // devices that "dagrun devices --measure" measured
+	Graphs   int              `json:"graphs"`   // captured graphs that dagrun.replan has planned
 	Bytes    int64            `json:"bytes"`
 	Ignored  []string         `json:"ignored"` // files that cannot be used, and why
 }
@@ -87,7 +88,7 @@ func (f *Folder) Contents() (*Contents, error) {
 		c.Choices = append(c.Choices, row)
 	})
 	each(c, passesKind, decodePasses, func(p *Passes) { c.Loops = append(c.Loops, *p) })
-	c.Notes, c.Machines = c.count(notesKind), c.count(machinesKind)
+	c.Notes, c.Machines, c.Graphs = c.count(notesKind), c.count(machinesKind), c.count(graphsKind)
 	return c, nil
 }
 
@@ -148,7 +149,7 @@ func (f *Folder) Clear() error {
 	for _, info := range devices {
 		errs = append(errs, empty(filepath.Join(f.path, durationsKind, info.Name())))
 	}
-	for _, kind := range []string{durationsKind, choicesKind, passesKind, notesKind, machinesKind} {
+	for _, kind := range []string{durationsKind, choicesKind, passesKind, notesKind, machinesKind, graphsKind} {
 		errs = append(errs, empty(filepath.Join(f.path, kind)))
 	}
 	return errors.Join(errs...)

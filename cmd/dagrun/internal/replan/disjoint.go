@@ -14,15 +14,19 @@ func disjoint(nodes int, edges [][2]int, users [][]int, values []*lying) error {
 	if err != nil {
 		return err
 	}
-	all := func(early, late []int) bool {
-		for _, y := range late {
-			for _, x := range early {
-				if past[y][x/64]>>(x%64)&1 == 0 {
-					return false
-				}
+	ended := make([][]uint64, len(users)) // for each value, what has ended before any of its users begins
+	for _, v := range values {
+		for k, y := range users[v.value] {
+			if k == 0 {
+				ended[v.value] = slices.Clone(past[y])
+			}
+			for w := range ended[v.value] {
+				ended[v.value][w] &= past[y][w]
 			}
 		}
-		return true
+	}
+	all := func(early, late int) bool {
+		return !slices.ContainsFunc(users[early], func(x int) bool { return len(ended[late]) > 0 && ended[late][x/64]>>(x%64)&1 == 0 })
 	}
 	sorted := slices.SortedFunc(slices.Values(values), func(a, b *lying) int { return cmp.Compare(a.at, b.at) })
 	for k, a := range sorted {
@@ -30,7 +34,7 @@ func disjoint(nodes int, edges [][2]int, users [][]int, values []*lying) error {
 			if b.at >= a.at+a.size {
 				break
 			}
-			if x, y := users[a.value], users[b.value]; !all(x, y) && !all(y, x) {
+			if !all(a.value, b.value) && !all(b.value, a.value) {
 				return fmt.Errorf("values %d and %d share bytes, and nothing orders their users", a.value, b.value)
 			}
 		}

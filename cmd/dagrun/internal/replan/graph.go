@@ -23,6 +23,7 @@ type Graph struct {
 	Handle  uint64   `json:"graph"`
 	Device  string   `json:"device"`
 	Torch   string   `json:"torch"`
+	Driver  int      `json:"driver,omitempty"`
 	Pool    []Extent `json:"pool"`   // segments from which its own memory comes
 	Shared  []Extent `json:"shared"` // blocks of other memory that several nodes point to
 	Active  []Extent `json:"active"` // blocks that the framework has given out and not got back
@@ -36,6 +37,9 @@ type Graph struct {
 	// In a process that wants a plan:
 	US    []float64 `json:"us,omitempty"`    // microseconds of each node, one after the other
 	Chain float64   `json:"chain,omitempty"` // of all of them in one chain
+
+	// In a process that has a plan:
+	Chosen *Chosen `json:"chosen,omitempty"`
 }
 
 // Extent is memory: an address and a number of bytes.
@@ -113,6 +117,8 @@ func (s *Set) extent() Extent {
 // Row is the bytes of a launch's parameters.
 type Row []byte
 
+func (r Row) MarshalJSON() ([]byte, error) { return json.Marshal(hex.EncodeToString(r)) }
+
 func (r *Row) UnmarshalJSON(text []byte) error {
 	var s string
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -128,10 +134,17 @@ type Try struct {
 	Node     int
 	Offsets  []int
 	Distance int64
+	Results  int // whether each word was moved to a place of its own and the launch left what it usually does: 0 means that this was not asked
 }
 
+// What a launch left with its words apart.
+const (
+	sameResults  = 1
+	otherResults = 2
+)
+
 func (t *Try) UnmarshalJSON(text []byte) error {
-	row := [3]any{&t.Node, &t.Offsets, &t.Distance}
+	row := [4]any{&t.Node, &t.Offsets, &t.Distance, &t.Results}
 	into := row[:]
 	return json.Unmarshal(text, &into)
 }

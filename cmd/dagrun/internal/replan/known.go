@@ -18,6 +18,17 @@ type Known struct {
 	Torch   string  `json:"torch"`
 	Nodes   []Seen  `json:"nodes"`
 	Values  []Value `json:"values"`
+
+	recorded *Graph // as it was in the process that was recorded
+}
+
+// Graph is the graph in the process that was recorded, with durations that were measured in another; nil if there are none.
+func (k *Known) Graph(us []float64) *Graph {
+	g := *k.recorded
+	if len(us) == len(g.Nodes) {
+		g.US = us
+	}
+	return &g
 }
 
 // Value is memory that nodes write before others read it: a tensor of the graph, or one of the contents that a workspace has one after the other.
@@ -34,6 +45,7 @@ func (v *Value) within(e Extent) bool { return e[0] <= v.At && v.At+v.Bytes <= e
 // Seen is a node with what it was seen to touch.
 type Seen struct {
 	Node
+	Stream int    `json:"stream"`           // on which it was captured
 	Opaque string `json:"opaque,omitempty"` // why it may have touched more
 	Words  []Word `json:"words,omitempty"`
 	Uses   []Use  `json:"uses,omitempty"`
@@ -74,6 +86,7 @@ type learner struct {
 	order  []int
 	usual  []byMode
 	tries  [][]attempt
+	apart  map[int][]int // of kernels whose accesses cannot be measured: the words that lead to places of their own, by their results
 	blocks *blocks
 	values map[int32]int // by block
 	uses   map[int][]used
@@ -101,8 +114,8 @@ func Learn(p *recording.Process, note recording.NoteInfo) (*Known, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &learner{p: p, g: g, known: &Known{Version: 1, Device: g.Device, Torch: g.Torch, Nodes: make([]Seen, len(g.Nodes))},
-		usual: make([]byMode, len(g.Nodes)), tries: make([][]attempt, len(g.Nodes)), blocks: newBlocks(p), values: map[int32]int{}, uses: map[int][]used{}}
+	l := &learner{p: p, g: g, known: &Known{Version: 1, Device: g.Device, Torch: g.Torch, Nodes: make([]Seen, len(g.Nodes)), recorded: g},
+		usual: make([]byMode, len(g.Nodes)), tries: make([][]attempt, len(g.Nodes)), blocks: newBlocks(p), values: map[int32]int{}, apart: map[int][]int{}, uses: map[int][]used{}}
 	for k, n := range g.Nodes {
 		l.known.Nodes[k].Node = n
 	}
@@ -149,6 +162,12 @@ func (l *learner) launches(until uint64) error {
 		if a != nil {
 			seen = split(a.Runs)
 		}
+		if try.Results != 0 {
+			if try.Results == sameResults {
+				l.apart[try.Node] = try.Offsets
+			}
+			continue
+		}
 		if len(try.Offsets) > 0 {
 			l.tries[try.Node] = append(l.tries[try.Node], attempt{try.Offsets, try.Distance, seen, whole})
 			continue
@@ -181,21 +200,30 @@ type captured struct {
 	moment uint64
 }
 
-// captured returns the nodes in the order in which they were captured, with the moments.
+// captured returns the nodes in the order in which they were captured, with the moments, and notes on which streams.
 func (l *learner) captured(until uint64) ([]captured, error) {
-	moments := map[uint64]uint64{}
+	calls := map[uint64]*recording.Call{}
 	for i := range l.p.Calls {
 		if c := &l.p.Calls[i]; c.Begin < until && len(c.Args) > 1 && (c.Kind == recording.Launch || c.Kind == recording.Copy || c.Kind == recording.Set) && c.Args[1] != 0 {
-			moments[c.Args[1]] = c.Begin
+			calls[c.Args[1]] = c
 		}
 	}
 	var out []captured
+	streams := map[uint64]int{}
 	for k, n := range l.g.Nodes {
-		moment, found := moments[n.Handle]
+		c, found := calls[n.Handle]
 		if !found && n.Type != emptyNode {
 			return nil, fmt.Errorf("node %d of a graph is of no launch, copy or memset that was captured: graphs that were built node by node cannot be planned again", k)
 		}
-		out = append(out, captured{k, moment})
+		if !found {
+			out = append(out, captured{k, 0})
+			continue
+		}
+		if _, known := streams[c.Args[0]]; !known {
+			streams[c.Args[0]] = len(streams)
+		}
+		l.known.Nodes[k].Stream = streams[c.Args[0]]
+		out = append(out, captured{k, c.Begin})
 	}
 	sort.SliceStable(out, func(a, b int) bool { return out[a].moment < out[b].moment })
 	return out, nil
@@ -221,6 +249,13 @@ func (l *learner) look(k int) {
 	}
 	rest := l.usual[k]
 	for _, group := range groupsOf(l.tries[k]) {
+		if l.byResults(k, group) {
+			for m, value := 0, l.wordApart(node, k, group); m < len(rest) && value >= 0; m++ {
+				v := &l.known.Values[value]
+				rest[m] = without(rest[m], []stretch{{v.At, v.At + v.Bytes}})
+			}
+			continue
+		}
 		follow, fixed := follows(&l.usual[k], group.together)
 		if node.Opaque != "" {
 			fixed = node.Opaque
@@ -279,6 +314,27 @@ func sameBytes(a, b *byMode) bool {
 		}
 	}
 	return true
+}
+
+// byResults tells whether words of a kernel that cannot be measured were seen to lead to a place of their own.
+func (l *learner) byResults(k int, g *group) bool {
+	return l.known.Nodes[k].Opaque != "" && !slices.ContainsFunc(g.offsets, func(offset int) bool { return !slices.Contains(l.apart[k], offset) })
+}
+
+// wordApart notes such words, and returns the value that they point to, all of which the kernel reads and writes for all that is known; -1 if it is none.
+func (l *learner) wordApart(node *Seen, k int, g *group) int {
+	address := binary.LittleEndian.Uint64(node.Bytes[g.offsets[0]:])
+	value := l.valueAt(address)
+	if value < 0 {
+		return value
+	}
+	v := &l.known.Values[value]
+	for _, offset := range g.offsets {
+		node.Words = append(node.Words, Word{Offset: offset, Value: value, Delta: int64(address - v.At), Touched: true})
+	}
+	whole := []stretch{{v.At, v.At + v.Bytes}}
+	l.use(k, value, &byMode{whole, whole})
+	return value
 }
 
 // words notes the words of a node that hold one address.

@@ -44,7 +44,7 @@ func TestLayoutsAreDisjoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawGraph(t)
 		own := 256 * int64(rapid.IntRange(0, 40).Draw(t, "own"))
-		a := &arena{own: own, taken: [][2]int64{{0, 256}, {own, own}}}
+		a := &arena{own: own, taken: apart([][2]int64{{own, own}, {0, 256}})}
 		var values, stays []*lying
 		for _, v := range d.values {
 			if v.value%5 == 4 && len(stays) == 0 {

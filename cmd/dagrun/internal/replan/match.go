@@ -30,7 +30,7 @@ type located struct {
 	order []int
 	at    []uint64        // where each value lies now; 0 if no node was seen to touch it
 	stale map[[2]int]bool // words, by node and offset, that point elsewhere in this process, to nothing that was touched
-	other []int           // nodes whose parameters differ in bytes that may matter
+	loose [][]int         // of each node, the bytes of its parameters that differ and may matter
 }
 
 // match compares a graph with what is known.
@@ -44,7 +44,7 @@ func match(known *Known, g *Graph) (*located, error) {
 	if len(g.Nodes) != len(known.Nodes) {
 		return nil, &ErrOther{-1, fmt.Sprintf("%d nodes instead of %d", len(g.Nodes), len(known.Nodes))}
 	}
-	l := &located{known: known, graph: g, at: make([]uint64, len(known.Values)), stale: map[[2]int]bool{}}
+	l := &located{known: known, graph: g, at: make([]uint64, len(known.Values)), stale: map[[2]int]bool{}, loose: make([][]int, len(g.Nodes))}
 	var err error
 	if l.order, err = g.order(); err != nil {
 		return nil, err
@@ -53,9 +53,7 @@ func match(known *Known, g *Graph) (*located, error) {
 		if what := same(&known.Nodes[k], &g.Nodes[k]); what != "" {
 			return nil, &ErrOther{k, what}
 		}
-		if differs(&known.Nodes[k], &g.Nodes[k]) {
-			l.other = append(l.other, k)
-		}
+		l.loose[k] = differs(&known.Nodes[k], &g.Nodes[k])
 	}
 	for k := range g.Nodes {
 		for _, w := range known.Nodes[k].Words {
@@ -88,17 +86,18 @@ func same(was *Seen, is *Node) string {
 	return ""
 }
 
-// differs tells whether parameters have other bytes than when they were recorded, besides the words that point to memory. Structures have bytes that nobody
+// differs returns which bytes of parameters are others than when they were recorded, besides the words that point to memory. Structures have bytes that nobody
 // wrote, which are others in every process, and there is no telling them from those that matter; so such a node is to be tried in the process itself.
-func differs(was *Seen, is *Node) bool {
+func differs(was *Seen, is *Node) []int {
+	list := []int{}
 	for _, p := range was.Parameters {
 		for at := p[0]; at < p[0]+p[1]; at++ {
 			if was.Bytes[at] != is.Bytes[at] && !slices.ContainsFunc(was.Words, func(w Word) bool { return w.Offset <= at && at < w.Offset+8 }) {
-				return true
+				list = append(list, at)
 			}
 		}
 	}
-	return false
+	return list
 }
 
 // rest finds out where values are that no word was seen to reach, and which words point to nothing that matters: in this process they point elsewhere.

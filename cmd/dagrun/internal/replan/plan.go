@@ -5,18 +5,31 @@ package replan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
 // Options says how to plan.
 type Options struct {
+	Name    string // of the graph, in what people read
 	Machine *planner.Machine
 	Stay    bool  // no value moves
 	Keep    []int // nodes to which it matters what lies in bytes that the graph never writes
+	Cap     int64 // bytes that the values which move may take, in new memory only; 0: they lie in the graph's own, and in as much new memory as they need
+}
+
+// ErrMemory is a plan whose values do not fit.
+type ErrMemory struct{ Needs, Cap int64 }
+
+func (e *ErrMemory) Error() string {
+	return fmt.Sprintf("its values take %s, as they are laid out here, more than the %s that --memory-cap allows", words.Bytes(e.Needs), words.Bytes(e.Cap))
 }
 
 // Plans is what the program needs to make the new graph.
@@ -27,13 +40,17 @@ type Plans struct {
 	Values  int      `json:"values"` // of the graph's own memory
 	Opaque  int      `json:"opaque"`
 	Try     []Trial  `json:"try"`
-	Outputs []Extent `json:"outputs"` // what the graph writes and others may read
-	State   []Extent `json:"state"`   // what it writes outside its own memory
+	Others  []Trial  `json:"others,omitempty"` // of the nodes that need not be tried here
+	Loose   [][]int  `json:"loose"`            // of each node, bytes of its parameters that are not as they were recorded
+	Outputs []Extent `json:"outputs"`          // what the graph writes and others may read
+	State   []Extent `json:"state"`            // what it writes outside its own memory
+	Stays   bool     `json:"stays"`            // whether something stays in the graph's own memory that the program does not hold
 	Plans   []Plan   `json:"plans"`
 
 	Chain    float64        `json:"chain"`    // microseconds of the nodes one after the other
 	Critical float64        `json:"critical"` // of the longest path, once values are moved: no plan is faster
 	Filled   float64        `json:"filled"`   // of all nodes, each counted by how much of the GPU its blocks fill: no plan is faster
+	Binds    string         `json:"binds"`    // what keeps plans from being faster, in words
 	Pinned   map[string]int `json:"pinned"`   // values that stay, by reason
 }
 
@@ -56,10 +73,12 @@ type Plan struct {
 	Copies [][4]int64 `json:"copies"` // copy node, 0 for what it reads or 1 for what it writes, where that lies
 }
 
-// network is a known graph as the planner takes it.
-type network struct {
+// Network is a known graph as the planner takes it.
+type Network struct {
 	*located
-	graph   *dag.Graph
+	dag     *dag.Graph
+	options Options
+	profile *planner.Profile
 	nodes   []dag.NodeID
 	node    []int // by dag.NodeID
 	buffers []dag.BufferID
@@ -69,25 +88,38 @@ type network struct {
 	arena   arena
 }
 
+// NewNetwork declares a known graph to the planner, as it is in a process.
+func NewNetwork(known *Known, g *Graph, o Options) (*Network, error) {
+	l, err := match(known, g)
+	if err != nil {
+		return nil, err
+	}
+	if o.Machine == nil {
+		o.Machine = planner.H200()
+	}
+	o.Name = cmp.Or(o.Name, "graph")
+	n := &Network{located: l, options: o}
+	n.decide(o)
+	n.room()
+	return n, n.build(o)
+}
+
+// Graph is what the planner is given.
+func (n *Network) Graph() *dag.Graph { return n.dag }
+
+// Durations are those that were measured; nil if none were.
+func (n *Network) Durations() *planner.Profile { return n.profile }
+
 // Make plans a graph.
 func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error) {
-	l, err := match(known, g)
+	n, err := NewNetwork(known, g, o)
 	if err != nil {
 		return nil, err
 	}
 	if len(g.US) == 0 {
 		return nil, fmt.Errorf("a graph's description: no durations")
 	}
-	if o.Machine == nil {
-		o.Machine = planner.H200()
-	}
-	n := &network{located: l}
-	n.decide(o)
-	n.room()
-	if err := n.build(o); err != nil {
-		return nil, err
-	}
-	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}, Try: []Trial{}, Outputs: []Extent{}, State: []Extent{}}
+	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}, Loose: n.loose, Try: []Trial{}, Outputs: []Extent{}, State: []Extent{}}
 	for v, is := range known.Values {
 		switch {
 		case n.moves[v]:
@@ -97,6 +129,7 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 		}
 		if is.Pool {
 			plans.Values++
+			plans.Stays = plans.Stays || o.Cap == 0 || !n.moves[v] && n.pinned[v] != held
 		}
 	}
 	n.results(plans)
@@ -104,20 +137,25 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 		if node.Opaque != "" {
 			plans.Opaque++
 		}
-		if t := n.trial(k); slices.Contains(l.other, k) || len(t.Old) > 0 {
+		if t := n.trial(k); len(n.loose[k]) > 0 || len(t.Old) > 0 {
 			plans.Try = append(plans.Try, t)
+		} else if node.Type == kernelNode {
+			plans.Others = append(plans.Others, t)
 		}
 	}
-	return plans, n.plan(ctx, o, plans)
+	return plans, n.plan(ctx, plans)
 }
 
 const held = "the program holds it"
 
+// leastUS is what a kernel takes of which no duration is known, whatever its bytes are.
+const leastUS = 1
+
 // decide chooses the values that move.
-func (n *network) decide(o Options) {
+func (n *Network) decide(o Options) {
 	values := n.known.Values
 	n.moves, n.pinned = make([]bool, len(values)), make([]string, len(values))
-	met := make([]bool, len(values))
+	met, used := make([]bool, len(values)), make([]bool, len(values))
 	for v := range values {
 		n.pinned[v] = values[v].Pinned
 		if n.at[v] == 0 {
@@ -127,12 +165,15 @@ func (n *network) decide(o Options) {
 	for _, k := range n.order {
 		for _, u := range n.known.Nodes[k].Uses {
 			met[u.Value] = met[u.Value] || !u.Guess
+			if _, ok := n.access(u, k); ok {
+				used[u.Value] = true
+			}
 			if len(u.Old) > 0 && slices.Contains(o.Keep, k) {
 				n.pinned[u.Value] = cmp.Or(n.pinned[u.Value], "what lies there before the graph matters")
 			}
 		}
 	}
-	for _, block := range n.located.graph.Active {
+	for _, block := range n.graph.Active {
 		last := -1
 		for v := range values {
 			if values[v].Pool && n.at[v] != 0 && block.overlaps(Extent{n.at[v], values[v].Bytes}) && (last < 0 || values[v].Born >= values[last].Born) {
@@ -147,20 +188,20 @@ func (n *network) decide(o Options) {
 	}
 	n.passing = make([]bool, len(values))
 	for v := range values {
-		_, inside := n.arena.of(n.located.graph.Pool, n.at[v])
-		n.passing[v] = values[v].Pool && inside && met[v] && n.pinned[v] == values[v].Pinned && n.pinned[v] != readFirst
-		if !met[v] {
-			n.pinned[v] = cmp.Or(n.pinned[v], "no node was seen to touch it")
+		_, inside := n.arena.of(n.graph.Pool, n.at[v])
+		n.passing[v] = o.Cap == 0 && values[v].Pool && inside && met[v] && n.pinned[v] == values[v].Pinned && n.pinned[v] != readFirst
+		if !used[v] {
+			n.pinned[v] = cmp.Or(n.pinned[v], "no node points to it")
 		}
 		if o.Stay {
 			n.pinned[v] = cmp.Or(n.pinned[v], "nothing is to be moved")
 		}
-		n.moves[v] = n.pinned[v] == "" && met[v]
+		n.moves[v] = n.pinned[v] == "" // also what no node was seen to touch: kernels that only point to one tensor need not wait for each other
 	}
 }
 
 // access returns how a node uses a value, or ok = false if it does not.
-func (n *network) access(u Use, k int) (dag.Mode, bool) {
+func (n *Network) access(u Use, k int) (dag.Mode, bool) {
 	if u.Guess {
 		if !slices.ContainsFunc(n.known.Nodes[k].Words, func(w Word) bool { return w.Value == u.Value && !n.stale[[2]int{k, w.Offset}] }) {
 			return dag.Read, false
@@ -177,8 +218,8 @@ func (n *network) access(u Use, k int) (dag.Mode, bool) {
 }
 
 // build declares the graph to the planner: a buffer for each value that moves, and one for each stretch of memory that stays.
-func (n *network) build(o Options) error {
-	b := dag.New("graph")
+func (n *Network) build(o Options) error {
+	b := dag.New(o.Name)
 	values := n.known.Values
 	n.buffers = make([]dag.BufferID, len(values))
 	var stay []int
@@ -204,9 +245,14 @@ func (n *network) build(o Options) error {
 		from = to
 	}
 	n.nodes = make([]dag.NodeID, len(n.known.Nodes))
+	begun := make([]bool, len(values))
+	if len(n.graph.US) > 0 {
+		n.profile = &planner.Profile{Nodes: map[string]float64{}}
+	}
 	for _, k := range n.order {
 		is := &n.known.Nodes[k]
 		var accesses []dag.Access
+		bytes := int64(0)
 		for _, u := range is.Uses {
 			if n.at[u.Value] == 0 {
 				continue
@@ -223,10 +269,21 @@ func (n *network) build(o Options) error {
 			if is.Opaque != "" {
 				mode = dag.ReadWrite
 			}
+			if n.moves[u.Value] && !begun[u.Value] { // what it reads there, if anything, is there by chance
+				mode, begun[u.Value] = dag.Write, true
+			}
+			if !u.Guess {
+				bytes += int64(v.Bytes)
+			}
 			accesses = append(accesses, dag.Access{Range: b.Slice(n.buffers[u.Value], lo, lo+int64(v.Bytes)), Mode: mode})
 		}
-		work := dag.Work{Blocks: int64(is.Grid[0]) * int64(is.Grid[1]) * int64(is.Grid[2]), Threads: int32(is.Block[0] * is.Block[1] * is.Block[2]), Shared: int32(is.Shared + is.Attributes["shared"])}
-		id := b.Node(dag.Node{Name: fmt.Sprint(k), Kind: dag.Task, Work: work, HasCost: true, CostUS: max(0.1, n.located.graph.US[k]-o.Machine.GraphNodeUS)}, accesses...)
+		work := dag.Work{US: leastUS, Bytes: bytes, Blocks: int64(is.Grid[0]) * int64(is.Grid[1]) * int64(is.Grid[2]),
+			Threads: int32(is.Block[0] * is.Block[1] * is.Block[2]), Shared: int32(is.Shared + is.Attributes["shared"])}
+		name := is.name(k)
+		if n.profile != nil {
+			n.profile.Nodes[name] = max(0.1, n.graph.US[k]-o.Machine.GraphNodeUS)
+		}
+		id := b.Node(dag.Node{Name: name, Kind: dag.Task, Work: work}, accesses...)
 		n.nodes[k] = id
 		for int(id) >= len(n.node) {
 			n.node = append(n.node, -1)
@@ -234,12 +291,12 @@ func (n *network) build(o Options) error {
 		n.node[id] = k
 	}
 	var err error
-	n.graph, err = b.Graph()
+	n.dag, err = b.Graph()
 	return err
 }
 
 // results tells what the graph leaves behind: what it writes outside its own memory, and what of that the program holds.
-func (n *network) results(plans *Plans) {
+func (n *Network) results(plans *Plans) {
 	written := make([]bool, len(n.known.Values))
 	for k, node := range n.known.Nodes {
 		for _, u := range node.Uses {
@@ -261,7 +318,7 @@ func (n *network) results(plans *Plans) {
 	}
 }
 
-func (n *network) trial(k int) Trial {
+func (n *Network) trial(k int) Trial {
 	t := Trial{Node: k, Reads: []Extent{}, Writes: []Extent{}, Old: []Extent{}}
 	for _, u := range n.known.Nodes[k].Uses {
 		e := Extent{n.at[u.Value], n.known.Values[u.Value].Bytes}
@@ -280,48 +337,90 @@ func (n *network) trial(k int) Trial {
 	return t
 }
 
+// Bounds returns the bounds for the durations of a profile.
+func (n *Network) Bounds(profile *planner.Profile) Bounds {
+	bound := planner.LowerBoundGraph(n.dag, n.options.Machine, profile, max(1, len(n.nodes)))
+	b := Bounds{CriticalUS: bound.CriticalPathUS, FilledUS: bound.EngineUS}
+	for _, us := range planner.Durations(n.dag, n.options.Machine, profile) {
+		b.ChainUS += us + n.options.Machine.GraphNodeUS
+	}
+	return b
+}
+
 // ways are the schedules that are tried: as many streams as may help, by two strategies.
 var ways = []struct {
 	strategy string
 	streams  int
 }{{"list", 1}, {"list", 2}, {"list", 3}, {"list", 4}, {"list", 6}, {"list", 8}, {"heft", 2}, {"heft", 3}, {"heft", 4}, {"heft", 8}}
 
+// PlanName is what a plan is called that a strategy makes for a number of streams.
+func PlanName(strategy string, streams int) string {
+	return fmt.Sprintf("%s on %d streams", strategy, streams)
+}
+
+// mostAtOnce is how many plans are made at once: each takes two bits for each pair of nodes.
+const mostAtOnce = 4
+
 // plan makes the plans that the program is to compare.
-func (n *network) plan(ctx context.Context, o Options, plans *Plans) error {
-	bound := planner.LowerBoundGraph(n.graph, o.Machine, nil, len(n.nodes))
-	plans.Critical, plans.Filled = bound.CriticalPathUS, bound.EngineUS
-	var seen [][][2]int
-	for _, way := range ways {
-		p, err := planner.New(ctx, n.graph, planner.Options{Strategy: way.strategy, Streams: way.streams, Machine: o.Machine, KeepAll: true})
-		if err != nil {
+func (n *Network) plan(ctx context.Context, plans *Plans) error {
+	bounds := n.Bounds(n.profile)
+	plans.Critical, plans.Filled = bounds.CriticalUS, bounds.FilledUS
+	bounds.ChainUS = plans.Chain
+	plans.Binds = bounds.Text()
+	made, large := make([]*Plan, len(ways)), make([]*ErrMemory, len(ways))
+	var group errgroup.Group
+	group.SetLimit(mostAtOnce)
+	for k, way := range ways {
+		group.Go(func() error {
+			p, out, err := n.planned(ctx, planner.Options{Strategy: way.strategy, Streams: way.streams, Machine: n.options.Machine, Profile: n.profile})
+			if errors.As(err, &large[k]) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			out.Name = PlanName(way.strategy, way.streams)
+			out.US, err = planner.Repeated(n.dag, p, n.options.Machine, n.profile, true)
+			made[k] = out
 			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, out := range made {
+		if out != nil && !slices.ContainsFunc(plans.Plans, func(other Plan) bool { return slices.Equal(other.Edges, out.Edges) }) {
+			plans.Plans = append(plans.Plans, *out)
 		}
-		reduced, err := planner.GraphEdges(n.graph, p)
-		if err != nil {
-			return err
-		}
-		edges := n.edges(reduced)
-		if slices.ContainsFunc(seen, func(other [][2]int) bool { return slices.Equal(other, edges) }) {
-			continue
-		}
-		seen = append(seen, edges)
-		us, err := planner.Repeated(n.graph, p, o.Machine, nil, true)
-		if err != nil {
-			return err
-		}
-		out := Plan{Name: fmt.Sprintf("%s on %d streams", way.strategy, way.streams), US: us, Edges: edges, Words: [][4]int64{}, Sets: [][3]int64{}, Copies: [][4]int64{}}
-		if err := n.place(p, &out); err != nil {
-			return err
-		}
-		if err := planner.Verify(n.graph, p); err != nil {
-			return fmt.Errorf("%s: %w", out.Name, err)
-		}
-		plans.Plans = append(plans.Plans, out)
+	}
+	if len(plans.Plans) == 0 {
+		return slices.MinFunc(large, func(a, b *ErrMemory) int { return cmp.Compare(a.Needs, b.Needs) })
 	}
 	return nil
 }
 
-func (n *network) edges(reduced []planner.GraphEdge) [][2]int {
+// planned makes one plan, with its proof.
+func (n *Network) planned(ctx context.Context, o planner.Options) (*planner.Plan, *Plan, error) {
+	o.KeepAll = true // place lays the values out
+	p, err := planner.New(ctx, n.dag, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	reduced, err := planner.GraphEdges(n.dag, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &Plan{Edges: n.edges(reduced), Words: [][4]int64{}, Sets: [][3]int64{}, Copies: [][4]int64{}}
+	if err := n.place(p, out); err != nil {
+		return nil, nil, err
+	}
+	if err := planner.Verify(n.dag, p); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", PlanName(o.Strategy, o.Streams), err)
+	}
+	return p, out, nil
+}
+
+func (n *Network) edges(reduced []planner.GraphEdge) [][2]int {
 	var edges [][2]int
 	for _, e := range reduced {
 		if e.From >= 0 && int(e.From) < len(n.node) {
@@ -332,7 +431,7 @@ func (n *network) edges(reduced []planner.GraphEdge) [][2]int {
 }
 
 // place lays out the values that move, tells the planner's plan where, so that it can be proved, and notes what changes in the graph.
-func (n *network) place(p *planner.Plan, out *Plan) error {
+func (n *Network) place(p *planner.Plan, out *Plan) error {
 	order, err := sorted(len(n.nodes), out.Edges)
 	if err != nil {
 		return err
@@ -363,13 +462,16 @@ func (n *network) place(p *planner.Plan, out *Plan) error {
 		if n.moves[v] {
 			values = append(values, l)
 		} else {
-			l.at, _ = n.arena.of(n.located.graph.Pool, n.at[v])
+			l.at, _ = n.arena.of(n.graph.Pool, n.at[v])
 			stays = append(stays, l)
 		}
 	}
-	end := max(n.arena.own, n.arena.place(values, stays, r))
-	out.Memory = end - n.arena.own
-	p.Stats.PeakDeviceBytes = max(p.Stats.PeakDeviceBytes, end)
+	end := n.arena.place(values, stays, r)
+	if most := n.options.Cap; most > 0 && end > most {
+		return &ErrMemory{end, most}
+	}
+	out.Memory = max(0, end-n.arena.own)
+	p.Stats.PeakDeviceBytes = end
 	at := make([]int64, len(n.known.Values))
 	offsets := map[dag.BufferID]int64{}
 	for _, v := range values {
@@ -385,11 +487,11 @@ func (n *network) place(p *planner.Plan, out *Plan) error {
 }
 
 // address returns what a place in the arena is in the program: an address, or a distance into new memory.
-func (n *network) address(at int64) (int64, int64) {
+func (n *Network) address(at int64) (int64, int64) {
 	if at >= n.arena.own {
 		return at - n.arena.own, 1
 	}
-	for _, e := range n.located.graph.Pool {
+	for _, e := range n.graph.Pool {
 		if at < int64(e[1]) {
 			return int64(e[0]) + at, 0
 		}
@@ -399,7 +501,7 @@ func (n *network) address(at int64) (int64, int64) {
 }
 
 // change notes what is different in the new graph.
-func (n *network) change(out *Plan, at []int64) {
+func (n *Network) change(out *Plan, at []int64) {
 	for k, node := range n.known.Nodes {
 		for _, w := range node.Words {
 			if n.moves[w.Value] && !n.stale[[2]int{k, w.Offset}] {
@@ -428,15 +530,18 @@ func (n *network) change(out *Plan, at []int64) {
 }
 
 // room finds out which parts of the graph's memory values may be placed in: those where nothing lies that stays, or that the program holds.
-func (n *network) room() {
+func (n *Network) room() {
+	if n.options.Cap > 0 {
+		return
+	}
 	base := int64(0)
-	for _, e := range n.located.graph.Pool {
+	for _, e := range n.graph.Pool {
 		take := func(other Extent) {
 			if low, high := max(e[0], other[0]), min(e.end(), other.end()); low < high {
 				n.arena.taken = append(n.arena.taken, [2]int64{base + int64(low-e[0]), base + int64(high-e[0])})
 			}
 		}
-		for _, other := range n.located.graph.Active {
+		for _, other := range n.graph.Active {
 			take(other)
 		}
 		for v, is := range n.known.Values {
@@ -448,4 +553,5 @@ func (n *network) room() {
 		n.arena.taken = append(n.arena.taken, [2]int64{base, base}) // nothing lies across the end of a segment
 	}
 	n.arena.own = base
+	n.arena.taken = apart(n.arena.taken)
 }

@@ -1,0 +1,91 @@
+// dagrun bench FILE, where the file is a recording of a program: every plan of its captured graph side by side, predicted, since only the program can run them.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/planner"
+)
+
+func (a *app) benchRecording(ctx context.Context, name string) error {
+	known, err := a.knownGraphs(name)
+	if err != nil {
+		return err
+	}
+	if err := a.chooseNetwork(ctx, name, known, &replanFlags{}); err != nil {
+		return err
+	}
+	g := a.network.Graph()
+	options, err := a.planOptions(ctx, nil)
+	if err != nil {
+		return err
+	}
+	report := &benchReport{Version: jsonVersion, Command: "bench", Name: g.Name, Machine: options.Machine.Name, Nodes: g.Len(), Refused: []refusal{}}
+	if report.Rows, err = a.benchPlans(ctx, g, options, report); err != nil {
+		return err
+	}
+	for k := range report.Rows {
+		row := &report.Rows[k]
+		row.Replay = "graph"
+		if row.Predicted, err = planner.Repeated(g, row.plan, options.Machine, options.Profile, true); err != nil {
+			return err
+		}
+		if row.Predicted < report.Rows[report.Best].Predicted {
+			report.Best = k
+		}
+	}
+	report.BestLine = fmt.Sprintf("dagrun.replan(graph, %q)", name)
+	if a.flags.output == "json" {
+		return a.answer(report)
+	}
+	return a.printPredicted(report)
+}
+
+func (a *app) printPredicted(r *benchReport) error {
+	a.progress.clear()
+	if !a.flags.quiet {
+		fmt.Fprintf(a.stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, counted(r.Nodes, "node"), r.Machine)
+		fmt.Fprintf(a.stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
+	}
+	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
+	if a.earlier != nil {
+		columns = append(columns, "measured")
+	}
+	table := newTable(columns...)
+	table.keys = 5
+	for k := range r.Rows {
+		row := &r.Rows[k]
+		cells := []string{starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory),
+			fixed(row.Predicted)}
+		if a.earlier != nil {
+			cells = append(cells, measuredTime(a.earlier, row))
+		}
+		table.row(cells...)
+	}
+	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		return err
+	}
+	if a.earlier != nil {
+		return a.stdout.printf("\nmeasured by the program on %s: %s\n", a.earlier.Made.Device, a.earlier.Report)
+	}
+	return a.stdout.printf("\nnothing was measured: in the program, on a GPU, %s tries plans like these and takes the fastest\n", r.BestLine)
+}
+
+// measuredTime is what the program measured of a row's plan, if it was one of those that it tried.
+func measuredTime(kept *replan.Kept, row *benchRow) string {
+	name := replan.PlanName(row.Strategy, row.Asked)
+	if row.Strategy == replan.AsCaptured {
+		name = replan.TimeAsCaptured
+	}
+	for _, t := range kept.Times {
+		if t.Name == name {
+			return fixed(t.US)
+		}
+	}
+	return ""
+}

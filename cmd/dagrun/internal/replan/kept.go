@@ -1,0 +1,348 @@
+// Plans that are kept between processes. Everything in one that is an address is the number of a place, which the graph mentions in the same order in every
+// process, and a distance into it.
+
+package replan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Kept is what a program found out when it planned a graph, as it is kept for others.
+type Kept struct {
+	Version int         `json:"version"`
+	Made    Environment `json:"made"`
+	Report  string      `json:"report"` // what the program was told
+	Plans   *Plans      `json:"plans"`  // with the plan that was chosen, or with none
+	Bytes   []Row       `json:"bytes"`  // the parameters of each node
+	US      []float64   `json:"us"`     // of each node
+	Times   []Time      `json:"times"`  // of the graph as it was, and of each plan
+}
+
+// Time is how long a graph was measured to take.
+type Time struct {
+	Name string  `json:"name"`
+	US   float64 `json:"us"`
+}
+
+// TimeAsCaptured is the name of the time of the graph as it was.
+const TimeAsCaptured = "as captured"
+
+// Environment is what a plan was measured with, and must still be so.
+type Environment struct {
+	Driver    int    `json:"driver"`
+	Device    string `json:"device"`
+	Torch     string `json:"torch"`
+	Dagrun    string `json:"dagrun"`
+	Recording string `json:"recording"` // which state of the file
+}
+
+// Same returns an error that says in what another environment differs.
+func (e *Environment) Same(is *Environment) error {
+	switch {
+	case e.Driver != is.Driver:
+		return fmt.Errorf("it was made with driver %d, and this is %d", e.Driver, is.Driver)
+	case e.Device != is.Device:
+		return fmt.Errorf("it was made on %s, and this is %s", e.Device, is.Device)
+	case e.Torch != is.Torch:
+		return fmt.Errorf("it was made with torch %s, and this is %s", e.Torch, is.Torch)
+	case e.Dagrun != is.Dagrun:
+		return fmt.Errorf("it was made by dagrun %s, and this is %s", e.Dagrun, is.Dagrun)
+	case e.Recording != is.Recording:
+		return errors.New("the recording has been made again since")
+	}
+	return nil
+}
+
+// Chosen is what a program did with plans.
+type Chosen struct {
+	Plans  *Plans    `json:"plans"`
+	Best   int       `json:"best"` // index of the plan that replays; -1: the graph replays as it was
+	US     []float64 `json:"us"`   // of the graph as it was, and of each plan
+	Report string    `json:"report"`
+}
+
+// places are the memory that a graph's words point into: first as its nodes mention them, then the rest of its own.
+type places struct {
+	all    []Extent
+	sorted []Extent
+	number map[uint64]int // by address
+}
+
+const (
+	offsetBits = 44
+	mostPlaces = 1 << 18
+)
+
+func placesOf(g *Graph) *places {
+	p := &places{number: map[uint64]int{}}
+	for _, e := range append(slices.Clone(g.Pool), g.Active...) {
+		inside := slices.ContainsFunc(g.Pool, func(own Extent) bool { return own != e && own.holds(e[0]) })
+		if !inside && e[1] > 0 && e[1] < 1<<offsetBits {
+			p.sorted = append(p.sorted, e)
+		}
+	}
+	slices.SortFunc(p.sorted, func(a, b Extent) int { return cmp.Compare(a[0], b[0]) })
+	p.sorted = slices.CompactFunc(p.sorted, func(a, b Extent) bool { return a[0] == b[0] })
+	mention := func(e Extent) {
+		if _, known := p.number[e[0]]; !known {
+			p.number[e[0]] = len(p.all)
+			p.all = append(p.all, e)
+		}
+	}
+	g.words(func(_, _ int, word uint64) {
+		if e, found := p.at(word); found {
+			mention(e)
+		}
+	})
+	rest := slices.SortedStableFunc(slices.Values(g.Pool), func(a, b Extent) int { return cmp.Compare(a[1], b[1]) })
+	for _, e := range rest {
+		mention(e)
+	}
+	return p
+}
+
+// words visits every word of a graph that may point somewhere: its node and offset, the offset below 0 where it is none of a kernel's parameters.
+func (g *Graph) words(visit func(node, offset int, word uint64)) {
+	for k := range g.Nodes {
+		n := &g.Nodes[k]
+		for _, p := range n.Parameters {
+			for at := (p[0] + 7) &^ 7; at+8 <= p[0]+p[1]; at += 8 {
+				visit(k, at, binary.LittleEndian.Uint64(n.Bytes[at:]))
+			}
+		}
+		if n.Copy != nil {
+			visit(k, -1, n.Copy.Source.Address)
+			visit(k, -2, n.Copy.Destination.Address)
+		}
+		if n.Set != nil {
+			visit(k, -1, n.Set.Address)
+		}
+	}
+}
+
+func (p *places) at(address uint64) (Extent, bool) {
+	k, _ := slices.BinarySearchFunc(p.sorted, address, func(e Extent, address uint64) int {
+		if e.end() <= address {
+			return -1
+		}
+		return 1
+	})
+	if k == len(p.sorted) || !p.sorted[k].holds(address) {
+		return Extent{}, false
+	}
+	return p.sorted[k], true
+}
+
+// apart returns an address as a place and a distance.
+func (p *places) apart(address uint64) (uint64, bool) {
+	e, found := p.at(address)
+	number, known := p.number[e[0]]
+	return uint64(number)<<offsetBits | (address - e[0]), found && known && number < mostPlaces
+}
+
+// address is the inverse of apart, in a process whose places have the same sizes.
+func (p *places) address(apart uint64) (uint64, bool) {
+	number, offset := apart>>offsetBits, apart&(1<<offsetBits-1)
+	if number >= uint64(len(p.all)) || offset >= p.all[number][1] {
+		return 0, false
+	}
+	return p.all[number][0] + offset, true
+}
+
+// Signature names a graph: code, shapes, edges, and its parameters but for pointers, of which it holds into which of its tensors they point. Other bytes of
+// parameters are not in it, since structures have bytes that nobody writes.
+func (g *Graph) Signature() string {
+	p, sum := placesOf(g), sha256.New()
+	add := func(what ...any) { _ = json.NewEncoder(sum).Encode(what) } // a hash takes everything
+	for k := range g.Nodes {
+		n := &g.Nodes[k]
+		add(n.Type, n.Function, n.Attributes, n.Parameters, n.Grid, n.Block, n.Shared, n.Cluster, n.Cooperative)
+		if c := n.Copy; c != nil {
+			add(c.Width, c.Height, c.Depth, c.Source.Kind, c.Source.Pitch, c.Source.Slice, c.Destination.Kind, c.Destination.Pitch, c.Destination.Slice)
+		}
+		if s := n.Set; s != nil {
+			add(s.Pitch, s.Value, s.Element, s.Width, s.Height)
+		}
+	}
+	g.words(func(node, offset int, word uint64) {
+		if apart, found := p.apart(word); found {
+			add(node, offset, apart)
+		}
+	})
+	edges := slices.SortedFunc(slices.Values(g.Edges), func(a, b [3]int) int { return slices.Compare(a[:], b[:]) })
+	add(edges)
+	for _, e := range p.all {
+		add(e[1])
+	}
+	var held []Extent
+	for _, e := range g.Active {
+		if apart, found := p.apart(e[0]); found && slices.ContainsFunc(g.Pool, e.overlaps) {
+			held = append(held, Extent{apart, e[1]})
+		}
+	}
+	slices.SortFunc(held, func(a, b Extent) int { return slices.Compare(a[:], b[:]) })
+	add(held)
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Keep makes what is kept of a choice.
+func (g *Graph) Keep(made Environment) (*Kept, error) {
+	c, p := g.Chosen, placesOf(g)
+	if c.Plans == nil || c.Best < -1 || c.Best >= len(c.Plans.Plans) || len(c.US) > len(c.Plans.Plans)+1 {
+		return nil, errors.New("a graph's description: what was chosen is none of its plans")
+	}
+	kept := &Kept{Version: 1, Made: made, Report: c.Report, US: g.US}
+	plans := *c.Plans
+	plans.Plans, plans.Try = nil, append(slices.Clone(c.Plans.Try), c.Plans.Others...)
+	plans.Others = nil
+	if c.Best >= 0 {
+		plans.Plans = []Plan{c.Plans.Plans[c.Best]}
+	}
+	if !plans.moved(p.apart) {
+		return nil, errors.New("the plan is not kept: the graph writes memory that is none of the framework's, which lies elsewhere in each process")
+	}
+	kept.Plans = &plans
+	for k := range g.Nodes {
+		kept.Bytes = append(kept.Bytes, g.Nodes[k].Bytes)
+	}
+	for k, us := range c.US {
+		name := TimeAsCaptured
+		if k > 0 {
+			name = c.Plans.Plans[k-1].Name
+		}
+		kept.Times = append(kept.Times, Time{name, us})
+	}
+	return kept, nil
+}
+
+// In returns the plans for the process that a graph is in, with the nodes to try there, or why they cannot be used.
+func (k *Kept) In(g *Graph) (*Plans, error) {
+	plans, p := *k.Plans, placesOf(g)
+	if len(k.Bytes) != len(g.Nodes) || len(plans.Loose) != len(g.Nodes) {
+		return nil, fmt.Errorf("it is of %d nodes, and the graph has %d", len(k.Bytes), len(g.Nodes))
+	}
+	other := map[int]bool{}
+	for n := range g.Nodes {
+		loose := plans.Loose[n]
+		is, was := g.Nodes[n].Bytes, k.Bytes[n]
+		if len(is) != len(was) {
+			return nil, fmt.Errorf("node %d of the graph takes other parameters", n)
+		}
+		pointers := map[int]bool{}
+		for _, par := range g.Nodes[n].Parameters {
+			for at := (par[0] + 7) &^ 7; at+8 <= par[0]+par[1]; at += 8 {
+				if _, found := p.at(binary.LittleEndian.Uint64(is[at:])); found {
+					pointers[at/8] = true
+				}
+			}
+		}
+		for at := range is {
+			switch {
+			case is[at] == was[at], pointers[at/8]:
+			case slices.Contains(loose, at):
+				other[n] = true
+			default:
+				return nil, fmt.Errorf("node %d of the graph has other parameters", n)
+			}
+		}
+	}
+	plans.Try = slices.DeleteFunc(slices.Clone(plans.Try), func(t Trial) bool { return !other[t.Node] })
+	if !plans.moved(p.address) {
+		return nil, errors.New("the graph's memory is another")
+	}
+	return &plans, plans.check(g)
+}
+
+// moved gives every address in plans another form; false if one has none. What a node touches in memory that has none is left out: it is not tried.
+func (p *Plans) moved(to func(uint64) (uint64, bool)) bool {
+	all := true
+	extents := func(list []Extent, needed bool) []Extent {
+		out := []Extent{}
+		for _, e := range list {
+			at, found := to(e[0])
+			all = all && (found || !needed)
+			if found {
+				out = append(out, Extent{at, e[1]})
+			}
+		}
+		return out
+	}
+	word := func(at int64, fresh int64) int64 {
+		if fresh != 0 {
+			return at
+		}
+		other, found := to(uint64(at))
+		all = all && found
+		return int64(other)
+	}
+	p.Outputs, p.State = extents(p.Outputs, true), extents(p.State, true)
+	tries := []Trial{}
+	for _, t := range p.Try {
+		tries = append(tries, Trial{t.Node, extents(t.Reads, false), extents(t.Writes, false), extents(t.Old, false)})
+	}
+	p.Try = tries
+	plans := []Plan{}
+	for _, plan := range p.Plans {
+		plan.Words, plan.Sets, plan.Copies = slices.Clone(plan.Words), slices.Clone(plan.Sets), slices.Clone(plan.Copies)
+		for k := range plan.Words {
+			plan.Words[k][2] = word(plan.Words[k][2], plan.Words[k][3])
+		}
+		for k := range plan.Sets {
+			plan.Sets[k][1] = word(plan.Sets[k][1], plan.Sets[k][2])
+		}
+		for k := range plan.Copies {
+			plan.Copies[k][2] = word(plan.Copies[k][2], plan.Copies[k][3])
+		}
+		plans = append(plans, plan)
+	}
+	p.Plans = plans
+	return all
+}
+
+// check refuses plans from a file that name what the graph does not have.
+func (p *Plans) check(g *Graph) error {
+	node := func(k int64, kind int) bool { return k >= 0 && k < int64(len(g.Nodes)) && g.Nodes[k].Type == kind }
+	for _, plan := range p.Plans {
+		for _, w := range plan.Words {
+			if !node(w[0], kernelNode) || w[1] < 0 || w[1]+8 > int64(len(g.Nodes[w[0]].Bytes)) || w[3] == 1 && (w[2] < 0 || w[2] >= plan.Memory) {
+				return errors.New("it changes a word that the graph does not have")
+			}
+		}
+		for _, s := range plan.Sets {
+			if !node(s[0], setNode) {
+				return errors.New("it changes a memset that the graph does not have")
+			}
+		}
+		for _, c := range plan.Copies {
+			if !node(c[0], copyNode) {
+				return errors.New("it changes a copy that the graph does not have")
+			}
+		}
+		if slices.ContainsFunc(plan.Edges, func(e [2]int) bool { return min(e[0], e[1]) < 0 || max(e[0], e[1]) >= len(g.Nodes) }) {
+			return errors.New("it has an edge of a node that the graph does not have")
+		}
+		if _, err := sorted(len(g.Nodes), plan.Edges); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DecodeKept reads what Keep made.
+func DecodeKept(text []byte) (*Kept, error) {
+	kept := &Kept{}
+	if err := json.Unmarshal(text, kept); err != nil {
+		return nil, err
+	}
+	if kept.Version != 1 || kept.Plans == nil {
+		return nil, fmt.Errorf("it is of version %d, where this program knows 1", kept.Version)
+	}
+	return kept, nil
+}
