@@ -23,7 +23,7 @@ class Library(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, "x.dagrun")
             with open(name, "wb") as file:
-                file.write(b"DAGRUNG1" + b"\1" + b"\0" * 40)
+                file.write(b"DAGRUNG1" + b"\1" + b"\0" * 80)
             code = has.dagrun_load(ctypes.byref(graph), name.encode(), None)
             said = has.dagrun_error().decode()
         self.assertIsNone(graph.value)

@@ -23,15 +23,14 @@ type Target struct {
 
 // device is the platform to which the engine lowers a plan that is to be written to a file. Addresses of the device are numbers; host memory is there.
 type device struct {
-	target    Target
-	next      cudart.Ptr // of the next allocation
-	host      map[cudart.Ptr][]byte
-	filled    map[cudart.Ptr][]byte // by address on the device: what was copied there before the graph was built
-	functions []Function
-	modules   [][]byte
-	commands  []cudart.Command
-	deps      [][]int32
-	ranked    bool // priorities of nodes matter
+	target   Target
+	next     cudart.Ptr // of the next allocation
+	host     map[cudart.Ptr][]byte
+	filled   map[cudart.Ptr][]byte // by address on the device: what was copied there before the graph was built
+	modules  [][]byte
+	commands []cudart.Command
+	deps     [][]int32
+	ranked   bool // priorities of nodes matter
 }
 
 const apart = 1 << 16 // bytes of address space between allocations, at least
