@@ -23,18 +23,18 @@ type layout struct {
 }
 
 var (
-	collectiveLayout = &layout{keys: []string{"inout", "from", "to", "op", "root", "among"}}
-	transferLayout   = &layout{keys: []string{"send", "recv", "rank"}}
-	rangeLayout      = &layout{keys: []string{"from", "to", "step"}}
-	copyLayout       = &layout{keys: []string{"from", "to"}}
-	setLayout        = &layout{keys: []string{"to", "value"}}
-	initLayout       = &layout{keys: []string{"ramp", "uniform", "normal", "expr", "file", "seed"}}
+	collectiveLayout = &layout{keys: collectiveKeys[dag.Reduce].keys} // those of all collectives
+	transferLayout   = &layout{keys: transferKeys.keys}
+	rangeLayout      = &layout{keys: rangeKeys.keys}
+	copyLayout       = &layout{keys: copyKeys.keys}
+	setLayout        = &layout{keys: setKeys.keys}
+	initLayout       = &layout{keys: initKeys.keys}
 	expectLayout     = &layout{keys: []string{"file", "value", "sum", "expr", "norm", "rtol", "atol", "differing"}}
 	bufferLayout     = &layout{
 		keys: []string{"foreach", "place", "device", "pinned", "symbol", "dtype", "shape", "init", "save", "expect", "buffers"},
 		sub:  map[string]*layout{"init": initLayout, "expect": expectLayout},
 	}
-	repeatLayout = &layout{keys: []string{"times", "until", "while", "most", "every", "or_stop", "expect"}}
+	repeatLayout = &layout{keys: repeatKeys.keys}
 	nodeLayout   = &layout{
 		keys: []string{"foreach", "name", "repeat", "if", "memcpy", "memset", "kernel", "map", "call", "host", "use", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "cooperative", "cluster", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes", "else"},
 		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "repeat": repeatLayout, "allreduce": collectiveLayout, "reduce": collectiveLayout, "broadcast": collectiveLayout,

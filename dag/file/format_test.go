@@ -64,3 +64,21 @@ func TestFormatKeepsMeaning(t *testing.T) {
 		}
 	}
 }
+
+// Whoever adds a key to what the parser reads must say where it stands in the canonical form.
+func TestTheCanonicalFormOrdersEveryKey(t *testing.T) {
+	for _, both := range []struct {
+		read    keySet
+		ordered []string
+	}{
+		{fileKeys, fileOrder},
+		{bufferKeys, bufferLayout.keys},
+		{nodeKeys, nodeLayout.keys},
+		{expectKeys, expectLayout.keys},
+	} {
+		require.ElementsMatch(t, both.read.keys, both.ordered, both.read.what)
+	}
+	for verb, set := range collectiveKeys {
+		require.Subset(t, collectiveLayout.keys, set.keys, verb)
+	}
+}

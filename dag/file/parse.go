@@ -65,21 +65,21 @@ func (p *parser) declare(ctx context.Context, root *yaml.Node) bool {
 	if !p.version(root) {
 		return false
 	}
-	var f [8]field
+	var f [fileKeyCount]field
 	if !p.fields(root, &fileKeys, f[:]) {
 		return false
 	}
 	unknownKeys := p.unknownKeys
-	p.name(f[1])
-	p.readParams(f[2])
-	p.devices(f[7])
-	p.readModules(f[3])
-	p.readBuffers(f[4])
-	p.sync(f[6])
-	if f[5].value == nil && !unknownKeys {
+	p.name(f[fileName])
+	p.readParams(f[fileParams])
+	p.devices(f[fileDevices])
+	p.readModules(f[fileModules])
+	p.readBuffers(f[fileBuffers])
+	p.sync(f[fileSync])
+	if f[fileNodes].value == nil && !unknownKeys {
 		p.mistake(position(root), "", "nodes are missing")
-	} else if f[5].value != nil {
-		p.readNodes(ctx, f[5])
+	} else if f[fileNodes].value != nil {
+		p.readNodes(ctx, f[fileNodes])
 	}
 	p.bindFiles()
 	p.readAfter()

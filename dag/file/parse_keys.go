@@ -240,6 +240,19 @@ func (p *parser) duplicateKey(key, first *yaml.Node) {
 	p.mistake(position(key), "", "key %q is given twice; the first is on line %d", words.Shorten(key.Value), first.Line)
 }
 
+// The places of fileKeys.
+const (
+	fileVersion = iota
+	fileName
+	fileParams
+	fileModules
+	fileBuffers
+	fileNodes
+	fileSync
+	fileDevices
+	fileKeyCount
+)
+
 var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync", "devices"}}
 
 // The places of nodeKeys.

@@ -556,20 +556,20 @@ func (p *parser) readUsed(ctx context.Context, file *usedFile) {
 	if root == nil || !p.version(root) {
 		return
 	}
-	f := make([]field, len(fileKeys.keys))
-	if !p.fields(root, &fileKeys, f) {
+	var f [fileKeyCount]field
+	if !p.fields(root, &fileKeys, f[:]) {
 		return
 	}
 	unknownKeys := p.unknownKeys
-	p.readParams(f[2])
-	p.readModules(f[3])
-	p.readBuffers(f[4])
-	p.agreeOnSync(root, f[6])
-	p.usedDevices(f[7])
-	if f[5].value == nil && !unknownKeys {
+	p.readParams(f[fileParams])
+	p.readModules(f[fileModules])
+	p.readBuffers(f[fileBuffers])
+	p.agreeOnSync(root, f[fileSync])
+	p.usedDevices(f[fileDevices])
+	if f[fileNodes].value == nil && !unknownKeys {
 		p.mistake(position(root), "", "nodes are missing")
-	} else if f[5].value != nil {
-		p.readNodes(ctx, f[5])
+	} else if f[fileNodes].value != nil {
+		p.readNodes(ctx, f[fileNodes])
 	}
 	p.readAfter()
 	p.confirm(ctx)
