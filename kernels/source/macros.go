@@ -1,8 +1,9 @@
-// Macros of a source: their definitions, and what they become where they are used.
+// Macros of a source: their definitions, what they become where they are used, and all that is known of a source while it is preprocessed.
 
 package source
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,50 @@ type macro struct {
 	variadic bool
 	given    bool // by who builds the source, whatever the source defines
 	body     []token
+}
+
+// preprocessor holds the macros of one translation unit.
+type preprocessor struct {
+	macros    map[string]*macro
+	undefined map[string]*macro // that were macros before an #undef
+	search    search
+	files     []string // the paths that were read; the source itself is the first
+	texts     map[string][]byte
+	found     []foundHeader
+	once      map[string]bool
+	open      []int16 // the files that are being read, inside of one another
+	out       []token
+	room      int // how many tokens macros may still add
+	words     int // how many tokens the files may still have
+	depth     int // of the brackets that are open
+	steps     int // how many words may still be looked at in the bodies and arguments of macros
+	missing   []missingHeader
+	err       error
+
+	libraries bool // headers of NVIDIA's libraries are included
+	thrust    bool // headers of Thrust for the host are
+}
+
+// foundHeader is an include that was found.
+type foundHeader struct {
+	name string // as written
+	path string
+}
+
+// missingHeader is an include that was not found.
+type missingHeader struct {
+	name   string
+	quoted bool
+	file   string // that includes it
+	line   int32
+}
+
+// fail stops the work: a source that needs so much is a mistake or an attack.
+func (p *preprocessor) fail(t token, format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s:%d: %s", p.files[t.file], t.line, fmt.Sprintf(format, args...))
+	}
+	p.room = 0
 }
 
 func (p *preprocessor) define(d []token) {

@@ -13,42 +13,6 @@ import (
 	"github.com/dagrun/dagrun/kernels/launch"
 )
 
-// preprocessor holds the macros of one translation unit.
-type preprocessor struct {
-	macros    map[string]*macro
-	undefined map[string]*macro // that were macros before an #undef
-	search    search
-	files     []string // the paths that were read; the source itself is the first
-	texts     map[string][]byte
-	found     []foundHeader
-	once      map[string]bool
-	open      []int16 // the files that are being read, inside of one another
-	out       []token
-	room      int // how many tokens macros may still add
-	words     int // how many tokens the files may still have
-	depth     int // of the brackets that are open
-	steps     int // how many words may still be looked at in the bodies and arguments of macros
-	missing   []missingHeader
-	err       error
-
-	libraries bool // headers of NVIDIA's libraries are included
-	thrust    bool // headers of Thrust for the host are
-}
-
-// foundHeader is an include that was found.
-type foundHeader struct {
-	name string // as written
-	path string
-}
-
-// missingHeader is an include that was not found.
-type missingHeader struct {
-	name   string
-	quoted bool
-	file   string // that includes it
-	line   int32
-}
-
 // headers is a hash of the files that were included, by the names that include them; "" where there are none.
 func (p *preprocessor) headers() string {
 	if len(p.found) == 0 {
@@ -84,14 +48,6 @@ func preprocess(path, source string, define []launch.Definition, search search) 
 	p.out = make([]token, 0, len(in)) // most sources become no longer
 	p.file(in)
 	return p
-}
-
-// fail stops the work: a source that needs so much is a mistake or an attack.
-func (p *preprocessor) fail(t token, format string, args ...any) {
-	if p.err == nil {
-		p.err = fmt.Errorf("%s:%d: %s", p.files[t.file], t.line, fmt.Sprintf(format, args...))
-	}
-	p.room = 0
 }
 
 // split makes tokens of a file.

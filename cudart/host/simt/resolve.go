@@ -158,7 +158,8 @@ func (x *exec) outside(address uint64, size, lane int, closest span, distance ui
 	}
 	if i := (address - nowhere + nowhereRoom/2) / nowhereRoom; address >= nowhere-nowhereRoom/2 && i < uint64(len(x.block.run.Args)) && x.block.run.Args[i].Unused {
 		x.argument = int(i) + 1
-		x.fail(OutOfBounds, lane, "an access of %d bytes through %s, which is declared unused", size, strings.TrimSuffix(x.block.run.argumentName(int(i)), ","))
+		name := strings.TrimSuffix(x.block.run.argumentName(int(i)), ",")
+		x.fail(OutOfBounds, lane, "an access of %d bytes through %s, which is declared unused", size, name)
 	}
 	x.fail(OutOfBounds, lane, "an access of %d bytes at address %#x, which belongs to no argument", size, address)
 }

@@ -101,7 +101,7 @@ func (c *compiler) video() op {
 		c.refuse("")
 		return nil
 	case plain != name:
-		return c.videoParts(g, len(name)-len(plain) > 0 && strings.HasSuffix(name, "4"))
+		return c.videoParts(g, strings.HasSuffix(name, "4"))
 	}
 	signedResult := types[0].Signed()
 	ta, tb := types[len(types)-2], types[len(types)-1]

@@ -13,7 +13,6 @@ func (a *analysis) call(fr *frame, at int, in *ptx.Instruction) {
 	callees, ok := a.callees(fr, in)
 	if !ok {
 		a.undecide(fr, in, "a function is called through a pointer that cannot be followed")
-		a.set(fr, in.Operands[0], number(fromCall))
 		a.results(fr, in, nil, number(fromCall))
 		return
 	}

@@ -37,6 +37,7 @@ func TestRulesAtTheirEdges(t *testing.T) {
 
 		{"a mask of 16 bits", store("and.b64 %a1, %p, 65535; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 		{"a mask of 17 bits", store("and.b64 %a1, %p, 65536; add.s64 %a9, %q, %a1;"), "undecided", "written", "", followed},
+		{"a mask of nothing", store("and.b64 %a1, %p, 0; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 		{"a mask on the other side", store("and.b64 %a1, 65535, %p; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 		{"aligned downwards by a lot", store("and.b64 %a9, %p, -1048576;"), "written", "not used", "", ""},
 		{"aligned downwards by too much", store("and.b64 %a9, %p, -1048577;"), "undecided", "undecided", number, followed},
@@ -104,6 +105,14 @@ func TestRulesAtTheirEdges(t *testing.T) {
 			assert.Equal(t, c.whyP, p.Why, c.name)
 		}
 	}
+}
+
+// What an unknown cell of local memory holds is no argument of the kernel that was not stored there.
+func TestUnknownCellsHoldNoArguments(t *testing.T) {
+	_, r := analyse(t, kernel("", "cvt.u64.u32 %a8, %n; st.local.u64 [depot], %q; ld.local.u64 %a9, [%a8]; st.global.f32 [%a9], %f1;"))
+	p, _ := r.Field(0, 0)
+	q, _ := r.Field(1, 0)
+	require.Equal(t, [4]bool{true, false, true, true}, [4]bool{p.Undecided, p.Writes, q.Undecided, q.Writes})
 }
 
 // Sums of the factors of a base are those of their representatives: of 0, 1, -1 and, for all others, 5.

@@ -105,7 +105,9 @@ func TestThreadsThatEndLeaveNothing(t *testing.T) {
 	require.False(t, escapes)
 	_, escapes = Escape(m, m.Entries()[0], one, map[int]int64{0: 3})
 	require.True(t, escapes)
-	for _, none := range []Launch{{Grid: one.Grid}, {Block: one.Block}} {
+	_, escapes = Escape(m, m.Entries()[0], Launch{Grid: [3]uint32{1, 0, 0}, Block: [3]uint32{1, 0, 0}}, map[int]int64{0: 3})
+	require.True(t, escapes, "an axis of nothing counts as one")
+	for _, none := range []Launch{{Grid: one.Grid}, {Block: one.Block}, {Grid: [3]uint32{0, 1, 1}, Block: one.Block}, {Grid: one.Grid, Block: [3]uint32{0, 1, 1}}} {
 		_, escapes = Escape(m, m.Entries()[0], none, map[int]int64{0: 0})
 		require.False(t, escapes)
 	}
