@@ -96,7 +96,7 @@ but something is assumed or was not covered, which is listed.`,
 	c.Flags().BoolVar(&recorded.strict, "strict", false, "of a recording: also list waits, synchronisations and edges that nothing needs, and bytes read before they are written")
 	c.Flags().BoolVar(&recorded.hostAccesses, "host-copies", false, "of a recording: copies access pageable memory of the host too, for the thread that makes them")
 	c.Flags().BoolVar(&recorded.merge, "merge", false, "of recordings of one program: check the first with what kernels touched in any of them")
-	c.Flags().Uint64Var(&recorded.since, "since", 0, "of the recording of a process that goes on: report only what began at this `moment` or later (used by the Python package)")
+	c.Flags().Uint64Var(&recorded.since, "since", 0, "of a process that goes on: report only what began at this `moment` or later (used by the Python package)")
 	c.Flags().BoolVar(&recorded.strictThreads, "strict-threads", false, "of a recording: calls of two threads are in no order just because one was over first")
 	return c
 }

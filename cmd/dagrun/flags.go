@@ -202,7 +202,8 @@ func (a *app) checkFlags(c *cobra.Command) error {
 // planOptions turns the plan flags into the planner's options. device is the machine if --machine names none.
 func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner.Options, error) {
 	f := a.flags
-	o := planner.Options{Strategy: f.strategy, Streams: f.streams, Machine: device, KeepAll: f.memory == "separate", SingleUseEvents: f.threads > 1, InOrder: a.inOrder}
+	o := planner.Options{Strategy: f.strategy, Streams: f.streams, Machine: device, KeepAll: f.memory == "separate", SingleUseEvents: f.threads > 1}
+	o.InOrder = a.inOrder
 	if !f.limited {
 		o.Streams = 0
 	}

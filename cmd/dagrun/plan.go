@@ -130,7 +130,7 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 	a.recallFlags(c)
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
-	c.Flags().BoolVar(&calls, "calls", false, "print the calls of a replay as JSON, for a program that makes them itself: launches, records and waits, with fork and join")
+	c.Flags().BoolVar(&calls, "calls", false, "print the calls of a replay as JSON, fork and join among them, for a program that makes them")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
 	c.Flags().StringVar(&against, "against", "", againstUsage)
@@ -170,7 +170,8 @@ type replayCalls struct {
 // printCalls prints the calls in one line: they may be many.
 func (a *app) printCalls(plan *planner.Plan) error {
 	replay := plan.Replay(1)
-	document := replayCalls{jsonVersion, "plan --calls", plan.Name, len(plan.Streams), replay.Events, plan.Stats.Waits, plan.Stats.MakespanUS, make([][3]int32, len(replay.Ops))}
+	document := replayCalls{jsonVersion, "plan --calls", plan.Name, len(plan.Streams), replay.Events, plan.Stats.Waits, plan.Stats.MakespanUS, nil}
+	document.Calls = make([][3]int32, len(replay.Ops))
 	for k, op := range replay.Ops {
 		document.Calls[k] = [3]int32{int32(op.Kind), op.Event, op.Stream}
 		if op.Kind == planner.Launch {

@@ -28,8 +28,8 @@ class Race(RuntimeError):
 class check:
     """Checks what the body of a `with` does on the GPU, and raises Race if accesses have no order. The GPU is waited for before the body and after it.
 
-    Races that rest on what kernels' arguments point into are possible, and do not raise; `report` tells of them. In a process that the recorder did not start nothing
-    is known of what kernels touch: a warning says so, and nothing is raised.
+    Races that rest on what kernels' arguments point into are possible, and do not raise; `report` tells of them. In a process that the recorder did not
+    start, nothing is known of what kernels touch: a warning says so, and nothing is raised.
 
     >>> with dagrun.check() as c:
     ...     pass

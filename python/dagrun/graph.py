@@ -156,8 +156,8 @@ class Graph:
     ) -> Value:
         """Declares that function(*arguments, **keywords) is to be called, and what it does on the GPU to memory that other tasks touch too.
 
-        reads and writes list tensors, or what earlier tasks return. A slice counts as its own bytes: tasks on x[0] and x[1] can overlap. Memory of the host
-        counts if it is pinned. What nobody writes need not be declared. `name` is for messages and pictures.
+        reads and writes list tensors, or what earlier tasks return. A slice counts as its own bytes: tasks on x[0] and x[1] can overlap.
+        Memory of the host counts if it is pinned. What nobody writes need not be declared. `name` is for messages and pictures.
 
         >>> g = dagrun.Graph()
         >>> g.task(x.mul_, 2, writes=[x], name="double")
@@ -167,7 +167,8 @@ class Graph:
         where = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
         task = _Task(len(self._tasks), self._named(name, function), where, function, arguments, keywords)
         if not callable(function):
-            raise TypeError(task.wrong(f"has no function to call, but an object of type {type(function).__name__}: pass the function first, then its arguments"))
+            kind = type(function).__name__
+            raise TypeError(task.wrong(f"has no function to call, but an object of type {kind}: pass the function first, then its arguments"))
         tensor = self._torch.Tensor
         for t in (writes,) if isinstance(writes, (tensor, Value)) else writes:
             task.writes.append(self._declared(task, t, "writes"))
@@ -218,7 +219,10 @@ class Graph:
                 raise ValueError(task.wrong(f"{how} a tensor on {t.device}, and others are on {self._device}: make a graph for each device"))
         elif not t.is_pinned():
             raise ValueError(
-                task.wrong(f"{how} a tensor on the CPU, {_shape(t)}: move it to the GPU (x.cuda()). If the task copies from it or to it, pin it (x.pin_memory()), or do not list it")
+                task.wrong(
+                    f"{how} a tensor on the CPU, {_shape(t)}: move it to the GPU (x.cuda()). "
+                    "If the task copies from it or to it, pin it (x.pin_memory()), or do not list it"
+                )
             )
         if t.requires_grad and torch.is_grad_enabled():
             raise ValueError(
@@ -254,7 +258,9 @@ class Graph:
             number = self._memory.numbers.get(tensor.untyped_storage().data_ptr())
             if number in written and all(self._memory.ranges[k]["memory"] != number for k in (*task.reads, *task.writes)):
                 by = next(t.name for t in self._tasks if any(self._memory.ranges[k]["memory"] == number for k in t.writes))
-                raise ValueError(task.wrong(f"is given a tensor that task {by!r} writes, {_shape(tensor)}, and declares nothing about it: add it to reads or writes"))
+                raise ValueError(
+                    task.wrong(f"is given a tensor that task {by!r} writes, {_shape(tensor)}, and declares nothing about it: add it to reads or writes")
+                )
         return Plan(self._torch, list(self._tasks), self._memory, self._device, streams)
 
 
@@ -381,7 +387,8 @@ class Plan:
         cuda = self._torch.cuda
         if cuda.current_device() != self._device.index:
             raise RuntimeError(
-                f"the plan's tensors are on {self._device}, and the current device is cuda:{cuda.current_device()}: run the plan under torch.cuda.device({self._device.index})"
+                f"the plan's tensors are on {self._device}, and the current device is cuda:{cuda.current_device()}: "
+                f"run the plan under torch.cuda.device({self._device.index})"
             )
         return cuda.current_stream(self._device)
 
@@ -472,8 +479,8 @@ class Plan:
         return nested
 
     def measure(self) -> None:
-        """Calls every task once on the caller's current stream, one after the other, waits for them, and plans with what each took. The first run does this; do it again
-        when tasks take another time than then: what is compiled or loaded at the first call counts.
+        """Calls every task once on the caller's current stream, one after the other, waits for them, and plans with what each took. The first run does
+        this; do it again when tasks take another time than then: what is compiled or loaded at the first call counts.
 
         >>> plan.measure()
         >>> len(plan.us)
@@ -504,7 +511,12 @@ class Plan:
             call()
             left = self._torch.cuda.current_stream(self._device)
             if left.cuda_stream != current.cuda_stream:
-                raise RuntimeError(task.wrong("left another stream as the current one: work that it gives to a stream of its own must be joined (s.wait_stream), in `with torch.cuda.stream(s):`"))
+                raise RuntimeError(
+                    task.wrong(
+                        "left another stream as the current one: give work to a stream of its own in `with torch.cuda.stream(s):`, "
+                        "and join it (torch.cuda.current_stream().wait_stream(s))"
+                    )
+                )
         except BaseException:
             self._torch.cuda.set_stream(current)
             raise
@@ -513,11 +525,21 @@ class Plan:
                 raise RuntimeError(task.wrong(f"wrote a tensor that it declares to read, {_shape(t)}: list it in writes"))
         for t in _tensors(self._torch, self._held[task.number]):
             if t.requires_grad:
-                raise RuntimeError(task.wrong("returned a tensor that requires grad: autograd would go on with it on streams that no plan knows. Return x.detach(), or run under torch.no_grad()"))
+                raise RuntimeError(
+                    task.wrong(
+                        "returned a tensor that requires grad: autograd would go on with it on streams that no plan knows. "
+                        "Return x.detach(), or run under torch.no_grad()"
+                    )
+                )
             base = t.untyped_storage().data_ptr()
             of = "tasks declare" if base in self._memory.numbers else f"task {owners[base]!r} returned" if owners.get(base, task.name) != task.name else None
             if of and task.number in self._taken:
-                raise RuntimeError(task.wrong(f"returned memory that {of}, so that an order with others who use that would be missing: give that itself to later tasks, and let this one return nothing"))
+                raise RuntimeError(
+                    task.wrong(
+                        f"returned memory that {of}, so that an order with others who use that would be missing: "
+                        "give that itself to later tasks, and let this one return nothing"
+                    )
+                )
             owners[base] = task.name
 
     def value(self, value: Value) -> Any:
@@ -564,11 +586,16 @@ class Plan:
         """
         torch = self._torch
         if self.us is None:
-            raise RuntimeError("a plan is captured once it has run: call plan.run() first, so that what is compiled, loaded and measured at the first call is not captured")
+            raise RuntimeError(
+                "a plan is captured once it has run: call plan.run() first, so that what is compiled, loaded and measured at the first call is not captured"
+            )
         for task in self._tasks:
             if _captures(task.function):
                 raise RuntimeError(
-                    task.wrong('calls what torch.compile made with mode="reduce-overhead" or "max-autotune", which replays CUDA graphs of its own: compile it with mode="default" or "max-autotune-no-cudagraphs"')
+                    task.wrong(
+                        'calls what torch.compile made with mode="reduce-overhead" or "max-autotune", which replays CUDA graphs of its own: '
+                        'compile it with mode="default" or "max-autotune-no-cudagraphs"'
+                    )
                 )
         self._current()
         graph, held = torch.cuda.CUDAGraph(), [None] * len(self._tasks)

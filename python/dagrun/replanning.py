@@ -44,7 +44,8 @@ def _raw(g):
     try:
         return g.raw_cuda_graph()
     except AttributeError:
-        raise TypeError(f"dagrun.replan takes a torch.cuda.CUDAGraph of torch 2.8 or later, and this is a {type(g).__module__}.{type(g).__qualname__}") from None
+        kind = f"{type(g).__module__}.{type(g).__qualname__}"
+        raise TypeError(f"dagrun.replan takes a torch.cuda.CUDAGraph of torch 2.8 or later, and this is a {kind}") from None
     except RuntimeError as wrong:
         if "keep_graph" in str(wrong):
             raise TypeError("dagrun.replan takes a graph that torch keeps: make it with torch.cuda.CUDAGraph(keep_graph=True), and capture it again") from None
@@ -220,7 +221,8 @@ def replan(g: Any, recording: str, *, stay: bool = False, memory: int | str | No
         if not _full(torch, wrong):
             raise
         free, all = (n >> 20 for n in torch.cuda.mem_get_info())
-        return Replanned(g, f"replays as it was: the GPU is full ({free} of {all} MB are free), and planning keeps copies of what the graph touches for a moment: free memory before")
+        full = f"the GPU is full ({free} of {all} MB are free), and planning keeps copies of what the graph touches for a moment: free memory before"
+        return Replanned(g, f"replays as it was: {full}")
     finally:
         driver.call("cuStreamDestroy_v2", driver.handle(stream))
 

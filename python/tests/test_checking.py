@@ -79,8 +79,9 @@ class Recorded(unittest.TestCase):
             with open(os.path.join(folder, "part.py"), "w") as f:
                 f.write(program)
             environment = {**os.environ, "LD_LIBRARY_PATH": folder, "XDG_CACHE_HOME": folder, "DAGRUN_COMMAND": built.command()}
-            recorder = [built.command(), "record", "--quiet", "--accesses=arguments", "--cupti", driver, "-o", os.path.join(folder, "part.rec"), "--limit=1024"]
-            ran = subprocess.run([*recorder, "--", sys.executable, "part.py", os.path.join(built.root, "python")], cwd=folder, env=environment, capture_output=True, text=True)
+            recorder = [built.command(), "record", "--quiet", "--accesses=arguments", "--cupti", driver, "-o", "part.rec", "--limit=1024", "--"]
+            words = [*recorder, sys.executable, "part.py", os.path.join(built.root, "python")]
+            ran = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         said = {}
         for line in ran.stdout.splitlines():

@@ -112,7 +112,8 @@ class Order(Case):
 
     def test_strides(self):
         x = stand_in.empty(4, 3, 8)
-        for part, wanted in ((x, (96, 1, 0)), (x[1], (24, 1, 0)), (x[:, 1], (8, 4, 24)), (x[:, :, 2:5], (3, 12, 8)), (x[:, 1:, 2:5], (83, 1, 0)), (x[2:2], (0, 1, 0))):
+        rows = [(x, (96, 1, 0)), (x[1], (24, 1, 0)), (x[:, 1], (8, 4, 24)), (x[:, :, 2:5], (3, 12, 8)), (x[:, 1:, 2:5], (83, 1, 0)), (x[2:2], (0, 1, 0))]
+        for part, wanted in rows:
             self.assertEqual(graph._rows(part), wanted)
         overlapping = stand_in.Tensor(x.storage, 0, (3, 4), (2, 1), [0])
         self.assertEqual(graph._rows(overlapping), (8, 1, 0))
@@ -323,7 +324,8 @@ class Capturing(Case):
         g.task(functools.partial(step), name="step")
         plan = g.plan()
         plan.run()
-        with self.assertRaisesRegex(RuntimeError, r'test_graph.py:\d+: task .step. calls what torch.compile made with mode="reduce-overhead".*max-autotune-no-cudagraphs'):
+        said = r'test_graph.py:\d+: task .step. calls what torch.compile made with mode="reduce-overhead".*max-autotune-no-cudagraphs'
+        with self.assertRaisesRegex(RuntimeError, said):
             plan.capture()
 
 
@@ -356,7 +358,8 @@ class Mistakes(Case):
             g.task(lambda: None, writes=[stand_in.empty(3, device="cuda:1")])
         plan = g.plan()
         stand_in.current_device[0] = 1
-        with self.assertRaisesRegex(RuntimeError, r"the plan's tensors are on cuda:0, and the current device is cuda:1: run the plan under torch.cuda.device\(0\)"):
+        said = r"the plan's tensors are on cuda:0, and the current device is cuda:1: run the plan under torch.cuda.device\(0\)"
+        with self.assertRaisesRegex(RuntimeError, said):
             plan.run()
 
     def test_a_task_that_writes_what_it_declared_to_read(self):

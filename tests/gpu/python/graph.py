@@ -1,5 +1,5 @@
-"""Runs graphs of tasks on a GPU and compares bits with the same calls one after the other: random tasks on slices, with kernels that take time among them, on one to
-four streams, again and again, captured, and from several streams of the caller."""
+"""Runs graphs of tasks on a GPU and compares bits with the same calls one after the other: random tasks on slices, with kernels that take time among them,
+on one to four streams, again and again, captured, and from several streams of the caller."""
 
 import random
 import sys
