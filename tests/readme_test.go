@@ -121,7 +121,7 @@ func TestReadmeShowsWhatTheCommandPrints(t *testing.T) {
 	require.Equal(t, len(printed), shown)
 
 	// The first thing that a newcomer runs.
-	lines := strings.Split(blocks[only(t, blocks, "console")].text, "\n")
+	lines := strings.Split(blocks[only(t, blocks, "text")].text, "\n")
 	_, ran, _ := strings.Cut(lines[0], "go run ./cmd/dagrun ")
 	command, _, _ := strings.Cut(ran, "#")
 	want := strings.NewReplacer("130 ms", "TIME", " (no GPU was found)", "").Replace(strings.Join(lines[1:4], "\n") + "\n")

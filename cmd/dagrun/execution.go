@@ -231,3 +231,55 @@ func (e *execution) report(results *runtime.Results, predicted float64) *runRepo
 	}
 	return report
 }
+
+// closingAt is closing as a stage of its own. After a failure the stage stays what it was, for the error's text.
+func (a *app) closingAt(stage string, err error, c interface{ Close() error }) error {
+	if err == nil {
+		a.progress.report(stage, 0, 0)
+	}
+	return closing(err, c)
+}
+
+// predicted returns the model's prediction for the program as it replays now.
+func (a *app) predicted(p *prepared, program *runtime.Program) (float64, error) {
+	machine, profile := p.options.Machine, p.options.Profile
+	if l := p.learning; l != nil && l.learned != nil {
+		machine, profile = l.learned.Machine, l.learned.Profile
+	} else if l != nil {
+		machine, profile = l.machineOf(p), runtime.MergeProfiles(l.options.Known, profile)
+	}
+	return program.PredictEach(machine, profile)
+}
+
+// preparing reports the stages before the first replay. Replays are counted when they have finished, not when they are submitted.
+func (a *app) preparing(stage string, done, total int) {
+	if stage != stageReplay {
+		a.progress.report(stage, done, total)
+	}
+}
+
+// lead is how far the host may run ahead of the device: short enough to stop soon and to report progress, long enough that waiting
+// at its end costs nothing.
+const lead = 100 * time.Millisecond
+
+// replay continues from the replays that are done up to replay number n, in batches of about lead each. The first batch is a single
+// replay if no replay has been timed yet, by this run or an earlier one, because predictions can be far off.
+func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int) error {
+	stretch := 1
+	if a.eachReplay > 0 {
+		stretch = int(lead / max(a.eachReplay, time.Microsecond))
+	}
+	for done < n {
+		a.progress.report(stageReplay, done, n)
+		stretch = max(1, min(stretch, n-done))
+		start := time.Now()
+		if err := program.Run(ctx, stretch); err != nil {
+			return err
+		}
+		done += stretch
+		a.eachReplay = time.Since(start) / time.Duration(stretch)
+		stretch = min(8*stretch, int(lead/max(a.eachReplay, 1)))
+	}
+	a.progress.report(stageReplay, n, n)
+	return nil
+}

@@ -18,25 +18,26 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
 
-func parsed(t testing.TB, name string, params ...dag.Override) (*dag.Graph, *planner.Plan) {
+func parsed(t testing.TB, name string, params ...file.Override) (*dag.Graph, *planner.Plan) {
 	t.Helper()
 	path := filepath.Join("../../../../pipelines", name+".yaml")
 	source, err := os.ReadFile(path)
 	require.NoError(t, err)
-	g, err := dag.Parse(source, dag.Options{Name: path, Dir: filepath.Dir(path), Library: kernels.Library(), OpenModule: kernels.ModuleOpener(filepath.Dir(path), os.ReadFile, nil), Params: params})
+	g, err := file.Parse(source, file.Options{Name: path, Dir: filepath.Dir(path), Library: kernels.Library(), OpenModule: kernels.ModuleOpener(filepath.Dir(path), os.ReadFile, nil), Params: params})
 	require.NoError(t, err)
 	p, err := planner.New(t.Context(), g, planner.Options{})
 	require.NoError(t, err)
 	return g, p
 }
 
-func exported(t testing.TB, name string, params ...dag.Override) *File {
+func exported(t testing.TB, name string, params ...file.Override) *File {
 	t.Helper()
 	g, p := parsed(t, name, params...)
 	f, err := Export(t.Context(), g, p, Target{Capability: [2]int{9, 0}})
@@ -44,7 +45,7 @@ func exported(t testing.TB, name string, params ...dag.Override) *File {
 	return f
 }
 
-func saxpy(t testing.TB) *File { return exported(t, "saxpy", dag.Override{Name: "n", Value: "1000"}) }
+func saxpy(t testing.TB) *File { return exported(t, "saxpy", file.Override{Name: "n", Value: "1000"}) }
 
 func packed(t testing.TB, records []recording.Record) []byte {
 	t.Helper()

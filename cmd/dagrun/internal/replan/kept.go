@@ -60,14 +60,6 @@ func (e *Environment) Same(is *Environment) error {
 	return nil
 }
 
-// Chosen is what a program did with plans.
-type Chosen struct {
-	Plans  *Plans    `json:"plans"`
-	Best   int       `json:"best"` // index of the plan that replays; -1: the graph replays as it was
-	US     []float64 `json:"us"`   // of the graph as it was, and of each plan
-	Report string    `json:"report"`
-}
-
 // places are the memory that a graph's words point into: first as its nodes mention them, then the rest of its own.
 type places struct {
 	all    []Extent

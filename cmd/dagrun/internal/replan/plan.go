@@ -32,47 +32,6 @@ func (e *ErrMemory) Error() string {
 	return fmt.Sprintf("its values take %s, as they are laid out here, more than the %s that --memory-cap allows", words.Bytes(e.Needs), words.Bytes(e.Cap))
 }
 
-// Plans is what the program needs to make the new graph.
-type Plans struct {
-	Version int      `json:"version"`
-	Memory  int64    `json:"memory"` // bytes that the plan of the most memory needs
-	Moved   int      `json:"moved"`
-	Values  int      `json:"values"` // of the graph's own memory
-	Opaque  int      `json:"opaque"`
-	Try     []Trial  `json:"try"`
-	Others  []Trial  `json:"others,omitempty"` // of the nodes that need not be tried here
-	Loose   [][]int  `json:"loose"`            // of each node, bytes of its parameters that are not as they were recorded
-	Outputs []Extent `json:"outputs"`          // what the graph writes and others may read
-	State   []Extent `json:"state"`            // what it writes outside its own memory
-	Stays   bool     `json:"stays"`            // whether something stays in the graph's own memory that the program does not hold
-	Plans   []Plan   `json:"plans"`
-
-	Chain    float64        `json:"chain"`    // microseconds of the nodes one after the other
-	Critical float64        `json:"critical"` // of the longest path, once values are moved: no plan is faster
-	Filled   float64        `json:"filled"`   // of all nodes, each counted by how much of the GPU its blocks fill: no plan is faster
-	Binds    string         `json:"binds"`    // what keeps plans from being faster, in words
-	Pinned   map[string]int `json:"pinned"`   // values that stay, by reason
-}
-
-// Trial is a node to be tried in the process before the plan is believed: everything that it was not seen to touch may hold anything.
-type Trial struct {
-	Node   int      `json:"node"`
-	Reads  []Extent `json:"reads"`
-	Writes []Extent `json:"writes"`
-	Old    []Extent `json:"old"` // of what it reads, bytes that nothing in the graph writes
-}
-
-// Plan is one way to run the graph. Where something lies is an address, or, if the number behind it is 1, a distance into new memory.
-type Plan struct {
-	Name   string     `json:"name"`
-	US     float64    `json:"us"` // predicted
-	Edges  [][2]int   `json:"edges"`
-	Memory int64      `json:"memory"` // bytes of new memory
-	Words  [][4]int64 `json:"words"`  // node, offset in its parameters, where they are to point
-	Sets   [][3]int64 `json:"sets"`   // memset node, where it sets
-	Copies [][4]int64 `json:"copies"` // copy node, 0 for what it reads or 1 for what it writes, where that lies
-}
-
 // Network is a known graph as the planner takes it.
 type Network struct {
 	*located

@@ -1,0 +1,163 @@
+// What a run prints.
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dagrun/dagrun/internal/words"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+func (a *app) printRun(r *runReport) error {
+	if a.flags.output == "json" {
+		if err := a.answer(r); err != nil {
+			return err
+		}
+	} else {
+		a.printRunText(r)
+		if r.Memory != nil {
+			if err := a.printMemory(r.Memory); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.OK {
+		return &reported{status: statusExpectation}
+	}
+	return nil
+}
+
+// tookText says how long replays took. Those that were used to learn, most of which took longer, are counted apart.
+func (r *runReport) tookText() string {
+	switch {
+	case r.Iterations == 0:
+		return "no replay"
+	case r.learned > 0:
+		left := r.Iterations - r.learned
+		return fmt.Sprintf("%s per replay (%d in %s; %d before them for learning)", duration(r.RestUS), left, duration(r.RestUS*float64(left)), r.learned)
+	case r.Iterations > 1:
+		return fmt.Sprintf("%s per replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
+	}
+	return duration(r.TookUS)
+}
+
+func (a *app) printRunText(r *runReport) {
+	a.progress.clear()
+	if !a.flags.quiet {
+		took := r.tookText()
+		if r.Rank != nil {
+			r.place = fmt.Sprintf("rank %d of %d, %s", r.Rank.Rank, r.Rank.Ranks, r.place)
+		}
+		mode := ""
+		if r.Replay != runtime.Streams.String() {
+			mode = ", as a " + r.Replay
+		}
+		if r.Early > 0 {
+			mode += fmt.Sprintf(", %d of its launches begin early", r.Early)
+		}
+		_ = a.stdout.printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
+			counted(r.Nodes, "node"), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
+		if r.onGPU > 0 && r.onGPU != r.Streams {
+			_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, fmt.Sprintf("  %s here; %d on an H200", counted(r.Streams, "stream"), r.onGPU)))
+		}
+		a.printAllowed(r.Allowed)
+	}
+	a.printLoops(r.Loops)
+	a.printChecks(r.Checks, "matches")
+	a.printChecks(r.Verified, "agrees with")
+	switch {
+	case r.Differs != nil:
+		_ = a.stdout.printf("%s node %q (replay %d) is the first that differs:\n", a.paint(a.stdout, red, "  WRONG"), r.Differs.Node, r.Differs.Replay+1)
+		a.printChecks([]runtime.Check{r.Differs.Check}, "agrees with")
+	case r.eachNode:
+		_ = a.stdout.printf("%s every node agrees with a serial run on the CPU\n", a.paint(a.stdout, green, "  ok   "))
+	}
+	if a.flags.quiet {
+		return
+	}
+	width := 0
+	for _, s := range r.Saved {
+		width = max(width, words.Width(words.Line(s.Buffer)))
+	}
+	for _, s := range r.Saved {
+		fmt.Fprintf(a.stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
+	}
+	if text := r.Learning.text(); text != "" {
+		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  "+text))
+	}
+	if len(r.Checks)+len(r.Verified)+len(r.Saved) == 0 {
+		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  no buffer has expect or save: no result was checked"))
+	}
+}
+
+func (a *app) printChecks(checks []runtime.Check, matches string) {
+	width := 0
+	for _, c := range checks {
+		width = max(width, words.Width(words.Line(c.Buffer)))
+	}
+	for _, c := range checks {
+		against := strings.TrimPrefix(c.Against, "value ")
+		switch {
+		case !c.OK:
+			text := fmt.Sprintf("%s; %d of %s %s from %s", c.First, c.Wrong, counted(int(c.Elements), "element"), verb(int(c.Wrong), "differs", "differ"), against)
+			switch {
+			case strings.HasPrefix(c.Against, "sum "):
+				text = c.First
+			case c.Norm != "":
+				text = fmt.Sprintf("%s (against %s)", c.First, against)
+			case c.Allowed > 0:
+				text += fmt.Sprintf(", and %d may", c.Allowed)
+			}
+			_ = a.stdout.printf("  %s  %s  %s%s\n", a.paint(a.stdout, red, "FAIL"), words.Pad(words.Line(c.Buffer), width), text, tolerance(c))
+		case !a.flags.quiet:
+			worst := "exactly"
+			if c.Worst > 0 {
+				worst = fmt.Sprintf("worst error %.3g", c.Worst)
+			}
+			if c.Wrong > 0 {
+				worst += fmt.Sprintf(", %d outside the tolerance, and %d may be", c.Wrong, c.Allowed)
+			}
+			if c.Norm != "" && c.Distance > 0 {
+				worst += fmt.Sprintf(", %s norm of the difference %.3g", c.Norm, c.Distance)
+				if c.WantNorm > 0 {
+					worst += fmt.Sprintf(", %.3g of what is expected", c.Distance/c.WantNorm)
+				}
+			}
+			_ = a.stdout.printf("  %s    %s  %s %s, %s, %s\n", a.paint(a.stdout, green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against, counted(int(c.Elements), "element"), worst)
+		}
+	}
+}
+
+// tolerance returns the tolerance of a failed check, as text.
+func tolerance(c runtime.Check) string {
+	if c.RTol == 0 && c.ATol == 0 {
+		return ""
+	}
+	if math.IsNaN(c.Worst) {
+		return fmt.Sprintf(" (rtol %.3g, atol %.3g)", c.RTol, c.ATol)
+	}
+	return fmt.Sprintf(" (rtol %.3g, atol %.3g; worst error %.3g)", c.RTol, c.ATol, c.Worst)
+}
+
+// printMemory prints a program's memory as machine learning frameworks do: planned, reserved, and each buffer's lifetime.
+func (a *app) printMemory(m *runtime.MemoryStats) error {
+	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; %s without sharing; host memory %s\n",
+		a.paint(a.stdout, bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
+	if len(m.PerBuffer) == 0 {
+		return nil
+	}
+	table := newTable("  buffer", "device", "offset", "bytes", "size", "first used by", "last used by", "own bytes")
+	for i := range m.PerBuffer {
+		b := &m.PerBuffer[i]
+		own := "yes"
+		if b.Shares {
+			own = "shared"
+		}
+		table.row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), dash(b.First), dash(b.Last), own)
+	}
+	return table.write(a.stdout, a.lineWidth())
+}
