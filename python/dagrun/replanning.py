@@ -139,9 +139,13 @@ class Replanned:
         copy.kept.append(sleeps)
         return Replanned(self.graph, self.report, copy, self._memory, self.about, self._prologue)
 
-    def trace(self, file):
+    def trace(self, file: str) -> None:
         """Measures when each node runs, in the graph as it was captured and in the new one, and writes both timelines to a file: open it at https://ui.perfetto.dev.
-        The events before and after each node take time, too, so both take longer than they usually do."""
+        The events before and after each node take time, too, so both take longer than they usually do.
+
+        >>> if fast.changed:
+        ...     fast.trace("infer.json")
+        """
         if not self.changed:
             raise RuntimeError(f"there is no new graph: {self.report}")
         original, stream = self._copy.original, driver.made("cuStreamCreate", 1).value
@@ -161,9 +165,14 @@ class Replanned:
         finally:
             driver.call("cuStreamDestroy_v2", driver.handle(stream))
 
-    def release(self):
+    def release(self) -> None:
         """Lets the old graph go, and with it the memory that only it needed. What the program still holds of its tensors stays, and must be held as long as
-        this graph replays. Only a graph that was planned with memory=... can do without the old one."""
+        this graph replays. Only a graph that was planned with memory=... can do without the old one.
+
+        >>> dagrun.replan(graph, "missing.rec").release()
+        Traceback (most recent call last):
+        RuntimeError: the old graph's memory is still needed: it is the one that replays
+        """
         if not self.changed or self._prologue or self.about["plans"]["stays"]:
             raise RuntimeError(f"the old graph's memory is still needed: {self._needed()}")
         self.graph.reset()

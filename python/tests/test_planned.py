@@ -6,11 +6,11 @@ import subprocess
 import tempfile
 import unittest
 
-from test_package import command
+import built
 
 
 def library():
-    done = subprocess.run([command.path(), "export", "--library"], capture_output=True, text=True, check=True)
+    done = subprocess.run([built.command(), "export", "--library"], capture_output=True, text=True, check=True)
     found = ctypes.CDLL(done.stdout.strip())
     found.dagrun_error.restype = ctypes.c_char_p
     found.dagrun_load.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_char_p, ctypes.c_void_p]
