@@ -225,7 +225,7 @@ func (p *Pipeline) chain() {
 }
 
 // Meets reports whether a transfer has another side.
-func (p *Pipeline) Meets(t Transfer) bool { return t.Rank >= 0 && t.Rank < p.ranks() }
+func (p *Pipeline) Meets(t Transfer) bool { return p != nil && t.Rank >= 0 && t.Rank < p.ranks() }
 
 // ranks is how many ranks there are, at least one.
 func (p *Pipeline) ranks() int32 { return max(p.Ranks, 1) }

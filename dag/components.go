@@ -11,6 +11,9 @@ import (
 
 // ValuesProblem says why so many numbers are not the contents of a buffer, as the rest of a sentence that begins with "init has"; or nil.
 func (b *Buffer) ValuesProblem(given int) error {
+	if b == nil || !b.DType.known() {
+		return fmt.Errorf("%s, but the buffer has no type of elements", words.Count(int64(given), "number", "numbers"))
+	}
 	components, all := b.DType.Components(), b.Bytes/b.DType.Component().Size()
 	switch has := words.Count(int64(given), "number", "numbers"); {
 	case int64(given) == all || given == components && components > 1:

@@ -37,6 +37,9 @@ type ConditionNames interface {
 
 // NewCondition reads a condition. An *expr.Error has the place in the text.
 func NewCondition(text string, names ConditionNames) (*Condition, error) {
+	if names == nil {
+		return nil, &expr.Error{Message: "nobody knows the names in it"}
+	}
 	c := &Condition{Text: text}
 	var rewritten strings.Builder
 	var moved []shift

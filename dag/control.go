@@ -202,7 +202,12 @@ func (p *Pipeline) placeHostFunctions(device int32) {
 }
 
 // Declared returns the bodies as they were declared.
-func (c *Control) Declared() []*Pipeline { return c.declared }
+func (c *Control) Declared() []*Pipeline {
+	if c == nil {
+		return nil
+	}
+	return c.declared
+}
 
 // home is the device that a loop or branch belongs to: where its condition is read, or else where the first node of its bodies runs.
 func (c *Control) home(p *Pipeline) int32 {

@@ -115,7 +115,10 @@ func (d *Draft) Copy(node *Node, dst, src Range) error {
 
 // CopyDevice is the device whose copy engine does a copy unless the node says otherwise.
 func (p *Pipeline) CopyDevice(dst, src Range) int32 {
-	to, from := &p.Buffers[dst.Buffer], &p.Buffers[src.Buffer]
+	to, from := p.buffer(dst.Buffer), p.buffer(src.Buffer)
+	if to == nil || from == nil {
+		return 0
+	}
 	if from.Place == Device {
 		return from.Device
 	}
@@ -129,6 +132,14 @@ func (d *Draft) Memset(node *Node, dst Range, bits uint64) error {
 	}
 	node.Set, node.Work, node.Device = &Set{dst, bits}, setWork(dst), d.Buffers[dst.Buffer].Device
 	return nil
+}
+
+// buffer is a buffer of the pipeline, or nil.
+func (p *Pipeline) buffer(id BufferID) *Buffer {
+	if p == nil || id < 0 || int(id) >= len(p.Buffers) {
+		return nil
+	}
+	return &p.Buffers[id]
 }
 
 // RangeText writes a range the way a pipeline file does: d_x, or d_x(4..8) in units of the first dimension; where it does not
@@ -149,7 +160,10 @@ func (p *Pipeline) rangeText(r Range) string {
 // Bounds writes a range the way a pipeline file does, as it follows the name of the buffer: "", (4..8) or (0..8)(16..32). It is false for a range that
 // does not fall on whole rows and is no tile.
 func (p *Pipeline) Bounds(r Range) (text string, ok bool) {
-	b := &p.Buffers[r.Buffer]
+	b := p.buffer(r.Buffer)
+	if b == nil {
+		return "", false
+	}
 	if r.Lo == 0 && r.Hi == b.Bytes && r.Pitch == 0 {
 		return "", true
 	}
@@ -265,7 +279,10 @@ func setWork(dst Range) Work { return Work{Bytes: dst.Bytes()} }
 
 // Extent is the range of some rows of a buffer, and of each some positions along the second dimension.
 func (p *Pipeline) Extent(id BufferID, rows, columns expr.Span) (Range, error) {
-	b := &p.Buffers[id]
+	b := p.buffer(id)
+	if b == nil {
+		return Range{Buffer: -1}, fmt.Errorf("there is no buffer %d", id)
+	}
 	row := rowBytes(b)
 	if len(b.Shape) < 2 || b.Shape[1] == 0 || columns == (expr.Span{Lo: 0, Hi: b.Shape[1]}) {
 		return Range{Buffer: id, Lo: rows.Lo * row, Hi: rows.Hi * row}, nil

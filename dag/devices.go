@@ -25,6 +25,6 @@ func (p *Pipeline) UsedDevices() int {
 
 // Roams reports whether a buffer may be placed on any device.
 func (p *Pipeline) Roams(id BufferID) bool {
-	b := &p.Buffers[id]
-	return p.Devices != 0 && b.Place == Device && !b.Fixed && b.Symbol == ""
+	b := p.buffer(id)
+	return b != nil && p.Devices != 0 && b.Place == Device && !b.Fixed && b.Symbol == ""
 }

@@ -167,7 +167,12 @@ func (g *Graph) EdgeRange(e Edge) Range {
 }
 
 // UnwrittenRange returns the bytes that a read is about: the smallest range or tile around those that nothing has written.
-func (g *Graph) UnwrittenRange(u UnwrittenRead) Range { return g.rangeOf(u.Buffer, u.Tile, u.Lo, u.Hi) }
+func (g *Graph) UnwrittenRange(u UnwrittenRead) Range {
+	if g == nil || g.Pipeline == nil {
+		return Range{Buffer: -1}
+	}
+	return g.rangeOf(u.Buffer, u.Tile, u.Lo, u.Hi)
+}
 
 // rangeOf is the range of bytes lo to hi, or the tile of which they are the hull.
 func (p *Pipeline) rangeOf(id BufferID, tile bool, lo, hi int64) Range {

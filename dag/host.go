@@ -19,7 +19,9 @@ func HostWork(accesses []Access) Work {
 
 // HostAccessProblem says why a host function cannot access a range and what to do about it; "" if it can.
 func (p *Pipeline) HostAccessProblem(r Range) (problem, hint string) {
-	switch b := &p.Buffers[r.Buffer]; {
+	switch b := p.buffer(r.Buffer); {
+	case b == nil:
+		return fmt.Sprintf("there is no buffer %d", r.Buffer), ""
 	case b.Place != Host:
 		return fmt.Sprintf("a host function cannot access %q, which is in device memory", words.Shorten(b.Name)), "copy it to a host buffer before, and back after"
 	case r.Tile():

@@ -133,9 +133,9 @@ type KernelParam struct {
 	Status bool
 }
 
-// hidden reports whether dagrun gives the parameter its argument.
+// Hidden reports whether dagrun gives the parameter its argument.
 func (p *KernelParam) Hidden() bool {
-	return p.Scratch || p.Status || p.LengthOf > 0 || p.Measured.Of > 0 || p.Within > 0
+	return p != nil && (p.Scratch || p.Status || p.LengthOf > 0 || p.Measured.Of > 0 || p.Within > 0)
 }
 
 // CodeUse is what a kernel's code shows that it may do with the memory behind an argument. The zero value shows nothing.

@@ -351,8 +351,16 @@ func (r *resolution) buffer(k int, a *ArgumentSpec) {
 // Contradiction says how the code of a kernel contradicts what argument k of its launch is used for, as the rest of a sentence about the argument; or "".
 // Declared says that the file states the use.
 func (p *Pipeline) Contradiction(l *Launch, k int, declared bool) string {
-	a, param := &l.Args[k], &l.Kernel.Params()[k]
-	if problem := contradiction(param, a.Mode, declared, p.Buffers[a.Range.Buffer].Name); problem != "" && a.Texture == nil {
+	if l == nil || l.Kernel == nil || k < 0 || k >= len(l.Args) {
+		return ""
+	}
+	params, a := l.Kernel.Params(), &l.Args[k]
+	b := p.buffer(a.Range.Buffer)
+	if k >= len(params) || b == nil {
+		return ""
+	}
+	param := &params[k]
+	if problem := contradiction(param, a.Mode, declared, b.Name); problem != "" && a.Texture == nil {
 		return problem
 	}
 	return a.fetchProblem(param)

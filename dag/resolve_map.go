@@ -18,6 +18,9 @@ func MapLaunch(text string, scope expr.Scope, lookup func(name string, offset in
 	if err != nil {
 		return nil, err
 	}
+	if lookup == nil {
+		return nil, &expr.Error{Message: "nobody knows the names in it"}
+	}
 	offsets := map[string]int{}
 	e.Walk(func(t *expr.Term) {
 		if _, seen := offsets[t.Name]; t.Op == expr.Variable && !seen {

@@ -107,6 +107,9 @@ func (d *Draft) BindSymbol(b *Buffer) (message, hint string) {
 
 // String names a symbol and its place.
 func (s *Symbol) String() string {
+	if s == nil {
+		return "no symbol"
+	}
 	if s.Place == "" {
 		return s.Name
 	}
@@ -116,6 +119,8 @@ func (s *Symbol) String() string {
 // Problem says in what a buffer differs from the symbol that it stands for, or "".
 func (s *Symbol) Problem(b *Buffer) string {
 	switch {
+	case s == nil || b == nil:
+		return ""
 	case s.DType != InvalidDType && !sameComponents(b.DType, s.DType) && !b.Scratch:
 		return fmt.Sprintf("buffer %q has elements of type %s, %s has %s", words.Shorten(b.Name), b.DType, s, s.DType)
 	case s.Bytes > 0 && b.Bytes != s.Bytes:
@@ -126,6 +131,9 @@ func (s *Symbol) Problem(b *Buffer) string {
 
 // SymbolBuffer is the buffer that stands for a variable on a device, or -1.
 func (p *Pipeline) SymbolBuffer(symbol string, device int32) BufferID {
+	if p == nil {
+		return -1
+	}
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; b.Symbol == symbol && b.Device == device {
 			return BufferID(i)

@@ -28,6 +28,9 @@ func (c *checker) problem(what, name string, err error) {
 
 // Problem returns everything that is wrong with a pipeline whose graph has not been derived yet, joined, or nil.
 func (p *Pipeline) Problem() error {
+	if p == nil {
+		return errors.New("there is no pipeline")
+	}
 	var c checker
 	c.pipeline(p)
 	return errors.Join(c.errs...)
