@@ -147,14 +147,14 @@ func (p *Pipeline) buffer(id BufferID) *Buffer {
 func (p *Pipeline) RangeText(r Range) string { return p.rangeText(r) }
 
 func (p *Pipeline) rangeText(r Range) string {
-	if p == nil || r.Buffer < 0 || int(r.Buffer) >= len(p.Buffers) {
+	b := p.buffer(r.Buffer)
+	if b == nil {
 		return "nothing"
 	}
-	name := p.Buffers[r.Buffer].Name
 	if bounds, ok := p.Bounds(r); ok {
-		return name + bounds
+		return b.Name + bounds
 	}
-	return fmt.Sprintf("%s[%d:%d]", name, r.Lo, r.Hi)
+	return fmt.Sprintf("%s[%d:%d]", b.Name, r.Lo, r.Hi)
 }
 
 // Bounds writes a range the way a pipeline file does, as it follows the name of the buffer: "", (4..8) or (0..8)(16..32). It is false for a range that
@@ -257,11 +257,10 @@ const MaxDevices = 1024
 
 // rangeProblem says what is wrong with a range made by hand, or nil.
 func (p *Pipeline) rangeProblem(r Range) error {
-	if r.Buffer < 0 || int(r.Buffer) >= len(p.Buffers) {
-		return fmt.Errorf("there is no buffer with id %d", r.Buffer)
-	}
-	b := &p.Buffers[r.Buffer]
+	b := p.buffer(r.Buffer)
 	switch {
+	case b == nil:
+		return fmt.Errorf("there is no buffer with id %d", r.Buffer)
 	case r.Lo < 0 || r.Lo > r.Hi:
 		return fmt.Errorf("bytes %d to %d of %q are not a range", r.Lo, r.Hi, b.Name)
 	case r.Hi > b.Bytes:

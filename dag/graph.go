@@ -177,8 +177,8 @@ func (g *Graph) UnwrittenRange(u UnwrittenRead) Range {
 // rangeOf is the range of bytes lo to hi, or the tile of which they are the hull.
 func (p *Pipeline) rangeOf(id BufferID, tile bool, lo, hi int64) Range {
 	r := Range{Buffer: id, Lo: lo, Hi: hi}
-	if tile && id >= 0 && int(id) < len(p.Buffers) {
-		r.Pitch = int32(rowBytes(&p.Buffers[id]))
+	if b := p.buffer(id); tile && b != nil {
+		r.Pitch = int32(rowBytes(b))
 	}
 	return r
 }

@@ -132,15 +132,13 @@ func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out
 	return a.answer(exported{jsonVersion, "export", file.Name, out, file.Architecture, len(file.Nodes), len(file.Edges), len(file.Buffers), len(file.Modules), file.DeviceBytes()})
 }
 
-// openPlanned reads a .dagrun file.
-func (a *app) openPlanned(name string) (*graphfile.File, error) {
+// openPlanned reads a .dagrun file, and refuses flags that mean nothing for it.
+func (a *app) openPlanned(c *cobra.Command, name string, allowed ...string) (*graphfile.File, error) {
+	if err := onlyFlagsOf(c, "for a planned graph, and "+shownName(name)+" is one", allowed...); err != nil {
+		return nil, err
+	}
 	file, err := graphfile.Read(name)
 	return file, withStatus(statusWrong, err)
-}
-
-// onlyPlannedFlags refuses flags that mean nothing for a .dagrun file.
-func onlyPlannedFlags(c *cobra.Command, name string, allowed ...string) error {
-	return onlyFlagsOf(c, "for a planned graph, and "+shownName(name)+" is one", allowed...)
 }
 
 // sizeOf says how large a file's graph is.

@@ -37,10 +37,7 @@ type plannedRun struct {
 
 // runPlanned runs a .dagrun file and tells what its results on the host are.
 func (a *app) runPlanned(c *cobra.Command, name string) error {
-	if err := onlyPlannedFlags(c, name, "backend", "iterations", "timeout", "kernel-steps", "load", "save"); err != nil {
-		return err
-	}
-	file, err := a.openPlanned(name)
+	file, err := a.openPlanned(c, name, "backend", "iterations", "timeout", "kernel-steps", "load", "save")
 	if err != nil {
 		return err
 	}
@@ -142,10 +139,7 @@ type checkedPlanned struct {
 
 // checkPlanned proves that the edges of a .dagrun file order all accesses that conflict, as the file says what nodes access.
 func (a *app) checkPlanned(c *cobra.Command, name string) error {
-	if err := onlyPlannedFlags(c, name); err != nil {
-		return err
-	}
-	file, err := a.openPlanned(name)
+	file, err := a.openPlanned(c, name)
 	if err != nil {
 		return err
 	}
@@ -184,10 +178,7 @@ func accessText(of graphfile.Accessor) string {
 
 // listPlanned lists what is in a .dagrun file: buffers, and nodes with what they wait for.
 func (a *app) listPlanned(c *cobra.Command, name string) error {
-	if err := onlyPlannedFlags(c, name); err != nil {
-		return err
-	}
-	file, err := a.openPlanned(name)
+	file, err := a.openPlanned(c, name)
 	if err != nil {
 		return err
 	}
@@ -222,17 +213,14 @@ func (a *app) listPlanned(c *cobra.Command, name string) error {
 
 // drawPlanned writes the graph of a .dagrun file as DOT.
 func (a *app) drawPlanned(c *cobra.Command, name string, own *pictureFlags) error {
-	if err := onlyPlannedFlags(c, name, "out", "format"); err != nil {
-		return err
-	}
-	if form, err := own.form(); err != nil || form != "dot" {
-		return fmt.Errorf("a .dagrun file is drawn as DOT, with -o FILE.dot: dagrun dot %s | dot -Tsvg draws it", shownName(name))
-	}
-	file, err := a.openPlanned(name)
+	file, err := a.openPlanned(c, name, "out", "format")
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	if form, err := own.form(); err != nil || form != "dot" {
+		return fmt.Errorf("a .dagrun file is drawn as DOT, with -o FILE.dot: dagrun dot %s | dot -Tsvg draws it", shownName(name))
+	}
 	write := func(w io.Writer) error {
 		out := bufio.NewWriter(w)
 		fmt.Fprintf(out, "digraph {\n  label=%q; node [shape=box]\n", file.Name)
