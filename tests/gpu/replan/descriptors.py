@@ -4,11 +4,9 @@ cannot be measured and why tensors stay; where any moves, the new graph must giv
     dagrun record -o descriptors.rec -- python descriptors.py descriptors.rec && python descriptors.py descriptors.rec
 """
 
-import sys
-
 import torch
 
-import dagrun
+from captured import captured, compared, planned
 
 torch.manual_seed(1)
 x = torch.randn(256, 1024, device="cuda", dtype=torch.bfloat16)
@@ -25,29 +23,8 @@ def step(x):
     return sum(branches)
 
 
-side = torch.cuda.Stream()
-side.wait_stream(torch.cuda.current_stream())
-with torch.cuda.stream(side):
-    for _ in range(3):
-        step(x)
-    graph = torch.cuda.CUDAGraph(keep_graph=True)
-    with torch.cuda.graph(graph, stream=side):
-        y = step(x)
-torch.cuda.synchronize()
-fast = dagrun.replan(graph, sys.argv[1])
-print(fast.report)
+graph, y = captured(step, x)
+fast = planned(graph)
 if "plans" in fast.about:
     print({key: fast.about["plans"][key] for key in ("opaque", "moved", "values", "pinned")})
-if fast.changed:
-    equal = 0
-    for _ in range(50):
-        x.normal_()
-        graph.replay()
-        torch.cuda.synchronize()
-        wanted = y.clone()
-        y.fill_(float("nan"))
-        fast.replay()
-        torch.cuda.synchronize()
-        equal += torch.equal(wanted, y)
-    print(f"bits equal for {equal} of 50 inputs")
-    sys.exit(equal < 50)
+compared(fast, graph, y, x.normal_, "inputs")

@@ -8,7 +8,7 @@ import sys
 
 import torch
 
-import dagrun
+from captured import captured, planned
 
 torch.manual_seed(1)
 x = torch.randn(512, 256, device="cuda")
@@ -18,17 +18,8 @@ def step(x):
     return sum(torch.nn.functional.dropout(torch.relu(x) * k, 0.5).cumsum(0).softmax(1) for k in range(1, 5)) + torch.rand_like(x)
 
 
-side = torch.cuda.Stream()
-side.wait_stream(torch.cuda.current_stream())
-with torch.cuda.stream(side):
-    for _ in range(3):
-        step(x)
-    graph = torch.cuda.CUDAGraph(keep_graph=True)
-    with torch.cuda.graph(graph, stream=side):
-        y = step(x)
-torch.cuda.synchronize()
-fast = dagrun.replan(graph, sys.argv[1])
-print(fast.report)
+graph, y = captured(step, x)
+fast = planned(graph)
 if fast.changed:
     equal, rounds = 0, 50
     for seed in range(rounds):
