@@ -42,13 +42,13 @@ before the graph's first launch, so that the graph can be run again. That launch
 stream is done (at most 10 seconds) and the memory is copied; the recording becomes as large as
 that memory. Equal stretches of 4 MB are stored once.
 
-With --host-accesses, the program's own reads and writes of pinned and managed memory are noted:
-the first read and the first write of each page (4 KB; of memory above 2 MB, of each 512th part)
-after work was given to the GPU, at the byte that was touched. For that, these pages are closed
-whenever work is given to the GPU, and opened by a handler of SIGSEGV, which costs about 10 us
-for each and breaks system calls: read() into such a page fails with EFAULT. The first and last
-page of registered memory, unless it fills them, are left alone, and so is what host functions
-touch. Managed memory needs driver 550 or later.
+With --host-accesses, the program's own reads and writes of pinned and managed memory are noted,
+at the byte that was touched: on x86 the first 64 of each allocation after work was given to the
+GPU, and the first read and write of each page (4 KB; of memory above 2 MB, of each 512th part).
+For that, these pages are closed whenever work is given to the GPU, and opened by a handler of
+SIGSEGV, which costs some 10 us for each and breaks system calls: read() into such a page fails
+with EFAULT. The first and last page of registered memory, unless it fills them, are left alone,
+and so is what host functions touch. Managed memory needs driver 550 or later.
 
 The program's output and exit status are its own, and signals are passed on to it. Its processes
 write into the folder FILE.parts, which dagrun check FILE reads if the recording was not finished.`,

@@ -1,7 +1,9 @@
 // What the host itself touches of pinned and managed memory: when work is given to the device, the pages of that memory are closed (mprotect). A touch then raises
-// SIGSEGV, whose handler notes it, opens the page, and lets the thread go on. So the first read and the first write of each page after work was submitted are
-// noted. System calls fail: the kernel does not raise signals for them, they return EFAULT. The device is not affected: pinned memory has mappings of its own
-// there, and of managed memory, NVIDIA's kernel module since 550 asks for the protection only where it handles faults of the host.
+// SIGSEGV, whose handler notes it, opens the page, and lets the thread go on. On x86 that is at first for one instruction only: the processor then traps, and the
+// page is closed again. So the first STEPS touches of an allocation after work was submitted are noted, and the first read and write of each further page.
+// Another thread that touches a page while it is open is not seen. System calls fail: the kernel does not raise signals for them, they return EFAULT. The device
+// is not affected: pinned memory has mappings of its own there, and of managed memory, NVIDIA's kernel module since 550 asks for the protection only where it
+// handles faults of the host.
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -26,12 +28,16 @@ struct area {
     uint64_t low, high;           // pages
     uint64_t open_low, open_high; // none are if they are equal
     uint64_t piece;               // bytes
+    unsigned steps;               // touches since work was submitted after which the page was closed again
 };
 
 #define AREAS (1u << 16)
 #define PIECES 512      // of an area
 #define ALL_PIECES 16384
+#define STEPS 64        // of an area
+#define ALL_STEPS 1024
 static uint64_t pieces; // of all areas
+static unsigned all_steps;
 static struct area *areas; // mapped, because the handler must not meet the allocator
 static unsigned count;
 static uint64_t page = 4096;
@@ -115,17 +121,56 @@ static void note_touch(uint64_t address, int write) {
     file_put(CALL_HOST_ACCESS, words, 10, NULL, 0);
 }
 
-static void pass_on(int signal_number, siginfo_t *info, void *state) {
-    if (passing_on || (!(before.sa_flags & SA_SIGINFO) && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))) {
-        signal(SIGSEGV, SIG_DFL);
-        if (info->si_code <= 0) raise(SIGSEGV); // somebody sent it; a fault comes again by itself
+static void pass_on(const struct sigaction *to, int signal_number, siginfo_t *info, void *state) {
+    if (passing_on || (!(to->sa_flags & SA_SIGINFO) && (to->sa_handler == SIG_DFL || to->sa_handler == SIG_IGN))) {
+        signal(signal_number, SIG_DFL);
+        if (info->si_code <= 0 || signal_number == SIGTRAP) raise(signal_number); // a fault comes again by itself
         return;
     }
     passing_on = 1;
-    if (before.sa_flags & SA_SIGINFO) before.sa_sigaction(signal_number, info, state);
-    else before.sa_handler(signal_number);
+    if (to->sa_flags & SA_SIGINFO) to->sa_sigaction(signal_number, info, state);
+    else to->sa_handler(signal_number);
     passing_on = 0;
 }
+
+#if defined(__x86_64__)
+#define TRAP_FLAG 0x100 // of EFLAGS: the processor traps after the instruction
+static struct sigaction before_trap;
+static __thread struct {
+    uint64_t low, high;
+} stepped[8]; // pages that are open for one instruction
+static __thread int stepping;
+
+static void trapped(int signal_number, siginfo_t *info, void *state) {
+    if (!stepping || info->si_code != TRAP_TRACE) {
+        pass_on(&before_trap, signal_number, info, state);
+        return;
+    }
+    int error = errno;
+    take();
+    for (; stepping > 0; stepping--) {
+        uint64_t low = stepped[stepping - 1].low, high = stepped[stepping - 1].high;
+        int watched = 0; // or the memory was given back
+        for (unsigned k = 0; k < count && !watched; k++) watched = areas[k].low <= low && high <= areas[k].high;
+        if (watched) mprotect((void *)low, high - low, PROT_NONE);
+    }
+    give();
+    ((ucontext_t *)state)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    errno = error;
+}
+
+// step lets the thread run one instruction with these pages open. The lock is held.
+static void step(struct area *a, uint64_t low, uint64_t high, ucontext_t *u) {
+    struct sigaction now;
+    if (within || calling || a->steps == STEPS || all_steps == ALL_STEPS || stepping == sizeof stepped / sizeof *stepped) return;
+    if (sigismember(&u->uc_sigmask, SIGTRAP) || sigaction(SIGTRAP, NULL, &now) || now.sa_sigaction != trapped) return;
+    a->steps++, all_steps++;
+    stepped[stepping].low = low, stepped[stepping++].high = high;
+    u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+}
+#else
+static void step(struct area *a, uint64_t low, uint64_t high, ucontext_t *u) { (void)a, (void)low, (void)high, (void)u; }
+#endif
 
 static void faulted(int signal_number, siginfo_t *info, void *state) {
     int error = errno;
@@ -133,12 +178,13 @@ static void faulted(int signal_number, siginfo_t *info, void *state) {
     int ours = 0, inside = 0, wrong = 0, write = is_write(state);
     if (write < 0) write = last_read == address, last_read = write ? 0 : address; // comes again if it was a write
     take();
-    struct area all = {0};
+    struct area all = {0}, *touched = NULL;
     uint64_t high = low + page;
     for (unsigned k = 0; info->si_code > 0 && k < count; k++) {
         const struct area *a = &areas[k];
         if (address < a->low || address >= a->high) continue;
-        ours = 1, inside |= address >= a->first && address < a->last;
+        ours = 1;
+        if (address >= a->first && address < a->last) inside = 1, touched = &areas[k];
         all = *a;
         low = a->low + (address - a->low) / a->piece * a->piece;
         high = low + a->piece < a->high ? low + a->piece : a->high;
@@ -147,6 +193,7 @@ static void faulted(int signal_number, siginfo_t *info, void *state) {
         wrong = mprotect((void *)low, high - low, write ? PROT_READ | PROT_WRITE : PROT_READ);
         if (!wrong) {
             opened(low, high);
+            if (inside) step(touched, low, high, state);
         } else { // too many stretches of pages, for one
             wrong = mprotect((void *)all.low, all.high - all.low, PROT_READ | PROT_WRITE);
             opened(all.low, all.high);
@@ -156,18 +203,25 @@ static void faulted(int signal_number, siginfo_t *info, void *state) {
     if (ours && !wrong) {
         if (inside && !calling) note_touch(address, write);
     } else {
-        pass_on(signal_number, info, state);
+        pass_on(&before, signal_number, info, state);
     }
     errno = error;
 }
 
-static void install(void) {
+static void catch(int signal_number, void (*handler)(int, siginfo_t *, void *), struct sigaction *were) {
     struct sigaction now, own = {0};
-    if (sigaction(SIGSEGV, NULL, &now) || ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == faulted)) return;
-    own.sa_sigaction = faulted, own.sa_flags = SA_SIGINFO | SA_NODEFER;
-    sigfillset(&own.sa_mask), sigdelset(&own.sa_mask, SIGSEGV); // the handler of another signal must not meet the lock
-    before = now;
-    sigaction(SIGSEGV, &own, NULL);
+    if (sigaction(signal_number, NULL, &now) || ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handler)) return;
+    own.sa_sigaction = handler, own.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigfillset(&own.sa_mask), sigdelset(&own.sa_mask, signal_number); // the handler of another signal must not meet the lock
+    *were = now;
+    sigaction(signal_number, &own, NULL);
+}
+
+static void install(void) {
+    catch(SIGSEGV, faulted, &before);
+#if defined(__x86_64__)
+    catch(SIGTRAP, trapped, &before_trap);
+#endif
 }
 
 static void forked(void) {
@@ -242,8 +296,10 @@ void host_exit(int submits) {
         sigset_t were;
         block_signals(&were);
         atomic_store(&something_open, 0);
+        all_steps = 0;
         for (unsigned k = 0; k < count; k++) {
             struct area *a = &areas[k];
+            a->steps = 0;
             if (a->open_low == a->open_high) continue;
             mprotect((void *)a->open_low, a->open_high - a->open_low, PROT_NONE);
             a->open_low = a->open_high = 0;

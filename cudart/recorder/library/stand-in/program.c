@@ -142,7 +142,7 @@ static void others(void) {
     reset(1);
 }
 
-// touches reads and writes pinned memory: what is to be noted is said at the end of the line.
+// touches reads and writes pinned memory: what is to be noted is said at the end of the line, after "step" if only single steps show it.
 static volatile char *pinned;
 
 static void *touch(void *at) {
@@ -170,13 +170,15 @@ static void touches(void) {
     pinned[0] = 1;
     launch_on(0);
     char a = pinned[100]; // note: read 100
-    char b = pinned[101];
+    char b = pinned[101]; // step: read 101
     pinned[102] = a + b; // note: write 102
     pinned[page + 5] = 1; // note: write page 5
-    pinned[page + 6] = pinned[page + 5];
+    a = pinned[page + 5]; // step: read page 5
+    pinned[page + 6] = a; // step: write page 6
     if (pipe(ends) || write(ends[1], (const void *)(pinned + 2 * page), 1) >= 0) exit(95); // a system call cannot read what is closed
     copy(memory, at, 200, 0);
     a = pinned[1]; // note: read 1
+    for (int k = 0; k < 100; k++) b += pinned[2]; // step: read 2, until there were 64
     launch_on(0);
     pthread_create(&thread, NULL, touch, (void *)pinned), pthread_join(thread, NULL); // note: read 0, write 0, by a thread
     char *buffer = (char *)((uint64_t)malloc(4 * page) | 8);
@@ -194,9 +196,10 @@ static void touches(void) {
     pinned[0] = 2; // given back
     pin(&at, 1025 * page, 0); // in pieces of three pages
     launch_on(0);
-    char *large = (char *)at;
+    volatile char *large = (char *)at;
     large[4 * page] = 1; // note: write of the second piece
-    large[3 * page] = large[5 * page];
+    a = large[5 * page]; // step: read of the second piece
+    large[3 * page] = a; // step: write of the second piece
     large[1024 * page] = 1; // note: write of the last piece
     *(volatile char *)8 = 1; // the program's own handler
 }

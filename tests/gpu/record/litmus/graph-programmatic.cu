@@ -1,6 +1,6 @@
 // Rule programmatic: a programmatic launch that is captured is an edge that orders only what follows the wait in the kernel.
 // verdicts: racy 3, ordered 0|3
-// racy says: only a programmatic launch is between them
+// racy says: only a programmatic launch or event is between them
 #include "litmus.h"
 
 __global__ void early(int *to) {

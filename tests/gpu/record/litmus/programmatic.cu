@@ -1,7 +1,7 @@
 // Rule programmatic: a programmatic launch begins when the one before allows it, so it must wait in the kernel before it reads. That is not told from the
 // recorded calls, so it is a possible race either way.
 // verdicts: racy 3, ordered 0|3
-// racy says: only a programmatic launch is between them
+// racy says: only a programmatic launch or event is between them
 #include "litmus.h"
 
 __global__ void early(int *to) {
