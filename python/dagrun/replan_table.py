@@ -7,6 +7,7 @@ medians with the smallest and the largest. Bits are compared for inputs drawn at
 
 import argparse
 import concurrent.futures
+import fcntl
 import json
 import os
 import statistics
@@ -129,6 +130,9 @@ def one(name, recording, inputs, delays, share):
     torch.manual_seed(1)
     torch.backends.cudnn.benchmark = False
     net, x = networks[name](torch)
+    if not os.environ.get("DAGRUN_RECORD"):
+        turn = os.open(os.path.join(os.path.dirname(recording), "turn"), os.O_CREAT | os.O_RDWR)
+        fcntl.flock(turn, fcntl.LOCK_EX)  # until the process ends: one measures at a time, while others start
     net, x = net.cuda().eval(), x.cuda()
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -234,7 +238,7 @@ def _line(result):
 def main():
     p = argparse.ArgumentParser(prog="python -m dagrun.replan_table", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--only", default=",".join(networks))
-    p.add_argument("--jobs", type=int, default=4, help="networks that are recorded side by side")
+    p.add_argument("--jobs", type=int, default=4, help="networks that are recorded, or prepared to be measured, side by side")
     p.add_argument("--inputs", type=int, default=100)
     p.add_argument("--delays", type=int, default=5, help="graphs with delays drawn at random between their nodes, whose bits are compared too")
     p.add_argument("--memory", type=float, help="tensors lie in new memory of at most this part of torch's pool, and the old graph goes at the end")
@@ -253,29 +257,35 @@ def main():
     os.makedirs(folder, exist_ok=True)
     os.environ["DAGRUN_CACHE"] = tempfile.mkdtemp()  # what earlier runs of the table found is measured again
     wrong, ratios = 0, []
-    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
-        recorded = list(pool.map(lambda name: _record(name, folder), wanted))
+    memory = [f"--memory={o.memory}"] if o.memory else []
+
+    def twice(recorded):
+        """What two processes measured, the second of which finds the plan that the first kept, or what went wrong."""
+        name, file, done = recorded
+        if done.returncode or not os.path.exists(file):
+            return f"not recorded: {' '.join((done.stdout + done.stderr).split())[-300:]}"
+        try:
+            first = _measured(name, file, "--inputs", str(o.inputs), "--delays", str(o.delays), *memory)
+            return first, _measured(name, file, "--inputs", "3", "--delays", "0", *memory)
+        except RuntimeError as failed:
+            return f"failed: {failed}"
+
     head = f"{'network':14}{'torch':>8}{'dagrun':>8}  {'ratio':>6}  {'spread, us':20}  {'bits equal':12}"
     print(head + "report; seconds to the plan, and again with the plan kept")
-    for name, file, done in recorded:
-        if done.returncode or not os.path.exists(file):
-            print(f"{name:14}not recorded: {' '.join((done.stdout + done.stderr).split())[-300:]}")
-            wrong += 1
-            continue
-        memory = [f"--memory={o.memory}"] if o.memory else []
-        try:
-            result = _measured(name, file, "--inputs", str(o.inputs), "--delays", str(o.delays), *memory)
-            again = _measured(name, file, "--inputs", "3", "--delays", "0", *memory)  # finds the plan that was kept
-        except RuntimeError as failed:
-            print(f"{name:14}failed: {failed}")
-            wrong += 1
-            continue
-        with open(os.path.join(folder, name + ".json"), "w") as f:
-            json.dump(result, f)
-        ratio, line = _line(result)
-        ratios.append(ratio)
-        wrong += _wrong(result) or _wrong(again)
-        print(line + "".join(f"{sum(r['facts'].get('seconds', [])):7.2f}" for r in (result, again)), flush=True)
+    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        recorded = list(pool.map(lambda name: _record(name, folder), wanted))
+        for name, results in zip(wanted, pool.map(twice, recorded)):
+            if isinstance(results, str):
+                print(f"{name:14}{results}", flush=True)
+                wrong += 1
+                continue
+            with open(os.path.join(folder, name + ".json"), "w") as f:
+                json.dump(results[0], f)
+            ratio, line = _line(results[0])
+            ratios.append(ratio)
+            wrong += any(map(_wrong, results))
+            seconds = "".join(f"{sum(r['facts'].get('seconds', [])):7.2f}" for r in results)
+            print(line + seconds + ("" if results[1]["facts"].get("kept") else f" (planned: {results[1]['report'][-120:]})"), flush=True)
     if ratios:
         print(f"geometric mean of {len(ratios)}: {statistics.geometric_mean(ratios):.3f}; {sum(r > 1.02 for r in ratios)} gain more than 2%")
     return wrong

@@ -108,7 +108,15 @@ class Replanned:
 
     def __init__(self, g: Any, report: str, copy: Any = None, memory: Any = None, about: dict[str, Any] | None = None, before: Any = None) -> None:
         self.graph, self.report, self.about = g, report, about or {}
-        self._copy, self._memory, self._prologue = copy, memory, before
+        self._copy, self._memory, self._prologue, self._released = copy, memory, before, False
+
+    def _original(self):
+        """The graph as it was captured, whose nodes the new ones are made of."""
+        if self._copy is None:
+            raise RuntimeError(f"there is no new graph: {self.report}")
+        if self._released:
+            raise RuntimeError("the old graph was released, and this needs it")
+        return self._copy.original
 
     @property
     def changed(self) -> bool:
@@ -127,7 +135,7 @@ class Replanned:
         """
         import random
 
-        torch, draw = _torch(), random.Random(seed)
+        original, torch, draw = self._original(), _torch(), random.Random(seed)
         sleeps = torch.cuda.CUDAGraph(keep_graph=True)
         with torch.cuda.graph(sleeps):
             for cycles in (2_000, 20_000, 100_000):
@@ -135,7 +143,7 @@ class Replanned:
         kernels = [graphs.kernel_of(n) for n in graphs.nodes_of(driver.handle(sleeps.raw_cuda_graph()))]
         plan = self.about["plans"]["plans"][self.about["best"] - 1]
         choose = lambda all: draw.choice(all) if draw.random() < 0.2 else None  # noqa: E731
-        copy = _built(self._copy.original, plan, self._memory.data_ptr(), lambda copy, edges: copy.delay(edges, kernels, choose))
+        copy = _built(original, plan, self._memory.data_ptr(), lambda copy, edges: copy.delay(edges, kernels, choose))
         copy.kept.append(sleeps)
         return Replanned(self.graph, self.report, copy, self._memory, self.about, self._prologue)
 
@@ -146,9 +154,7 @@ class Replanned:
         >>> if fast.changed:
         ...     fast.trace("infer.json")
         """
-        if not self.changed:
-            raise RuntimeError(f"there is no new graph: {self.report}")
-        original, stream = self._copy.original, driver.made("cuStreamCreate", 1).value
+        original, stream = self._original(), driver.made("cuStreamCreate", 1).value
         captured = {"edges": [(a, b) for a, b, _ in original.edges], "words": [], "sets": [], "copies": []}
         try:
             if self._prologue:
@@ -176,6 +182,7 @@ class Replanned:
         if not self.changed or self._prologue or self.about["plans"]["stays"]:
             raise RuntimeError(f"the old graph's memory is still needed: {self._needed()}")
         self.graph.reset()
+        self._released = True
 
     def _needed(self):
         if not self.changed:
@@ -194,7 +201,8 @@ class Replanned:
         if self._copy is None:
             self.graph.replay()
         else:
-            _raw(self.graph)  # whose memory the new graph uses: an error if it was freed
+            if not self._released:
+                _raw(self.graph)  # whose memory the new graph uses: an error if it was freed
             if self._prologue:
                 self._prologue.run()
             self._copy.launch(_torch().cuda.current_stream().cuda_stream)
@@ -225,7 +233,7 @@ def replan(g: Any, recording: str, *, stay: bool = False, memory: int | str | No
     try:
         return _replanned(torch, g, recording, stream, ["--stay"] * stay + ([f"--memory-cap={memory}"] if memory is not None else []))
     except trial.Wrong as wrong:
-        return Replanned(g, f"replays as it was: {wrong}; record the program again")
+        return Replanned(g, f"replays as it was: {wrong}" + ("" if isinstance(wrong, trial.Unsteady) else "; record the program again"))
     except Exception as wrong:
         if not _full(torch, wrong):
             raise
@@ -277,11 +285,13 @@ def _replanned(torch, g, recording, stream, flags):
             keep.update(matters.nodes)
     tried = time.perf_counter()
     memory = _memory(torch, plans)
+    trial.carry(torch, plans, memory)
     old = _launch_of(g)
     copies = [_built(graph, p, memory.data_ptr()) for p in plans["plans"]]
     torch.cuda.synchronize()
     times = trial.in_turn([old, *(c.launch for c in copies)], stream)
     best = min(range(1, len(times)), key=times.__getitem__)
+    trial.carry(torch, plans, memory)  # what the old graph left since
     equal = trial.equal(torch, old, copies[best - 1].launch, kept, plans["outputs"], stream)
     seconds = [planned - began, tried - planned, time.perf_counter() - tried]
     facts = {"plans": plans, "us": times, "best": best, "seconds": seconds, "equal": equal}
@@ -319,6 +329,7 @@ def _as_kept(torch, g, graph, about, earlier, stream, began, before):
     except trial.Matters as matters:
         raise trial.Wrong(f"to nodes {matters.nodes} of the graph it matters what lies in memory that the graph never writes") from None
     memory = _memory(torch, plans)
+    trial.carry(torch, plans, memory)
     copy = _built(graph, plans["plans"][0], memory.data_ptr())
     torch.cuda.synchronize()
     if not trial.equal(torch, _launch_of(g), copy.launch, state, plans["outputs"], stream):

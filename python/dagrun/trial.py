@@ -20,6 +20,10 @@ class Wrong(Exception):
     """A node did something else than the recording says."""
 
 
+class Unsteady(Wrong):
+    """A node gives other bits each time it runs, as sums by atomic additions do."""
+
+
 class Matters(Exception):
     """To some nodes it matters what lies in bytes that the graph never writes."""
 
@@ -54,8 +58,13 @@ def nodes(torch, graph, pool, state, trials, stream):
             for b, (_, _, v) in zip(before, views):
                 b.copy_(v)
             launch(node, stream)
-            for a, (_, _, v) in zip(after, views):
+            for a, b, (_, _, v) in zip(after, before, views):
                 a.copy_(v)
+                v.copy_(b)
+            launch(node, stream)
+            steady = torch.ones((), dtype=torch.bool, device="cuda")
+            for a, (_, _, v) in zip(after, views):
+                steady &= (v == a).all()
             same = torch.ones((), dtype=torch.bool, device="cuda")
             for b, a, w in zip(before, after, writes):
                 same &= ((a == b) | w).all()
@@ -66,18 +75,21 @@ def nodes(torch, graph, pool, state, trials, stream):
                 untouched = torch.where(r, b, n)
                 same &= (~w & (v == untouched) | w & ((v == a) | (v == untouched) & (a == b))).all()
                 v.copy_(a)
-            wrong.append((k, same))
+            wrong.append((k, same, steady))
         for f, (_, _, v) in zip(first, views):
             v.copy_(f)
     torch.cuda.synchronize()
     matters = []
-    for k, same in wrong:
+    for k, same, steady in wrong:
         if same.item():
             continue
+        what = f"node {k} of the graph ({graph.nodes[k].function['name']})"
+        if not steady.item():
+            raise Unsteady(f"{what} gives other bits each time it runs, so that no other order can be compared with it")
         if by_node[k]["old"]:
             matters.append(k)
         else:
-            raise Wrong(f"node {k} of the graph ({graph.nodes[k].function['name']}) gave other bits, or wrote elsewhere, when everything was overwritten that it was not seen to touch")
+            raise Wrong(f"{what} gave other bits, or wrote elsewhere, when everything was overwritten that it was not seen to touch")
     if matters:
         raise Matters(matters)
 
@@ -109,6 +121,12 @@ class Contents:
 
     def same_as(self, other):
         return all(self.torch.equal(a, b) for a, b in zip(self.kept, other.kept))
+
+
+def carry(torch, plans, memory):
+    """Copies what lies in the graph's own memory, and matters, to where it lies in new memory."""
+    for address, size, to in plans.get("carried", ()):
+        memory[to : to + size].copy_(bytes_at(torch, address, size))
 
 
 def equal(torch, old, new, state, outputs, stream):

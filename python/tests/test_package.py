@@ -392,6 +392,7 @@ class Releasing(unittest.TestCase):
         fast = replanning.Replanned(g, "faster", copy=object(), about={"plans": plans})
         fast.release()
         g.reset.assert_called_once_with()
+        return g, fast
 
     def test_the_old_graph_goes_when_nothing_stays_in_its_memory(self):
         self.released(stays=False, pinned={"the program holds it": 1})
@@ -401,6 +402,25 @@ class Releasing(unittest.TestCase):
             self.released(stays=True, pinned={"the program holds it": 1})
         with self.assertRaisesRegex(RuntimeError, "still needed: it is the one that replays$"):
             replanning.Replanned(None, "replays as it was").release()
+
+    def test_the_new_graph_replays_without_the_old_one(self):
+        g, fast = self.released(stays=False, pinned={})
+        g.raw_cuda_graph.side_effect = RuntimeError("it was reset")
+        fast._copy = unittest.mock.Mock()
+        with unittest.mock.patch.object(replanning, "_torch"):
+            fast.replay()
+            fast._copy.launch.assert_called_once()
+            for needs_it in (lambda: fast.delayed(1), lambda: fast.trace("timeline.json")):
+                with self.assertRaisesRegex(RuntimeError, "the old graph was released"):
+                    needs_it()
+
+    def test_contents_that_matter_are_copied(self):
+        with unittest.mock.patch.object(trial, "bytes_at", lambda torch, address, size: (address, size)):
+            new = unittest.mock.MagicMock()
+            trial.carry(None, {"carried": [[4096, 512, 0], [8192, 256, 512]]}, new)
+        self.assertEqual([c.args[0] for c in new.__getitem__.call_args_list], [slice(0, 512), slice(512, 768)])
+        self.assertEqual([c.args[0] for c in new.__getitem__.return_value.copy_.call_args_list], [(4096, 512), (8192, 256)])
+        trial.carry(None, {}, None)
 
 
 class Building(unittest.TestCase):

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// disjoint returns an error if two values share bytes and the edges do not order every user of one and every user of the other.
+// disjoint returns an error if two values share bytes and one of them is to lie alone, or the edges do not order every user of one and every user of the other.
 func disjoint(nodes int, edges [][2]int, users [][]int, values []*lying) error {
 	past, err := pastOf(nodes, edges)
 	if err != nil {
@@ -33,6 +33,9 @@ func disjoint(nodes int, edges [][2]int, users [][]int, values []*lying) error {
 		for _, b := range sorted[k+1:] {
 			if b.at >= a.at+a.size {
 				break
+			}
+			if a.alone || b.alone {
+				return fmt.Errorf("values %d and %d share bytes, and one of them is to lie alone", a.value, b.value)
 			}
 			if !all(a.value, b.value) && !all(b.value, a.value) {
 				return fmt.Errorf("values %d and %d share bytes, and nothing orders their users", a.value, b.value)

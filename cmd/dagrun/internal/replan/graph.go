@@ -51,11 +51,12 @@ type Plans struct {
 	Opaque  int      `json:"opaque"`
 	Try     []Trial  `json:"try"`
 	Others  []Trial  `json:"others,omitempty"` // of the nodes that need not be tried here
-	Loose   [][]int  `json:"loose"`            // of each node, bytes of its parameters that are not as they were recorded
 	Outputs []Extent `json:"outputs"`          // what the graph writes and others may read
 	State   []Extent `json:"state"`            // what it writes outside its own memory
 	Stays   bool     `json:"stays"`            // whether something stays in the graph's own memory that the program does not hold
 	Plans   []Plan   `json:"plans"`
+
+	Carried [][3]uint64 `json:"carried,omitempty"` // contents that go from an address, with so many bytes, to a distance into new memory, the same in all plans
 
 	Chain    float64        `json:"chain"`    // microseconds of the nodes one after the other
 	Critical float64        `json:"critical"` // of the longest path, once values are moved: no plan is faster

@@ -190,7 +190,7 @@ func (g *Graph) Keep(made Environment) (*Kept, error) {
 	if c.Plans == nil || c.Best < -1 || c.Best >= len(c.Plans.Plans) || len(c.US) > len(c.Plans.Plans)+1 {
 		return nil, errors.New("a graph's description: what was chosen is none of its plans")
 	}
-	kept := &Kept{Version: 1, Made: made, Report: c.Report, US: g.US}
+	kept := &Kept{Version: 2, Made: made, Report: c.Report, US: g.US}
 	plans := *c.Plans
 	plans.Plans, plans.Try = nil, append(slices.Clone(c.Plans.Try), c.Plans.Others...)
 	plans.Others = nil
@@ -217,12 +217,11 @@ func (g *Graph) Keep(made Environment) (*Kept, error) {
 // In returns the plans for the process that a graph is in, with the nodes to try there, or why they cannot be used.
 func (k *Kept) In(g *Graph) (*Plans, error) {
 	plans, p := *k.Plans, placesOf(g)
-	if len(k.Bytes) != len(g.Nodes) || len(plans.Loose) != len(g.Nodes) {
+	if len(k.Bytes) != len(g.Nodes) {
 		return nil, fmt.Errorf("it is of %d nodes, and the graph has %d", len(k.Bytes), len(g.Nodes))
 	}
 	other := map[int]bool{}
 	for n := range g.Nodes {
-		loose := plans.Loose[n]
 		is, was := g.Nodes[n].Bytes, k.Bytes[n]
 		if len(is) != len(was) {
 			return nil, fmt.Errorf("node %d of the graph takes other parameters", n)
@@ -236,12 +235,8 @@ func (k *Kept) In(g *Graph) (*Plans, error) {
 			}
 		}
 		for at := range is {
-			switch {
-			case is[at] == was[at], pointers[at/8]:
-			case slices.Contains(loose, at):
-				other[n] = true
-			default:
-				return nil, fmt.Errorf("node %d of the graph has other parameters", n)
+			if is[at] != was[at] && !pointers[at/8] {
+				other[n] = true // it may be a byte that nobody wrote: the node is tried
 			}
 		}
 	}
@@ -275,6 +270,11 @@ func (p *Plans) moved(to func(uint64) (uint64, bool)) bool {
 		return int64(other)
 	}
 	p.Outputs, p.State = extents(p.Outputs, true), extents(p.State, true)
+	p.Carried = slices.Clone(p.Carried)
+	for k := range p.Carried {
+		at, found := to(p.Carried[k][0])
+		all, p.Carried[k][0] = all && found, at
+	}
 	tries := []Trial{}
 	for _, t := range p.Try {
 		tries = append(tries, Trial{t.Node, extents(t.Reads, false), extents(t.Writes, false), extents(t.Old, false)})
@@ -302,6 +302,11 @@ func (p *Plans) moved(to func(uint64) (uint64, bool)) bool {
 func (p *Plans) check(g *Graph) error {
 	node := func(k int64, kind int) bool { return k >= 0 && k < int64(len(g.Nodes)) && g.Nodes[k].Type == kind }
 	for _, plan := range p.Plans {
+		for _, c := range p.Carried {
+			if c[1] > uint64(plan.Memory) || c[2] > uint64(plan.Memory)-c[1] {
+				return errors.New("it carries contents beyond its memory")
+			}
+		}
 		for _, w := range plan.Words {
 			if !node(w[0], kernelNode) || w[1] < 0 || w[1]+8 > int64(len(g.Nodes[w[0]].Bytes)) || w[3] == 1 && (w[2] < 0 || w[2] >= plan.Memory) {
 				return errors.New("it changes a word that the graph does not have")
@@ -333,8 +338,8 @@ func DecodeKept(text []byte) (*Kept, error) {
 	if err := json.Unmarshal(text, kept); err != nil {
 		return nil, err
 	}
-	if kept.Version != 1 || kept.Plans == nil {
-		return nil, fmt.Errorf("it is of version %d, where this program knows 1", kept.Version)
+	if kept.Version != 2 || kept.Plans == nil {
+		return nil, fmt.Errorf("it is of version %d, where this program knows 2", kept.Version)
 	}
 	return kept, nil
 }

@@ -16,6 +16,7 @@ type lying struct {
 	begins      int   // positions in the order of the plan
 	ends        int
 	at          int64
+	alone       bool // shares its place with no other, whenever they are used
 }
 
 // arena is the memory that values are placed in, from 0 on: the free parts of what is there, and as much new memory behind as they need.

@@ -72,6 +72,8 @@ func TestDisjointFindsWhatNothingOrders(t *testing.T) {
 	require.NoError(t, disjoint(4, edges, users, []*lying{place(0, 0), place(0, 1), place(256, 2)}))
 	require.EqualError(t, disjoint(4, edges, users, []*lying{place(0, 0), place(512, 1), place(255, 2)}), "values 0 and 2 share bytes, and nothing orders their users")
 	require.EqualError(t, disjoint(4, edges, [][]int{{0, 2}, {1}}, []*lying{place(0, 0), place(0, 1)}), "values 0 and 1 share bytes, and nothing orders their users")
+	alone := &lying{value: 1, size: 256, alone: true}
+	require.EqualError(t, disjoint(4, edges, users, []*lying{place(0, 0), alone}), "values 0 and 1 share bytes, and one of them is to lie alone")
 	require.EqualError(t, disjoint(2, [][2]int{{0, 1}, {1, 0}}, users, nil), "the edges of a new graph go in a circle")
 }
 

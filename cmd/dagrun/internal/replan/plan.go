@@ -43,7 +43,8 @@ type Network struct {
 	buffers []dag.BufferID
 	moves   []bool
 	pinned  []string
-	passing []bool // values of the graph's own memory that stay, and hold nothing before the graph writes them, nor after it
+	passing []bool   // values of the graph's own memory that stay, and hold nothing before the graph writes them, nor after it
+	carried []*lying // values whose contents move to the beginning of new memory and keep their place there, since what lies there before the graph matters
 	arena   arena
 }
 
@@ -78,7 +79,7 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 	if len(g.US) == 0 {
 		return nil, fmt.Errorf("a graph's description: no durations")
 	}
-	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}, Loose: n.loose, Try: []Trial{}, Outputs: []Extent{}, State: []Extent{}}
+	plans := &Plans{Version: 1, Chain: g.Chain, Pinned: map[string]int{}, Try: []Trial{}, Outputs: []Extent{}, State: []Extent{}}
 	for v, is := range known.Values {
 		switch {
 		case n.moves[v]:
@@ -90,6 +91,9 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 			plans.Values++
 			plans.Stays = plans.Stays || o.Cap == 0 || !n.moves[v] && n.pinned[v] != held
 		}
+	}
+	for _, l := range n.carried {
+		plans.Carried = append(plans.Carried, [3]uint64{n.at[l.value], known.Values[l.value].Bytes, uint64(l.at)})
 	}
 	n.results(plans)
 	for k, node := range known.Nodes {
@@ -105,7 +109,13 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 	return plans, n.plan(ctx, plans)
 }
 
-const held = "the program holds it"
+const (
+	held       = "the program holds it"
+	oldMatters = "what lies there before the graph matters"
+)
+
+// ofContents tells whether a value stays for what lies there before the graph, so that it can move with its contents.
+func ofContents(pinned string) bool { return pinned == oldMatters || pinned == readFirst }
 
 // leastUS is what a kernel takes of which no duration is known, whatever its bytes are.
 const leastUS = 1
@@ -128,7 +138,7 @@ func (n *Network) decide(o Options) {
 				used[u.Value] = true
 			}
 			if len(u.Old) > 0 && slices.Contains(o.Keep, k) {
-				n.pinned[u.Value] = cmp.Or(n.pinned[u.Value], "what lies there before the graph matters")
+				n.pinned[u.Value] = cmp.Or(n.pinned[u.Value], oldMatters)
 			}
 		}
 	}
@@ -140,8 +150,8 @@ func (n *Network) decide(o Options) {
 			}
 		}
 		for v := range values { // all its contents: the program sees what is left of each
-			if last >= 0 && values[v].Pool && values[v].Born == values[last].Born {
-				n.pinned[v] = cmp.Or(n.pinned[v], held)
+			if last >= 0 && values[v].Pool && values[v].Born == values[last].Born && (n.pinned[v] == "" || ofContents(n.pinned[v])) {
+				n.pinned[v] = held
 			}
 		}
 	}
@@ -155,9 +165,25 @@ func (n *Network) decide(o Options) {
 		if o.Stay {
 			n.pinned[v] = cmp.Or(n.pinned[v], "nothing is to be moved")
 		}
+		if o.Cap > 0 && values[v].Pool && ofContents(n.pinned[v]) {
+			n.pinned[v] = ""
+			n.carry(v)
+		}
 		n.moves[v] = n.pinned[v] == "" // also what no node was seen to touch: kernels that only point to one tensor need not wait for each other
 	}
 }
+
+// carry gives a value a place of its own at the beginning of new memory.
+func (n *Network) carry(v int) {
+	at := int64(0)
+	if last := len(n.carried) - 1; last >= 0 {
+		at = n.carried[last].at + n.carried[last].size
+	}
+	n.carried = append(n.carried, &lying{value: v, size: placed(n.known.Values[v].Bytes), at: at, alone: true})
+}
+
+// placed is how many bytes a place for some bytes takes.
+func placed(bytes uint64) int64 { return int64(bytes+255) &^ 255 }
 
 // access returns how a node uses a value, or ok = false if it does not.
 func (n *Network) access(u Use, k int) (dag.Mode, bool) {
@@ -182,7 +208,15 @@ func (n *Network) build(o Options) error {
 	values := n.known.Values
 	n.buffers = make([]dag.BufferID, len(values))
 	var stay []int
+	begun := make([]bool, len(values))
+	for _, l := range n.carried {
+		n.buffers[l.value] = b.Host(fmt.Sprint("v", l.value), dag.U8, int64(values[l.value].Bytes))
+		begun[l.value] = true
+	}
 	for v := range values {
+		if begun[v] {
+			continue
+		}
 		if n.moves[v] {
 			n.buffers[v] = b.Device(fmt.Sprint("v", v), dag.U8, int64(values[v].Bytes))
 		} else if n.at[v] != 0 {
@@ -204,7 +238,6 @@ func (n *Network) build(o Options) error {
 		from = to
 	}
 	n.nodes = make([]dag.NodeID, len(n.known.Nodes))
-	begun := make([]bool, len(values))
 	if len(n.graph.US) > 0 {
 		n.profile = &planner.Profile{Nodes: map[string]float64{}}
 	}
@@ -285,7 +318,7 @@ func (n *Network) trial(k int) Trial {
 			t.Reads = append(t.Reads, e)
 		}
 		for _, old := range u.Old {
-			if n.moves[u.Value] {
+			if n.moves[u.Value] && !slices.ContainsFunc(n.carried, func(l *lying) bool { return l.value == u.Value }) {
 				t.Old = append(t.Old, Extent{e[0] + old[0], old[1]})
 			}
 		}
@@ -408,12 +441,16 @@ func (n *Network) place(p *planner.Plan, out *Plan) error {
 		}
 	}
 	r := newReach(len(order), out.Edges, order)
-	var values, stays []*lying
+	values, stays, at := []*lying{}, []*lying{}, make([]int64, len(n.known.Values))
+	carried := make([]bool, len(at))
+	for _, l := range n.carried {
+		at[l.value], carried[l.value] = l.at, true
+	}
 	for v := range n.known.Values {
-		if !n.moves[v] && !n.passing[v] {
+		if !n.moves[v] && !n.passing[v] || carried[v] {
 			continue
 		}
-		l := &lying{value: v, size: int64(n.known.Values[v].Bytes+255) &^ 255, begins: len(order)}
+		l := &lying{value: v, size: placed(n.known.Values[v].Bytes), begins: len(order)}
 		l.first, l.last = r.ends(users[v])
 		for _, k := range users[v] {
 			l.begins, l.ends = min(l.begins, position[k]), max(l.ends, position[k])
@@ -426,12 +463,14 @@ func (n *Network) place(p *planner.Plan, out *Plan) error {
 		}
 	}
 	end := n.arena.place(values, stays, r)
+	if last := len(n.carried) - 1; last >= 0 {
+		end = max(end, n.carried[last].at+n.carried[last].size)
+	}
 	if most := n.options.Cap; most > 0 && end > most {
 		return &ErrMemory{end, most}
 	}
 	out.Memory = max(0, end-n.arena.own)
 	p.Stats.PeakDeviceBytes = end
-	at := make([]int64, len(n.known.Values))
 	offsets := map[dag.BufferID]int64{}
 	for _, v := range values {
 		at[v.value] = v.at
@@ -442,7 +481,7 @@ func (n *Network) place(p *planner.Plan, out *Plan) error {
 	}
 	p.Kept = nil
 	n.change(out, at)
-	return disjoint(len(n.nodes), out.Edges, users, append(values, stays...))
+	return disjoint(len(n.nodes), out.Edges, users, slices.Concat(values, stays, n.carried))
 }
 
 // address returns what a place in the arena is in the program: an address, or a distance into new memory.
@@ -488,9 +527,13 @@ func (n *Network) change(out *Plan, at []int64) {
 	}
 }
 
-// room finds out which parts of the graph's memory values may be placed in: those where nothing lies that stays, or that the program holds.
+// room finds out which parts of memory values may be placed in: those where nothing lies that stays or is carried, or that the program holds.
 func (n *Network) room() {
+	for _, l := range n.carried {
+		n.arena.taken = append(n.arena.taken, [2]int64{l.at, l.at + l.size})
+	}
 	if n.options.Cap > 0 {
+		n.arena.taken = apart(n.arena.taken)
 		return
 	}
 	base := int64(0)

@@ -278,6 +278,56 @@ func TestPlansUnderACap(t *testing.T) {
 	require.Equal(t, least, large.Needs)
 }
 
+// Where it matters what lies in a value before the graph, a cap makes its contents move too, to a place in new memory that nothing else shares.
+func TestContentsThatAreCarried(t *testing.T) {
+	known, g := learned(t, "nasnet")
+	const node, read = 20, 0
+	use := &known.Nodes[node].Uses[slices.IndexFunc(known.Nodes[node].Uses, func(u Use) bool { return u.Read && known.Values[u.Value].Pool })]
+	use.Old = []Extent{{read, 64}}
+	value := known.Values[use.Value]
+	stays := made(t, known, g, Options{Keep: []int{node}})
+	require.Equal(t, map[string]int{held: 1, oldMatters: 1}, stays.Pinned)
+	require.Empty(t, stays.Carried)
+	tried := made(t, known, g, Options{Cap: 1 << 40})
+	require.Equal(t, []int{node}, []int{tried.Try[0].Node}, "it is tried whether it matters")
+	plans := made(t, known, g, Options{Cap: 1 << 40, Keep: []int{node}})
+	require.Empty(t, plans.Try)
+	require.False(t, plans.Stays)
+	require.Equal(t, map[string]int{held: 1}, plans.Pinned)
+	require.Equal(t, [][3]uint64{{value.At, value.Bytes, 0}}, plans.Carried)
+	for _, plan := range plans.Plans {
+		there := 0
+		for _, w := range plan.Words {
+			word := known.Nodes[w[0]].Words[slices.IndexFunc(known.Nodes[w[0]].Words, func(word Word) bool { return word.Offset == int(w[1]) })]
+			if word.Value == use.Value {
+				there++
+				require.Equal(t, word.Delta, w[2])
+			} else {
+				require.GreaterOrEqual(t, w[2]-word.Delta, int64(value.Bytes), "nothing else lies there")
+			}
+		}
+		require.Positive(t, there)
+	}
+	kept := chosen(t, g, plans)
+	_, _, there := recorded(t, "nasnet")
+	away(there, known)
+	found, err := kept.In(there)
+	require.NoError(t, err)
+	require.Equal(t, [][3]uint64{{value.At + 1<<32, value.Bytes, 0}}, found.Carried)
+
+	// What the program holds is not carried: it would not see what the new graph leaves there.
+	last := len(known.Nodes) - 1
+	for k := range known.Nodes[last].Uses {
+		known.Nodes[last].Uses[k].Old = []Extent{{0, 64}}
+	}
+	plans = made(t, known, g, Options{Cap: 1 << 40, Keep: []int{last}})
+	require.Equal(t, map[string]int{held: 1}, plans.Pinned)
+	require.False(t, plans.Stays)
+	for _, c := range plans.Carried {
+		require.False(t, slices.ContainsFunc(g.Active, Extent{c[0], c[1]}.overlaps))
+	}
+}
+
 // A kernel whose accesses cannot be measured keeps its tensors where they are, unless its results showed that each may lie elsewhere.
 func TestTensorsOfKernelsThatCannotBeMeasured(t *testing.T) {
 	const node = 4
