@@ -105,6 +105,49 @@ def _nasnet(torch):
     return Cells(), torch.randn(1, 44, 28, 28)
 
 
+def _deepfm(torch):
+    """A factorisation machine beside a small network: 32 fields with vectors of their own, and 16 numbers."""
+    from torch import nn
+
+    class DeepFM(nn.Module):
+        def __init__(self, fields=32, numbers=16, width=8):
+            super().__init__()
+            self.one = nn.ModuleList(nn.Embedding(100 * (k + 1), 1) for k in range(fields))
+            self.vectors = nn.ModuleList(nn.Embedding(100 * (k + 1), width) for k in range(fields))
+            self.linear, self.dense = nn.Linear(numbers, 1), nn.Linear(numbers, fields * width)
+            sizes, layers = [fields * width, 256, 128], []
+            for a, b in zip(sizes, sizes[1:]):
+                layers += [nn.Linear(a, b), nn.BatchNorm1d(b), nn.ReLU(), nn.Dropout(0.2)]
+            self.deep = nn.Sequential(*layers, nn.Linear(sizes[-1], 1))
+
+        def forward(self, fields, numbers):
+            first = torch.cat([e(fields[:, k]) for k, e in enumerate(self.one)], 1).sum(1, keepdim=True) + self.linear(numbers)
+            vectors = torch.stack([e(fields[:, k]) for k, e in enumerate(self.vectors)], 1)
+            second = 0.5 * (vectors.sum(1).square() - vectors.square().sum(1)).sum(1, keepdim=True)
+            return torch.sigmoid(first + second + self.deep(vectors.flatten(1) + torch.relu(self.dense(numbers))))
+
+    return DeepFM(), torch.zeros(1, 32, dtype=torch.int64), torch.randn(1, 16)
+
+
+def _language(name, inputs):
+    """A language model of the package transformers, with random weights, for 128 tokens on each side."""
+
+    def make(torch):
+        import transformers
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = getattr(transformers, name + "Model")(getattr(transformers, name + "Config")(attn_implementation="eager", use_cache=False))
+
+            def forward(self, *tokens):
+                return self.model(**dict(zip(inputs, tokens))).last_hidden_state
+
+        return Model(), *(torch.zeros(1, 128, dtype=torch.int64) for _ in inputs)
+
+    return make
+
+
 networks = {
     "googlenet": _googlenet("googlenet", 224, False),
     "inception": _googlenet("inception_v3", 299, True),
@@ -118,10 +161,14 @@ networks = {
     "vit": _stage("vit_b_16", lambda net: net.encoder.layers[0], (1, 197, 768)),
     "decoder": _decoder,
     "nasnet": _nasnet,
+    "deepfm": _deepfm,
+    "bert": _language("Bert", ["input_ids"]),
+    "t5": _language("T5", ["input_ids", "decoder_input_ids"]),
 }
+others = ["deepfm", "bert", "t5"]  # of Opara's networks, those that are none of the twelve
 
 
-def one(name, recording, inputs, delays, share):
+def one(name, recording, rounds, delays, share):
     """Captures one network, plans it again, and returns what was measured. Run in a process of its own."""
     import torch
 
@@ -129,32 +176,32 @@ def one(name, recording, inputs, delays, share):
 
     torch.manual_seed(1)
     torch.backends.cudnn.benchmark = False
-    net, x = networks[name](torch)
+    net, *inputs = networks[name](torch)
     if not os.environ.get("DAGRUN_RECORD"):
         turn = os.open(os.path.join(os.path.dirname(recording), "turn"), os.O_CREAT | os.O_RDWR)
         fcntl.flock(turn, fcntl.LOCK_EX)  # until the process ends: one measures at a time, while others start
-    net, x = net.cuda().eval(), x.cuda()
+    net, x = net.cuda().eval(), [tensor.cuda() for tensor in inputs]
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.no_grad(), torch.cuda.stream(side):
         for _ in range(3):
-            net(x)
+            net(*x)
         graph = torch.cuda.CUDAGraph(keep_graph=True)
         with torch.cuda.graph(graph, stream=side):
-            y = net(x)
+            y = net(*x)
     torch.cuda.synchronize()
     graph.replay()
     pool = sum(size for size in (s["total_size"] for s in torch.cuda.memory_snapshot() if tuple(s.get("segment_pool_id", (0, 0))) == tuple(graph.pool())))
     fast = dagrun.replan(graph, recording, memory=int(share * pool) if share else None)
     result = {"name": name, "report": fast.report, "changed": fast.changed, "facts": fast.about, "pool": pool}
     if fast.changed:
-        result["equal"] = sum(_equal(torch, graph, fast, x, y) for _ in range(inputs))
-        result["inputs"] = inputs
+        result["equal"] = sum(_equal(torch, graph, fast, x, y) for _ in range(rounds))
+        result["inputs"] = rounds
         result["delayed"] = sum(_equal(torch, graph, fast.delayed(seed), x, y) for seed in range(delays))
         result["delays"] = delays
         result["us"] = _in_turn(torch, graph, fast)
     if fast.changed and share:
-        x.normal_()
+        _draw(x)
         graph.replay()
         torch.cuda.synchronize()
         wanted = y.clone()
@@ -168,8 +215,13 @@ def one(name, recording, inputs, delays, share):
     return result
 
 
+def _draw(inputs):
+    for x in inputs:
+        x.normal_() if x.is_floating_point() else x.random_(100)
+
+
 def _equal(torch, graph, fast, x, y):
-    x.normal_()
+    _draw(x)
     graph.replay()
     torch.cuda.synchronize()
     wanted = y.clone()
@@ -237,7 +289,7 @@ def _line(result):
 
 def main():
     p = argparse.ArgumentParser(prog="python -m dagrun.replan_table", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--only", default=",".join(networks))
+    p.add_argument("--only", default=",".join(n for n in networks if n not in others), help=f"networks; besides those of the default there are {', '.join(others)}")
     p.add_argument("--jobs", type=int, default=4, help="networks that are recorded, or prepared to be measured, side by side")
     p.add_argument("--inputs", type=int, default=100)
     p.add_argument("--delays", type=int, default=5, help="graphs with delays drawn at random between their nodes, whose bits are compared too")
