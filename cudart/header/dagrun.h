@@ -197,7 +197,7 @@ struct dg_driver {
 };
 
 static int dg_open_driver(struct dg_driver *d) {
-    static const struct {
+    static const struct dg_call {
         const char *name;
         size_t at;
         int version, optional;
@@ -358,7 +358,7 @@ static int dg_map_file(dagrun_graph *g) {
 
 // Finds the records in a section, and undoes the differences in which they are stored.
 static int dg_take_records(dagrun_graph *g, uint64_t section, uint64_t bytes, size_t *room) {
-    struct {
+    struct dg_last {
         uint32_t size, kind;
         unsigned char *at;
     } last[256];
@@ -685,26 +685,27 @@ static int dg_take_node(dagrun_graph *g, const struct dg_record *r) {
 
 // Goes through the records, kind after kind, so that what they refer to is there.
 static int dg_read(dagrun_graph *g) {
-    static const struct {
+    static const struct dg_kind {
         int kind, words;
         int (*take)(dagrun_graph *, const struct dg_record *);
     } kinds[] = {{DG_MODULE, 5, dg_take_module}, {DG_FUNCTION, 7, dg_take_function}, {DG_BUFFER, 4, dg_take_buffer}, {DG_CONTENTS, 4, dg_take_contents},
         {DG_NODE, 2, dg_take_node}, {DG_GRAPH, 5, dg_take_graph}, {DG_POINTER, 5, dg_take_pointer}, {DG_USE, 7, dg_take_use}};
-    size_t counts[sizeof kinds / sizeof *kinds] = {0};
+    size_t counts[32] = {0}; // by kind
     int wrong = dg_map_file(g);
     if (!wrong) wrong = dg_take_sections(g);
     if (wrong) return wrong;
     for (size_t k = 0; k < g->record_count; k++) {
         const struct dg_record *r = &g->records[k];
         if (r->kind >= 32) return dg_record_wrong(g, r, "this is the recording of a program, and no planned graph");
+        counts[r->kind]++;
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            if (r->kind == kinds[i].kind && (counts[i]++, r->words < kinds[i].words))
+            if (r->kind == kinds[i].kind && r->words < kinds[i].words)
                 return dg_record_wrong(g, r, "a record has fewer words than belong to its kind");
     }
-    if (counts[5] != 1) return dg_fail(DG_IMAGE, "%s: the file has %llu graphs instead of one", g->file, (unsigned long long)counts[5]);
-    g->modules = DG_NEW(struct dg_module, counts[0]), g->functions = DG_NEW(struct dg_function, counts[1]),
-    g->buffers = DG_NEW(struct dg_own_buffer, counts[2]);
-    g->nodes = DG_NEW(struct dg_graph_node, counts[4]), g->pointers = DG_NEW(struct dg_pointer, counts[6]);
+    if (counts[DG_GRAPH] != 1) return dg_fail(DG_IMAGE, "%s: the file has %llu graphs instead of one", g->file, (unsigned long long)counts[DG_GRAPH]);
+    g->modules = DG_NEW(struct dg_module, counts[DG_MODULE]), g->functions = DG_NEW(struct dg_function, counts[DG_FUNCTION]),
+    g->buffers = DG_NEW(struct dg_own_buffer, counts[DG_BUFFER]);
+    g->nodes = DG_NEW(struct dg_graph_node, counts[DG_NODE]), g->pointers = DG_NEW(struct dg_pointer, counts[DG_POINTER]);
     if (!g->modules || !g->functions || !g->buffers || !g->nodes || !g->pointers) return dg_no_memory();
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (size_t k = 0; k < g->record_count; k++)

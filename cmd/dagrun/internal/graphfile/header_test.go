@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -116,6 +117,13 @@ func TestHeader(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nvcc gives the host's compiler not the source but what it parsed, in which the size of a type without a name cannot be written down.
+func TestTypesOfTheHeaderHaveNames(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(headerFolder, "dagrun.h"))
+	require.NoError(t, err)
+	require.Empty(t, regexp.MustCompile(`\b(struct|union)\s*\{`).FindAllString(string(text), -1))
 }
 
 // The graph that the program instantiates is the one in the file.
