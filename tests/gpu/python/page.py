@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,10 @@ def say(name, ran, ok):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    os.symlink(sys.executable, os.path.join(folder, "python"))
+    python = os.path.join(folder, "python")
+    with open(python, "w") as f:  # a link to the interpreter of a virtual environment would not find its packages
+        f.write(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    os.chmod(python, 0o755)
     environment = {**os.environ, "PATH": folder + os.pathsep + os.environ["PATH"]}
     for kind, name, text in page.blocks():
         if kind == "console":
