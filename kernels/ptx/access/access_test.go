@@ -182,6 +182,28 @@ func TestSymbols(t *testing.T) {
 	assert.True(t, ok && use.Writes)
 }
 
+// Variables that a body declares are found like those of the module, at their first use.
+func TestSymbolsOfBodies(t *testing.T) {
+	for _, space := range []string{"global", "const"} {
+		m, r := analyse(t, kernel("", fmt.Sprintf("{ .%s .u32 inside; ld.%[1]s.u32 %%r1, [inside]; } st.global.u32 [%%p], %%r1;", space)))
+		require.Len(t, r.Symbols, 1, space)
+		require.Equal(t, "inside", m.Variables[r.Symbols[0].Variable].Name)
+		require.Equal(t, "read", r.Symbols[0].String())
+	}
+}
+
+// References are named once, whichever way an instruction comes to them, and only if they are used.
+func TestReferences(t *testing.T) {
+	_, r := analyse(t, kernel(".global .texref seen; .global .texref idle; .global .surfref written; .global .texref moved; .global .u32 number;", `
+	tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [seen, {%r1}];
+	tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [seen, {%r1}];
+	sust.b.1d.b32.trap [written, {%r1}], {%r2};
+	mov.u64 %a1, moved;
+	tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%a1, {%r1}];
+	ld.global.u32 %r1, [number];`))
+	require.Equal(t, []string{"seen", "written", "moved"}, r.References)
+}
+
 func TestStructsByValue(t *testing.T) {
 	text := func(body string) string {
 		return head + `.entry k(.param .align 8 .b8 s[24]) { .reg .b64 %a<9>; .reg .b32 %r<9>; .reg .f32 %f; ` + body + ` ret; }`
@@ -218,6 +240,8 @@ func TestFetches(t *testing.T) {
 		{"sust.b.2d.b32.trap [%p, {%r1,%r2}], {%r3};", Fetch{Seen: true, Dimensions: 2, Surface: true}},
 		{"suld.b.1d.b32.trap {%r2}, [%p, {%r1}];", Fetch{Seen: true, Dimensions: 1, Surface: true}},
 		{"ld.global.f32 %f1, [%p];", Fetch{}},
+		{"mov.u64 %a1, depot; tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%a1, {%r1}];", Fetch{}},
+		{"neg.s64 %a1, %p; tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%a1, {%r1}];", Fetch{}},
 	} {
 		_, r := analyse(t, kernel("", c.body))
 		p, _ := r.Field(0, 0)

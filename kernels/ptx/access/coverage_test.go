@@ -38,6 +38,8 @@ func TestCovers(t *testing.T) {
 		{"somewhere else", thread + "add.s64 %a1, %q, %o; st.global.f32 [%a1], %f;", 4096, Tile{}, false, "not 0..4096"},
 		{"in shared memory", "mov.u64 %a1, tile; st.shared.f32 [%a1], %f;", 8, Tile{}, false, "not 0..8"},
 		{"an update", thread + "add.s64 %a1, %p, %o; red.global.add.f32 [%a1], %f;", 4096, Tile{}, false, ""},
+		{"an asynchronous store", thread + "cp.async.bulk.global.shared::cta.bulk_group [%p], [tile], 16;", 16, Tile{}, false, ""},
+		{"an asynchronous load", thread + "cp.async.ca.shared.global [tile], [%p], 16;", 16, Tile{}, false, "not 0..16"},
 		{"a loop", "mov.u32 %r5, 0; mov.u64 %a1, %p; L: st.global.f32 [%a1], %f; add.s64 %a1, %a1, 4; add.s32 %r5, %r5, 1; setp.lt.s32 c, %r5, 50; @c bra L;", 204, Tile{}, false, "not 200..204"},
 		{"for ever", thread + write + "L: bra L;", 8192, Tile{}, false, ""},
 		{"at no multiple of its size", thread + "add.s64 %a1, %p, %o; st.global.f32 [%a1+2], %f;", 8192, Tile{}, false, ""},
@@ -59,6 +61,13 @@ func TestCovers(t *testing.T) {
 	require.NoError(t, err)
 	launch.Grid[0] = 1 << 20
 	assert.Equal(t, Covered{}, Covers(m, m.Entries()[0], launch, map[int]int64{0: 4096}, 0, Tile{}, true), "too many threads to follow")
+	m, err = ptx.Parse(head + fmt.Sprintf(kernelText, "ret;"))
+	require.NoError(t, err)
+	const steps = 5 // for each thread
+	launch = Launch{Grid: [3]uint32{mostCovered / steps}, Block: [3]uint32{1}}
+	assert.Equal(t, Covered{Hi: 4096}, Covers(m, m.Entries()[0], launch, map[int]int64{0: 4096}, 0, Tile{}, true), "as many threads as are followed")
+	launch.Grid[0]++
+	assert.Equal(t, Covered{}, Covers(m, m.Entries()[0], launch, map[int]int64{0: 4096}, 0, Tile{}, true), "one more")
 	launch.Grid[0] = 0
 	assert.Equal(t, Covered{}, Covers(m, m.Entries()[0], launch, map[int]int64{0: 4096}, 0, Tile{}, true), "a launch of nothing")
 }

@@ -24,12 +24,14 @@ func TestRulesAtTheirEdges(t *testing.T) {
 .extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
 .extern .func __assertfail(.param .b64 x);
 .extern .func free(.param .b64 x);
+.extern .func (.reg .b64 r) malloc(.param .b64 n);
 `
 	store := func(code string) string { return code + " st.global.f32 [%a9], %f1;" }
 	for _, c := range []struct{ name, body, p, q, why, whyP string }{
 		{"two stores to one cell", "st.local.u64 [depot], %p; st.local.u64 [depot], %q; ld.local.u64 %a9, [depot]; st.global.f32 [%a9], %f1;", "written", "written", "", ""},
 		{"a difference through an unknown cell", store("sub.s64 %a1, %q, %p; st.local.u64 [depot], %a1; cvt.u64.u32 %a8, %n; ld.local.u64 %a2, [%a8]; add.s64 %a9, %p, %a2;"), "undecided", "undecided", number, ""},
 		{"a difference that is stored in an unknown cell", store("sub.s64 %a1, %q, %p; cvt.u64.u32 %a8, %n; st.local.u64 [%a8], %a1; st.local.u64 [depot], %n; ld.local.u64 %a2, [depot]; add.s64 %a9, %p, %a2;"), "undecided", "undecided", number, ""},
+		{"a difference through an unknown cell, behind the first", store("sub.s64 %a1, %q, %p; st.local.u64 [depot+8], %a1; cvt.u64.u32 %a8, %n; ld.local.u64 %a2, [%a8]; add.s64 %a9, %p, %a2;"), "undecided", "undecided", number, ""},
 		{"half of a cell", store("st.local.u64 [depot], %p; ld.local.u32 %r1, [depot+4]; cvt.u64.u32 %a1, %r1; add.s64 %a9, %q, %a1;"), "undecided", "written", "", followed},
 		{"beside a cell", store("st.local.u64 [depot], %p; st.local.u32 [depot+8], %n; ld.local.u32 %r1, [depot+8]; cvt.u64.u32 %a1, %r1; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 		{"before a cell", store("st.local.u64 [depot+8], %p; st.local.u32 [depot+4], %n; ld.local.u32 %r1, [depot+4]; cvt.u64.u32 %a1, %r1; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
@@ -46,6 +48,8 @@ func TestRulesAtTheirEdges(t *testing.T) {
 		{"a field of 16 bits", store("bfe.u64 %a1, %p, 3, 16; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 		{"a field of 17 bits", store("bfe.u64 %a1, %p, 3, 17; add.s64 %a9, %q, %a1;"), "undecided", "written", "", followed},
 		{"a field of some bits", store("bfe.u64 %a1, %p, 3, %n; add.s64 %a9, %q, %a1;"), "undecided", "written", "", followed},
+
+		{"16 bits of it", store("cvt.u16.u64 h, %p; cvt.u64.u16 %a1, h; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 
 		{"times one", store("mul.lo.s64 %a9, %p, 1;"), "written", "not used", "", ""},
 		{"one times", store("mul.lo.s64 %a9, 1, %p;"), "written", "not used", "", ""},
@@ -80,6 +84,8 @@ func TestRulesAtTheirEdges(t *testing.T) {
 		{"a float of a pointer's bits", store("cvt.rn.f64.u64 %d1, %p; cvt.rzi.u64.f64 %a1, %d1; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 		{"bits of a pointer as a float", store("mov.b64 %d1, %p; mov.b64 %a9, %d1;"), "written", "not used", "", ""},
 		{"selected as a float", store("mov.b64 %d1, %p; mov.b64 %d2, %q; selp.f64 %d1, %d1, %d2, c; mov.b64 %a9, %d1;"), "written", "written", "", ""},
+		{"selected as a float by a sign", store("mov.b64 %d1, %p; mov.b64 %d2, %q; slct.f64.s32 %d1, %d1, %d2, %n; mov.b64 %a9, %d1;"), "written", "written", "", ""},
+		{"a register and an offset", "mov.u64 %a1, depot; mov.u64 %a2, %a1+8; st.local.u64 [%a2], %p; st.local.u64 [depot], %q; ld.local.u64 %a9, [depot+8]; st.global.f32 [%a9], %f1;", "written", "not used", "", ""},
 		{"a counted pointer", store("popc.b64 %r1, %p; cvt.u64.u32 %a1, %r1; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 		{"an address with an offset", "st.global.f32 [%p+64], %f1; ld.global.f32 %f1, [%q+-4];", "written", "read", "", ""},
 
@@ -88,6 +94,10 @@ func TestRulesAtTheirEdges(t *testing.T) {
 		{"a function with variables that is given registers", "call (%a9), same, (%p); st.global.f32 [%a9], %f1;", "written", "not used", "", ""},
 		{"a function that is given a structure", "{ .param .align 8 .b8 a[16]; .param .b64 r; st.param.v2.b64 [a], {%p, %q}; call (r), second, (a); ld.param.b64 %a9, [r]; } st.global.f32 [%a9], %f1;", "not used", "written", "", ""},
 		{"a function that is given the kernel's parameter", "{ .param .b64 r; call (r), same, (q); ld.param.b64 %a9, [r]; } st.global.f32 [%a9], %f1;", "not used", "written", "", ""},
+		{"a function that is given the kernel's first parameter", "{ .param .b64 r; call (r), same, (p); ld.param.b64 %a9, [r]; } st.global.f32 [%a9], %f1;", "written", "not used", "", ""},
+		{"memory of an unknown function, in a register", "call (%a9), malloc, (8); st.f32 [%a9], %f1;", "not used", "not used", "", ""},
+		{"fewer arguments than a function declares", "call writes, ();", "undecided", "undecided", pieces, ""},
+		{"more results than a function declares", "call (%a8, %a9), inner, (%q); st.global.f32 [%a8], %f1;", "not used", "written", "", ""},
 		{"one of two functions", "mov.u64 %a1, writes; mov.u64 %a2, reads; selp.b64 %a3, %a1, %a2, c; { .param .b64 a; st.param.b64 [a], %q; P: .callprototype _ (.param .b64 _); call %a3, (a), P; }", "not used", "read and written", "", ""},
 		{"a function and a number", "mov.u64 %a1, writes; add.s64 %a3, %a1, 4; { .param .b64 a; st.param.b64 [a], %q; P: .callprototype _ (.param .b64 _); call %a3, (a), P; }", "undecided", "undecided", "a function is called through a pointer that cannot be followed", ""},
 		{"a function or an argument", "mov.u64 %a1, writes; selp.b64 %a3, %a1, %p, c; { .param .b64 a; st.param.b64 [a], %q; P: .callprototype _ (.param .b64 _); call %a3, (a), P; }", "undecided", "undecided", "a function is called through a pointer that cannot be followed", ""},

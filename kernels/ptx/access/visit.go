@@ -90,7 +90,7 @@ func (a *analysis) result(fr *frame, in *ptx.Instruction) value {
 		}
 		return number(fromInteger)
 	}
-	moves := form.Op == ptx.OpMov || form.Op == ptx.OpSelp || form.Op == ptx.OpSlct || form.Op == ptx.OpShfl
+	moves := form.Op == ptx.OpMov || form.Op == ptx.OpSelp || form.Op == ptx.OpSlct
 	narrow := false
 	types := form.Types
 	if form.Op == ptx.OpSlct {
@@ -374,9 +374,7 @@ func (a *analysis) write(fr *frame, in *ptx.Instruction, v value, space ptx.Spac
 		if (v.number != 0 || v.null) && space != ptx.Generic {
 			a.update(&a.wild, stored)
 			for r := range a.regions {
-				if a.regions[r].entry < 0 {
-					a.storeAnywhere(int32(r), stored)
-				}
+				a.storeAnywhere(int32(r), stored)
 			}
 		}
 	}

@@ -215,7 +215,7 @@ func (w *walk) place(in *ptx.Instruction) Place {
 // parameter is the value of a whole parameter.
 func (w *walk) parameter(in *ptx.Instruction) datum {
 	o := in.Operands[1]
-	if in.Form.Vector != 1 || o.Kind != ptx.Address || o.Register() != ptx.NoRegister || o.Value != 0 || in.Form.Type().Float() {
+	if o.Kind != ptx.Address || o.Register() != ptx.NoRegister || o.Value != 0 || in.Form.Type().Float() {
 		return datum{}
 	}
 	for i, p := range w.f.Params {
@@ -283,7 +283,7 @@ func (w *walk) operand(o ptx.Operand) datum {
 func (w *walk) compute(in *ptx.Instruction) {
 	v := w.result(in)
 	w.forget(in)
-	if !v.known || len(in.Operands) == 0 {
+	if !v.known {
 		return
 	}
 	if o := in.Operands[0]; o.Kind == ptx.RegisterKind && o.Part == ptx.Whole {
@@ -296,7 +296,7 @@ func (w *walk) compute(in *ptx.Instruction) {
 
 func (w *walk) result(in *ptx.Instruction) datum {
 	form := in.Form
-	if len(in.Operands) < 2 || form.Vector != 1 || !form.Known {
+	if len(in.Operands) < 2 || !form.Known {
 		return datum{}
 	}
 	for _, t := range form.Types {
@@ -412,7 +412,7 @@ func less64(a, b uint64, signed bool) bool {
 
 // compare is the result of setp without a further condition.
 func (w *walk) compare(in *ptx.Instruction, x, y uint64, signed bool) datum {
-	if len(in.Operands) != 3 || len(in.Form.Mods) != 1 || in.Operands[0].Kind != ptx.RegisterKind {
+	if len(in.Form.Mods) != 1 {
 		return datum{}
 	}
 	var yes bool

@@ -65,6 +65,10 @@ func TestEscape(t *testing.T) {
 		{"a difference that saturates", thread + "sub.sat.s32 %r5, %i, -1000; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
 		{"a sum with a carry", thread + "add.cc.u32 %r5, %i, 1000; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
 		{"the high half of a product", thread + "mul.hi.u32 %r5, %i, -1; add.s32 %r5, %r5, 1000; mul.wide.s32 %o, %r5, 4;" + read, 4, ""},
+		{"a form of move that is not known", "mov.backwards.u64 %a1, %p; ld.global.f32 %f, [%a1+64];", 4, ""},
+		{"two of a parameter at once", "ld.param.v2.u64 {%a1, %a2}, [p]; ld.global.f32 %f, [%a1+64];", 4, ""},
+		{"both results of a test", thread + "setp.lt.s32 c|d, %i, %n; @d bra E;" + read, 4, ""},
+		{"a test and another one", thread + "setp.lt.s32 d, %i, %n; setp.lt.and.s32 c, %i, %n, !d; @!c bra E;" + read, 4, ""},
 		{"shared memory", "mov.u64 %a1, tile; ld.shared.f32 %f, [%a1+400];", 4, ""},
 		{"a scalar of 64 bits", "shl.b64 %o, %m, 2;" + read, 4 << 20, "reads 4194304..4194308 in [0 0 0] of [0 0 0]"},
 		{"for ever", "L: bra L;", 4, ""},
@@ -94,6 +98,49 @@ func TestEscapeOfBlocksOfOneThread(t *testing.T) {
 	w, escapes := Escape(m, m.Entries()[0], launch, map[int]int64{0: 28})
 	require.True(t, escapes)
 	require.Equal(t, Witness{Param: 0, Lo: 28, Hi: 32, Block: [3]uint32{7, 0, 0}, At: w.At}, w)
+}
+
+// A thread knows its place and the size of its launch, on each axis; an axis that is not given counts as one.
+func TestThreadsKnowTheirPlace(t *testing.T) {
+	launch := Launch{Grid: [3]uint32{2, 3, 4}, Block: [3]uint32{5, 6, 7}}
+	flat := Launch{Grid: [3]uint32{2}, Block: [3]uint32{5}}
+	for register, of := range map[string]func(l Launch, w Witness) [3]uint32{
+		"tid": func(_ Launch, w Witness) [3]uint32 { return w.Thread }, "ctaid": func(_ Launch, w Witness) [3]uint32 { return w.Block },
+		"ntid": func(l Launch, _ Witness) [3]uint32 { return l.Block }, "nctaid": func(l Launch, _ Witness) [3]uint32 { return l.Grid },
+	} {
+		for axis, name := range []string{"x", "y", "z"} {
+			text := head + fmt.Sprintf(kernelText, fmt.Sprintf("mov.u32 %%r5, %%%s.%s; cvt.u64.u32 %%a1, %%r5; add.s64 %%a1, %%a1, %%p; ld.global.u8 %%r6, [%%a1];", register, name))
+			m, err := ptx.Parse(text)
+			require.NoError(t, err)
+			for _, l := range []Launch{launch, flat} {
+				largest := max(of(l, Witness{Thread: [3]uint32{4, 5, 6}, Block: [3]uint32{1, 2, 3}})[axis], 1)
+				if l.Grid[1] == 0 && axis > 0 {
+					largest = map[bool]uint32{true: 1, false: 0}[register[0] == 'n']
+				}
+				_, escapes := Escape(m, m.Entries()[0], l, map[int]int64{0: int64(largest) + 1})
+				require.False(t, escapes, text)
+				w, escapes := Escape(m, m.Entries()[0], l, map[int]int64{0: int64(largest)})
+				require.True(t, escapes, text)
+				require.Equal(t, Witness{Param: 0, Lo: int64(largest), Hi: int64(largest) + 1, Thread: w.Thread, Block: w.Block, At: w.At}, w)
+				require.LessOrEqual(t, of(l, w)[axis], largest)
+			}
+		}
+	}
+}
+
+// A witness has its place in the source, or else in the PTX.
+func TestWitnessesHaveAPlace(t *testing.T) {
+	for declared, want := range map[string]string{"": "PTX line 16", ".file 1 \"scan.cu\"\n": "scan.cu:41"} {
+		body := "st.global.f32 [%p+4], %f;"
+		if declared != "" {
+			body = ".loc 1 41 3\n" + body
+		}
+		m, err := ptx.Parse(head + declared + fmt.Sprintf(kernelText, body))
+		require.NoError(t, err)
+		w, escapes := Escape(m, m.Entries()[0], Launch{Grid: [3]uint32{1}, Block: [3]uint32{1}}, map[int]int64{0: 4})
+		require.True(t, escapes)
+		require.Equal(t, want, w.At.String())
+	}
 }
 
 // A thread that runs off the end of its code, or whose launch is empty, leaves no argument.
