@@ -236,6 +236,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"sum", "st.global.u32 [%rd5], %v;", "setp.eq.u32 %p8, %cta, 1; @!%p8 st.global.u32 [%rd5], %v;", simt.Uninitialised, "ld.global.u32 %v, [%rd5]", "thread (1,0,0): reads 4 bytes at byte 4 of argument 1 (out), which nobody has written"},
 		{"hand", "st.shared.u32 [%r7], 0;", "", simt.Uninitialised, "atom.shared", "tile in shared memory, which nobody has written"},
 
+		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u32 %v, [%pout]; mul.wide.u32 %rd5, %v, 4096; add.u64 %rd5, %in, %rd5; ld.global.u32 %v, [%rd5];", simt.Uninitialised, "ld.global.u32 %v, [%pout]", "reads 4 bytes at byte 0 of argument 1 (out), which nobody has written"},
+		{"table", "st.local.u32 [%rd7], %r5;", "ld.local.u32 %r20, [%rd6]; mul.wide.u32 %rd9, %r20, 4096; add.u64 %rd9, %rd6, %rd9; st.local.u32 [%rd9], %r5;", simt.Uninitialised, "ld.local.u32 %r20", "of local memory, which nobody has written"},
 		{"exchange", "bar.sync 0;", "add.u32 %v, %r5, 1; bar.sync 0;", simt.Uninitialised, "atom.shared.exch.b32 %r5", "reads 4 bytes at byte 0 of tile in shared memory, which nobody has written"},
 		{"reverse", "bar.sync 0;", "", simt.Race, "st.shared.u32 [%r7]", "thread (32,0,0): writes 4 bytes at byte 128 of tile in shared memory, which thread (31,0,0) reads"},
 		{"reverse", "st.shared.u32 [%r7], %v;", "shr.u32 %r7, %r7, 3; shl.b32 %r7, %r7, 3; st.shared.u32 [%r7], %v;", simt.Race, "st.shared.u32", "thread (1,0,0): writes 4 bytes at byte 0 of tile in shared memory, which thread (0,0,0) writes"},

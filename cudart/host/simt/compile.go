@@ -68,7 +68,7 @@ func (l *linker) layShared(fn *function) {
 		if _, done := l.shared[id]; done || v.Space != ptx.Shared && v.Space != ptx.SharedCluster {
 			return
 		}
-		if v.Open || v.Size == 0 {
+		if v.Size == 0 { // its size is given at the launch
 			l.shared[id] = -1
 			l.openAlign = max(l.openAlign, int64(v.Align))
 			return

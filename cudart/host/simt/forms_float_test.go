@@ -337,6 +337,15 @@ func signForms() (forms []form) {
 			add("neg.ftz."+name, name+" "+name, func(a, _ uint64) uint64 { return flushed(a) ^ top })
 		}
 		if name != "f32" && name != "f64" {
+			pair := name + "x2"
+			each := func(word string, f func(a uint64) uint64) {
+				forms = append(forms, form{word + "." + pair, pair + " " + pair, func(v [3]uint64) (uint64, bool) {
+					a, b := v[0]&0xffff, v[0]>>16
+					return f(a) | f(b)<<16, !l.decode(a).nan && !l.decode(b).nan
+				}})
+			}
+			each("abs", func(a uint64) uint64 { return a &^ top })
+			each("neg", func(a uint64) uint64 { return a ^ top })
 			continue
 		}
 		for property, holds := range map[string]func(r real, normal bool) bool{

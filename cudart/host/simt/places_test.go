@@ -52,6 +52,18 @@ func TestAddressesOutsideAreNamedByWhatIsNear(t *testing.T) {
 	}
 }
 
+// Memory is named by the argument that points to its start, not by a number that happens to be near, nor by a part of it.
+func TestMemoryIsNamedByTheArgumentThatPointsToIt(t *testing.T) {
+	const code = ".visible .entry k(.param .u64 n, .param .u64 part, .param .u64 m, .param .u64 whole)\n{\n.reg .b64 %a; .reg .b32 %r;\nld.param.u64 %a, [whole];\nld.global.u32 %r, [%a+256];\nret;\n}\n"
+	memory := onHeap[uint32](64)
+	start := uint64(uintptr(unsafe.Pointer(&memory[0])))
+	fault := launch(t, program(t, code), "k", simt.Launch{Block: [3]uint32{1, 1, 1}, Args: []simt.Arg{
+		{Bits: start}, {Bits: start + 128, Pointer: true, Bytes: 128}, {Bits: start + 256}, {Bits: start, Pointer: true, Bytes: 256}}})
+	runtime.KeepAlive(memory)
+	require.NotNil(t, fault)
+	require.Contains(t, fault.Error(), "0 bytes past the end of argument 3 (whole)")
+}
+
 // Two arguments that begin at one place and have other rows share their bytes: what lies between the rows of one may belong to the other.
 func TestArgumentsOfOnePlaceShareTheirBytes(t *testing.T) {
 	const code = ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %a, %b; .reg .b32 %r;\nld.param.u64 %a, [a]; ld.param.u64 %b, [b];\nld.global.u32 %r, [%b+32];\nret;\n}\n"

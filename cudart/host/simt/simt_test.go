@@ -220,6 +220,31 @@ func TestDeviceFunctions(t *testing.T) {
 	}
 }
 
+// Each lane goes to its entry of a branch table, alone or with others, and all meet again; an index past the end is a fault of its lane.
+func TestBranchTables(t *testing.T) {
+	p := program(t, ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n.reg .pred %p<9>; .reg .b32 %r<9>, %me; .reg .b64 %rd39, %out;\nld.param.u64 %out, [out]; ld.param.u32 %r1, [n]; mov.u32 %me, %tid.x;\n"+
+		"TABLE: .branchtargets A, B, C, A;\nmul.lo.u32 %r2, %me, 7; rem.u32 %r2, %r2, %r1; setp.ge.u32 %p1, %me, 30; @%p1 bra END; brx.idx %r2, TABLE;\n"+
+		"A: mov.u32 %r3, 100; bra END;\nB: mov.u32 %r3, 200; bra END;\nC: mov.u32 %r3, 300;\nEND: activemask.b32 %r4; popc.b32 %r4, %r4; @%p1 mov.u32 %r3, 0; add.u32 %r3, %r3, %r4;"+put("%r3")+"ret;\n}\n")
+	for n, wrong := range map[uint32]uint32{1: 0, 2: 0, 3: 0, 4: 0, 5: 2} { // lane 2 is the first with index 4 of 5
+		out := onHeap[uint32](32)
+		fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{32, 1, 1}, Args: []simt.Arg{{Bits: uint64(uintptr(unsafe.Pointer(&out[0]))), Pointer: true, Bytes: 128}, {Bits: uint64(n)}}})
+		if wrong != 0 {
+			require.Equal(t, simt.BadCall, fault.Kind)
+			require.Equal(t, [3]uint32{wrong, 0, 0}, fault.Thread)
+			require.Contains(t, fault.Error(), "the branch table has 4 entries, but the index is 4")
+			continue
+		}
+		require.Nil(t, fault, "%v", fault)
+		for lane, v := range out {
+			want := []uint32{100, 200, 300, 100}[uint32(lane)*7%n] + 32
+			if lane >= 30 {
+				want = 32
+			}
+			require.Equal(t, want, v, "lane %d of a table of %d", lane, n)
+		}
+	}
+}
+
 func TestCallsThroughAddresses(t *testing.T) {
 	p := program(t, `
 		.func (.param .b32 result) twice(.param .b32 v) { .reg .b32 %r<3>; ld.param.u32 %r1, [v]; shl.b32 %r1, %r1, 1; st.param.b32 [result], %r1; ret; }

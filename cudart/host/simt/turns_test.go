@@ -19,6 +19,11 @@ func turnsKernel(t *testing.T, body string) *Kernel {
 	m, err := ptx.Parse(`.version 7.0
 .target sm_70
 .address_size 64
+.func count(.reg .u32 %n) { .reg .pred %p;
+AGAIN: sub.u32 %n, %n, 1;
+setp.gt.s32 %p, %n, 0;
+@%p bra AGAIN;
+ret; }
 .visible .entry k(.param .u64 out) {
   .reg .u64 %rd<9>; .reg .u32 %r<20>; .reg .pred %p<9>;
   ld.param.u64 %rd1, [out];
@@ -47,6 +52,9 @@ func TestLanesMeetWhereTheirPathsJoin(t *testing.T) {
 			"ret;\nLOOP: add.u32 %r5, %r5, 1; setp.gt.u32 %p2, %r5, %r3; @%p2 bra AFTER; bra LOOP;",
 		"in each turn of a loop": "mov.u32 %r5, 0; mov.u32 %r6, -1; bra LOOP;\nEVEN: add.u32 %r4, %r1, 2;\nNEXT: activemask.b32 %r9; and.b32 %r6, %r6, %r9; " +
 			"add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 5; @%p2 bra LOOP; st.global.u32 [%rd1], %r6; ret;\nLOOP: @%p1 bra EVEN; add.u32 %r4, %r1, 1; bra NEXT;",
+		"after a function that some call":      "@%p1 bra CALL; add.u32 %r4, %r1, 1;\nJOIN: " + store + "ret;\nCALL: call count, (%r1); bra JOIN;",
+		"after a function that all call":       "call count, (%r3); " + store + "ret;",
+		"after a call and another one of some": "call count, (%r3); @%p1 call count, (%r1); " + store + "ret;",
 		"a loop in a loop": "mov.u32 %r5, 0; mov.u32 %r6, -1; bra OUTER;\nNEXT: activemask.b32 %r9; and.b32 %r6, %r6, %r9; add.u32 %r5, %r5, 1; " +
 			"setp.lt.u32 %p2, %r5, 3; @%p2 bra OUTER; st.global.u32 [%rd1], %r6; ret;\nOUTER: mov.u32 %r7, 0;\nINNER: add.u32 %r7, %r7, 1; " +
 			"setp.gt.u32 %p3, %r7, %r3; @%p3 bra NEXT; bra INNER;",

@@ -38,6 +38,7 @@ func TestCovers(t *testing.T) {
 		{"somewhere else", thread + "add.s64 %a1, %q, %o; st.global.f32 [%a1], %f;", 4096, Tile{}, false, "not 0..4096"},
 		{"in shared memory", "mov.u64 %a1, tile; st.shared.f32 [%a1], %f;", 8, Tile{}, false, "not 0..8"},
 		{"an update", thread + "add.s64 %a1, %p, %o; red.global.add.f32 [%a1], %f;", 4096, Tile{}, false, ""},
+		{"a trap", thread + guard + write + "trap;", 4096, Tile{}, false, ""},
 		{"an asynchronous store", thread + "cp.async.bulk.global.shared::cta.bulk_group [%p], [tile], 16;", 16, Tile{}, false, ""},
 		{"an asynchronous load", thread + "cp.async.ca.shared.global [tile], [%p], 16;", 16, Tile{}, false, "not 0..16"},
 		{"a loop", "mov.u32 %r5, 0; mov.u64 %a1, %p; L: st.global.f32 [%a1], %f; add.s64 %a1, %a1, 4; add.s32 %r5, %r5, 1; setp.lt.s32 c, %r5, 50; @c bra L;", 204, Tile{}, false, "not 200..204"},

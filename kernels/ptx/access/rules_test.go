@@ -32,6 +32,7 @@ func TestRulesAtTheirEdges(t *testing.T) {
 		{"a difference through an unknown cell", store("sub.s64 %a1, %q, %p; st.local.u64 [depot], %a1; cvt.u64.u32 %a8, %n; ld.local.u64 %a2, [%a8]; add.s64 %a9, %p, %a2;"), "undecided", "undecided", number, ""},
 		{"a difference that is stored in an unknown cell", store("sub.s64 %a1, %q, %p; cvt.u64.u32 %a8, %n; st.local.u64 [%a8], %a1; st.local.u64 [depot], %n; ld.local.u64 %a2, [depot]; add.s64 %a9, %p, %a2;"), "undecided", "undecided", number, ""},
 		{"a difference through an unknown cell, behind the first", store("sub.s64 %a1, %q, %p; st.local.u64 [depot+8], %a1; cvt.u64.u32 %a8, %n; ld.local.u64 %a2, [%a8]; add.s64 %a9, %p, %a2;"), "undecided", "undecided", number, ""},
+		{"two doubts, of which the first is told", "ld.global.u64 %a1, [%p]; st.global.f32 [%a1], %f1; cvt.u64.u32 %a2, %n; st.global.f32 [%a2], %f1;", "undecided", "undecided", "an address is loaded from memory", ""},
 		{"half of a cell", store("st.local.u64 [depot], %p; ld.local.u32 %r1, [depot+4]; cvt.u64.u32 %a1, %r1; add.s64 %a9, %q, %a1;"), "undecided", "written", "", followed},
 		{"beside a cell", store("st.local.u64 [depot], %p; st.local.u32 [depot+8], %n; ld.local.u32 %r1, [depot+8]; cvt.u64.u32 %a1, %r1; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
 		{"before a cell", store("st.local.u64 [depot+8], %p; st.local.u32 [depot+4], %n; ld.local.u32 %r1, [depot+4]; cvt.u64.u32 %a1, %r1; add.s64 %a9, %q, %a1;"), "not used", "written", "", ""},
@@ -167,6 +168,7 @@ func TestArithmeticOnValues(t *testing.T) {
 	require.Equal(t, value{set: true, known: true, offset: 11, terms: []term{{2, plus}, {5, plus}}}, add(p, q))
 	require.Equal(t, add(p, q), add(q, p))
 	require.Equal(t, value{set: true, known: true, offset: -8, terms: []term{{2, minus}}}, negate(p))
+	require.Equal(t, value{set: true, number: fromInteger, terms: []term{{2, minus | zero}}}, negate(join(p, constant(0))), "less nothing, if it is nothing")
 	require.Equal(t, value{set: true, known: true, offset: 5, number: fromInteger, terms: []term{}}, add(p, negate(address(2, 3))), "what is left is a number")
 	require.Equal(t, address(2, 12), add(p, constant(4)))
 	require.Equal(t, value{set: true, terms: p.terms}, add(p, number(fromMemory)))
