@@ -136,6 +136,23 @@ add.u64 %rd5, %pout, 0;
 st.global.u32 [%rd5], %v;
 END:
 `,
+	// A thread of block 0 releases a value; in the others, one lane waits for it, and a barrier of the warp passes it on to the others.
+	"leader": prologue + `
+mov.u32 %r5, %cta; setp.ne.u32 %p1, %r5, 0; @%p1 bra READ;
+setp.ne.u32 %p2, %me, 0; @%p2 bra END;
+st.global.u32 [%out], 7;
+fence.acq_rel.gpu;
+st.relaxed.gpu.global.u32 [flag], 1;
+bra END;
+READ: setp.ge.u32 %p3, %me, 32; @%p3 bra END;
+setp.ne.u32 %p4, %me, 5; @%p4 bra JOIN;
+POLL: ld.relaxed.gpu.global.u32 %r6, [flag]; setp.eq.u32 %p5, %r6, 0; @%p5 bra POLL;
+fence.acq_rel.gpu;
+JOIN: bar.warp.sync 0xffffffff;
+ld.global.u32 %v, [%out];
+st.global.u32 [%pout], %v;
+END:
+`,
 	// Two threads of block 0 release a value each; a thread of block 1 passes on what it has acquired, after the first and after the second, and
 	// block 2 reads both values once the second is passed on.
 	"relay": prologue + `
@@ -237,6 +254,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"hand", "st.shared.u32 [%r7], 0;", "", simt.Uninitialised, "atom.shared", "tile in shared memory, which nobody has written"},
 
 		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u32 %v, [%pout]; mul.wide.u32 %rd5, %v, 4096; add.u64 %rd5, %in, %rd5; ld.global.u32 %v, [%rd5];", simt.Uninitialised, "ld.global.u32 %v, [%pout]", "reads 4 bytes at byte 0 of argument 1 (out), which nobody has written"},
+		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u64 %rd5, [%out]; st.global.u32 [%rd5], 5; ld.global.u32 %v, [%pin];", simt.Uninitialised, "ld.global.u64 %rd5", "reads 8 bytes at byte 0 of argument 1 (out), which nobody has written"},
 		{"table", "st.local.u32 [%rd7], %r5;", "ld.local.u32 %r20, [%rd6]; mul.wide.u32 %rd9, %r20, 4096; add.u64 %rd9, %rd6, %rd9; st.local.u32 [%rd9], %r5;", simt.Uninitialised, "ld.local.u32 %r20", "of local memory, which nobody has written"},
 		{"exchange", "bar.sync 0;", "add.u32 %v, %r5, 1; bar.sync 0;", simt.Uninitialised, "atom.shared.exch.b32 %r5", "reads 4 bytes at byte 0 of tile in shared memory, which nobody has written"},
 		{"reverse", "bar.sync 0;", "", simt.Race, "st.shared.u32 [%r7]", "thread (32,0,0): writes 4 bytes at byte 128 of tile in shared memory, which thread (31,0,0) reads"},
@@ -253,6 +271,10 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"flag", "add.u64 %rd5, %pout, 0;", "mul.wide.u32 %rd5, %me, 4; add.u64 %rd5, %out, %rd5; add.u64 %rd5, %rd5, 256; add.u32 %v, %v, %cta;", simt.Race, "st.global.u32 [%rd5]", "of argument 1 (out), which thread (0,0,0) of block (1,0,0) writes"},
 		{"sum", "atom.global.add.u32 %r12, [count], 1;", "ld.global.u32 %r12, [count]; add.u32 %r12, %r12, 1; st.global.u32 [count], %r12;", simt.Race, "ld.global.u32 %r12", "of variable count, which thread (0,0,0) of block (0,0,0) writes"},
 
+		{"leader", "JOIN: bar.warp.sync 0xffffffff;", "JOIN:", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
+		{"leader", "[%out], 7;\nfence.acq_rel.gpu;", "[%out], 7;\n", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
+		{"leader", "JOIN: bar.warp.sync 0xffffffff;", "JOIN: setp.eq.u32 %p6, %me, 31; @%p6 bra ON; bar.warp.sync 0x7fffffff; ON:", simt.Race, "ld.global.u32 %v, [%out]", "thread (31,0,0): reads 4 bytes at byte 0 of argument 1 (out), which thread (0,0,0) of block (0,0,0) writes"},
+		{"leader", "JOIN: bar.warp.sync 0xffffffff;", "JOIN: setp.lt.u32 %p6, %me, 16; @%p6 bra LOW; bar.warp.sync 0xffff0000; bra ON; LOW: bar.warp.sync 0x0000ffff; ON:", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
 		{"relay", "[%out], 7;\nfence.acq_rel.gpu;", "[%out], 7;\n", simt.Race, "ld.global.u32 %v, [%out]", "which thread (0,0,0) of block (0,0,0) writes"},
 		{"relay", "[%out+4], 8;\nfence.acq_rel.gpu;", "[%out+4], 8;\n", simt.Race, "ld.global.u32 %r7, [%out+4]", "which thread (32,0,0) of block (0,0,0) writes"},
 		{"relay", "bra TWO;\nfence.acq_rel.gpu;", "bra TWO;\n", simt.Race, "ld.global.u32 %r7, [%out+4]", "which thread (32,0,0) of block (0,0,0) writes"},

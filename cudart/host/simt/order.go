@@ -3,7 +3,7 @@
 // Each block counts its synchronisations; the count is the time of its accesses. A thread is ordered after an access of another if it
 // knows the other's time to be past: from a barrier of the block, of the warp, or because it read, with a strong access, what the
 // other had written with a strong access after a fence. Three leniences follow what kernels do and GPUs honour: an atomic operation
-// acquires without a fence of its own; so does a barrier of the block for what its threads have read before; and where each thread of a
+// acquires without a fence of its own; so does a barrier of the block, or of the warp, for what its threads have read before; and where each thread of a
 // block has a fence between what it has written and a barrier of the block, any of them may release all of that after the barrier.
 
 package simt

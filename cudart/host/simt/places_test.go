@@ -62,6 +62,36 @@ func TestMemoryIsNamedByTheArgumentThatPointsToIt(t *testing.T) {
 	runtime.KeepAlive(memory)
 	require.NotNil(t, fault)
 	require.Contains(t, fault.Error(), "0 bytes past the end of argument 3 (whole)")
+	require.Equal(t, 3, fault.Argument)
+}
+
+// Shared memory is named by its variable: a static one of a function by its own name, without the function's.
+func TestSharedMemoryIsNamedByItsVariable(t *testing.T) {
+	for name, want := range map[string]string{
+		"tile": "tile", "_Z4tile": "_Z4tile", "_ZZ4scanE4tile": "tile", "_ZZ4scanPfiE4tile": "tile", "_ZZN3app4scanEPfE1E": "E", "_ZZ4scanE4tile_0": "tile",
+		"_ZZ4scanE3AE2": "AE2", "_ZZ4scanEvE12tile": "_ZZ4scanEvE12tile", "_ZZ4scanE0tile": "_ZZ4scanE0tile", "_ZZ4scan": "_ZZ4scan",
+	} {
+		p := program(t, ".shared .align 4 .b8 "+name+"[8];\n"+entry("ld.shared.u32 %r1, ["+name+"+4];"+put("%r1")))
+		_, fault := run(t, p, simt.Launch{Block: [3]uint32{1, 1, 1}, Check: simt.CheckFull}, 1)
+		require.NotNil(t, fault, name)
+		require.Contains(t, fault.Error(), "reads 4 bytes at byte 4 of "+want+" in shared memory", name)
+	}
+}
+
+// An address is in constant memory if it lies in a variable there, and nowhere else.
+func TestAddressesInConstantMemory(t *testing.T) {
+	p := program(t, ".const .align 4 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, 8}; .global .align 4 .b8 other[8];\n"+entry(`mov.u64 %rd1, table; cvta.const.u64 %rd1, %rd1; mov.u64 %rd2, other; cvta.global.u64 %rd2, %rd2;
+mov.u32 %r9, 0;
+isspacep.const %p1, %rd1; @%p1 or.b32 %r9, %r9, 1;
+add.u64 %rd3, %rd1, 7; isspacep.const %p1, %rd3; @%p1 or.b32 %r9, %r9, 2;
+add.u64 %rd3, %rd1, 8; isspacep.const %p1, %rd3; @%p1 or.b32 %r9, %r9, 4;
+sub.u64 %rd3, %rd1, 1; isspacep.const %p1, %rd3; @%p1 or.b32 %r9, %r9, 8;
+isspacep.const %p1, %rd2; @%p1 or.b32 %r9, %r9, 16;
+mov.u64 %rd3, 0; isspacep.const %p1, %rd3; @%p1 or.b32 %r9, %r9, 32;
+ld.const.u8 %r8, [table+4]; ld.global.u8 %r8, [other];`+put("%r9")))
+	out, fault := run(t, p, block(1), 1)
+	require.Nil(t, fault)
+	require.EqualValues(t, 3, out[0])
 }
 
 // Two arguments that begin at one place and have other rows share their bytes: what lies between the rows of one may belong to the other.
