@@ -3,6 +3,7 @@
 package simt_test
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -337,6 +338,23 @@ END:
 	require.Nil(t, after("3", simt.CheckFast))
 	require.Equal(t, simt.Race, after("3", simt.CheckUsual).Kind)
 	require.Equal(t, simt.Race, after("120000", simt.CheckFull).Kind)
+}
+
+// Instructions are counted as the lanes run them: those that are switched off by a branch run none.
+func TestInstructionsAreCountedByLane(t *testing.T) {
+	steps := func(rounds, lanes int) uint64 {
+		k, err := program(t, fmt.Sprintf(".visible .entry k()\n{\n.reg .pred %%p<3>; .reg .b32 %%r<9>;\nmov.u32 %%r1, %%tid.x; setp.ge.u32 %%p1, %%r1, %d; @%%p1 bra END; mov.u32 %%r2, %d;\n"+
+			"LOOP: sub.u32 %%r2, %%r2, 1; setp.ne.u32 %%p2, %%r2, 0; @%%p2 bra LOOP;\nEND: ret;\n}\n", lanes, rounds)).Kernel("k")
+		require.NoError(t, err)
+		r, err := k.Start(simt.Launch{Grid: [3]uint32{5, 1, 1}, Block: [3]uint32{40, 1, 1}})
+		require.NoError(t, err)
+		r.Work()
+		require.Nil(t, r.Fault())
+		return r.Steps()
+	}
+	for _, lanes := range []int{1, 7, 32, 33, 40} {
+		require.EqualValues(t, 5*lanes*3*1000, steps(1500, lanes)-steps(500, lanes), "%d lanes", lanes)
+	}
 }
 
 func TestLimitOfInstructionsHoldsForStraightCode(t *testing.T) {

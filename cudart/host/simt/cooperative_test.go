@@ -90,7 +90,6 @@ func meeting(t *testing.T, blocks uint32, fail uint64, check Check) ([]uint32, *
 	select {
 	case <-done:
 	case <-time.After(5 * time.Minute):
-		r.Stop()
 		t.Fatal("the launch does not end")
 	}
 	return y, r.Fault()

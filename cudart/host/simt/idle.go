@@ -43,7 +43,7 @@ func (r *Run) reuse() *cluster {
 
 // keep leaves clusters to later launches, in place of those of another shape.
 func (r *Run) keep(spare []*cluster) {
-	if !r.keeps() || len(spare) == 0 || r.stop.Load() || r.broken.Load() != 0 {
+	if !r.keeps() || len(spare) == 0 || r.broken.Load() != 0 {
 		return
 	}
 	k := &r.kernel.idle

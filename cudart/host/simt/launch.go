@@ -123,9 +123,6 @@ func (r *Run) number(s memory) uint64 {
 // Blocks returns how many blocks the launch has.
 func (r *Run) Blocks() uint64 { return r.blocks }
 
-// Stop makes the workers return soon, before the launch is finished.
-func (r *Run) Stop() { r.stop.Store(true) }
-
 // Steps is how many instructions the lanes have run so far.
 func (r *Run) Steps() uint64 { return r.steps.Load() }
 
@@ -148,7 +145,7 @@ func (r *Run) WorkFor(d time.Duration) {
 func (r *Run) work(more func() bool) {
 	var spare []*cluster
 	defer func() { r.keep(spare) }()
-	for !r.stop.Load() && more() {
+	for more() {
 		c := r.take(&spare)
 		if c == nil {
 			return
@@ -283,7 +280,7 @@ func (c *cluster) runTurns(r *Run) (ended bool, fault *Fault) {
 		if ended {
 			return true, c.pending()
 		}
-		if r.stop.Load() || c.blocks[0].over() {
+		if c.blocks[0].over() {
 			return true, nil // also where it polls: what it waits for may be a block that has failed
 		}
 		if c.polling() {

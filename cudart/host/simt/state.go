@@ -254,7 +254,6 @@ type Run struct {
 	cluster     [3]uint32
 	clusters    uint64
 	next        atomic.Uint64
-	stop        atomic.Bool
 	fence       atomic.Uint32
 	meeting     []uint64 // of a cooperative launch: what its blocks count in when they meet
 	steps       atomic.Uint64
