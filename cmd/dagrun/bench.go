@@ -37,11 +37,8 @@ submit it), and by wall clock (one replay after the other), beside the predictio
 Identical plans are measured once. The last line is the fastest command line, or says that
 no row is faster than others by more than their replays differ.
 
-Graphs are measured before streams: on some drivers a process that has used several
-streams replays graphs more slowly.
-
-Of a recording (dagrun record) it shows what is predicted for plans of the captured graph that the
-program passed to dagrun.replan, beside the graph as it was captured. Only the program can run it.`,
+Of a recording, it shows predictions for plans of the captured graph that the program passed to
+dagrun.replan, beside the graph as captured. Only the program can run it.`,
 		Example: `  dagrun bench pipelines/chunks.yaml
   dagrun bench pipelines/chunks.yaml --strategy list --streams 4 --iterations 1000
   dagrun bench pipelines/chunks.yaml --save-profile chunks.profile.json

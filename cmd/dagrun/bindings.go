@@ -18,12 +18,12 @@ import (
 
 // loadFlags belong to commands that plan or run a pipeline.
 func (a *app) loadFlags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&a.values(c).load, "load", nil, "fill a host buffer from a .npy or .bin file, `buffer=file`, in place of its init; can be repeated")
+	c.Flags().StringArrayVar(&a.values(c).load, "load", nil, "fill a host buffer from a .npy or .bin file, `buffer=file`; can be repeated")
 }
 
 // saveFlags belong to commands that save results, or plan for one that does.
 func (a *app) saveFlags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&a.values(c).save, "save", nil, "save a host buffer to a .npy or .bin file, `buffer=file`, in place of its save; can be repeated")
+	c.Flags().StringArrayVar(&a.values(c).save, "save", nil, "save a host buffer to a .npy or .bin file, `buffer=file`; can be repeated")
 }
 
 // fileBindings reads the values of --load or --save.

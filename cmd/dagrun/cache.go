@@ -18,12 +18,9 @@ func (a *app) cacheCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache",
 		Short: "Show what was learned from runs, or forget it",
-		Long: `Show what earlier runs learned: how long nodes take on which device, which plan was best for
-which pipeline, how many passes loops made, what "dagrun devices --measure" measured, and how dagrun.replan
-planned captured graphs.
-
-Nothing in the cache is needed: what is missing is learned again. It is in the folder
-that --cache-dir names, or else $` + cache.Variable + `, or else dagrun in your cache folder.`,
+		Long: `Show what earlier runs learned: how long nodes take, which plan was best for which pipeline, how
+many passes loops made, what "dagrun devices --measure" measured, and how dagrun.replan planned
+captured graphs. What is missing is learned again.`,
 		Example: `  dagrun cache
   dagrun cache --clear
   dagrun pipelines/saxpy.yaml --cache-dir off   use nothing from earlier runs`,

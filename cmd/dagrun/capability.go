@@ -21,7 +21,7 @@ type targetFlags struct {
 }
 
 func (t *targetFlags) flags(c *cobra.Command) {
-	c.Flags().StringVar(&t.arch, "arch", "", "refuse what a GPU of this `architecture`, such as sm_80, cannot run, and compile for it (default: that of --machine, if it is given)")
+	c.Flags().StringVar(&t.arch, "arch", "", "refuse what a GPU of this `architecture`, such as sm_80, cannot run, and compile for it (default: that of --machine, if given)")
 }
 
 // apply reads the flags. Sources are compiled for the architecture.

@@ -24,8 +24,7 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Find mistakes and races without running",
 		Long: `Check pipelines without a device: their declaration, the plan and its proof, and for a schedule
 of your own (sync: explicit) the pairs of accesses that nothing orders, each with the line
-that would order it; pairs that those lines would order too are left out, unless --all asks
-for every one. The exit status is 1 if there is a race, 2 if a file is wrong.
+that would order it. The exit status is 1 if there is a race, 2 if a file is wrong.
 
 Check a recording (dagrun record): the pairs of accesses that nothing orders, and the wait that
 would. The exit status is 0 if all are proved ordered, 1 if there is a race, 3 if none was found
@@ -93,10 +92,10 @@ but something is assumed or was not covered, which is listed.`,
 	c.Flags().BoolVar(&own.all, "all", false, "list every pair that nothing orders, also those that are in order once others are")
 	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	c.Flags().BoolVar(&recorded.possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
-	c.Flags().BoolVar(&recorded.strict, "strict", false, "of a recording: also list waits, synchronisations and edges that nothing needs, and bytes read before they are written")
+	c.Flags().BoolVar(&recorded.strict, "strict", false, "of a recording: also list what nothing needs (waits, synchronisations, edges), and bytes read before they are written")
 	c.Flags().BoolVar(&recorded.hostAccesses, "host-copies", false, "of a recording: copies access pageable memory of the host too, for the thread that makes them")
 	c.Flags().BoolVar(&recorded.merge, "merge", false, "of recordings of one program: check the first with what kernels touched in any of them")
-	c.Flags().Uint64Var(&recorded.since, "since", 0, "of a process that goes on: report only what began at this `moment` or later (used by the Python package)")
+	c.Flags().Uint64Var(&recorded.since, "since", 0, "of a process that goes on: report only what began at this `moment` or later (for the Python package)")
 	c.Flags().BoolVar(&recorded.strictThreads, "strict-threads", false, "of a recording: calls of two threads are in no order just because one was over first")
 	return c
 }

@@ -292,8 +292,7 @@ func (a *app) explainCompletion(root *cobra.Command) {
 		}
 		c.Use = "completion SHELL"
 		c.Short = "Write the script that completes dagrun's command lines in a shell"
-		c.Long = "Write a shell's completion script to stdout. With it, the Tab key completes commands, pipeline files,\nflags and their values, the params of the file behind -p, and the names of kernels.\n\n" +
-			"SHELL is one of these. Each line turns completion on:"
+		c.Long = "Write the script that lets the Tab key complete commands, files, flags and their values, params and kernels in one\nof these shells. Each line turns completion on:"
 		for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 			c.Long += "\n\n" + shell + ":\n" + completionExamples[shell]
 		}

@@ -26,13 +26,12 @@ func (a *app) devicesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "devices",
 		Short: "Show the GPUs and the CPU device",
-		Long: `Show every GPU, and the CPU device that replaces it if there is none: memory, multiprocessors,
-capability, copy engines, which GPUs can access each other's memory, driver, compiler, and, if
-NVIDIA's management library is installed, temperature, power and load.
+		Long: `Show every GPU, or the CPU device that replaces it: memory, multiprocessors, capability, copy
+engines, which GPUs can access each other's memory, driver, compiler, and, if NVIDIA's management
+library is installed, temperature, power and load.
 
---measure times copies, launches, waits and kernels on the device for a few seconds and prints a
-machine file for --machine. The measurements are kept, and later runs on this device are planned with
-them; --cache-dir off keeps nothing.`,
+--measure times copies, launches, waits and kernels for a few seconds and prints a machine file for
+--machine. Later runs on this device are planned with it, unless --cache-dir is off.`,
 		Example: `  dagrun devices
   dagrun devices --backend cpu:2
   dagrun devices --measure -o here.json      measure the device, for runs from now on and for --machine
@@ -59,7 +58,7 @@ them; --cache-dir off keeps nothing.`,
 	a.deviceFlags(c)
 	a.cacheFlag(c)
 	c.Flags().BoolVar(&measure, "measure", false, "measure the first device and print its machine file")
-	c.Flags().StringVarP(&out, "out", "o", "", "write the machine file to this `file` instead of printing it")
+	c.Flags().StringVarP(&out, "out", "o", "", "write the machine file to this `file`")
 	return c
 }
 

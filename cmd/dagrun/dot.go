@@ -18,14 +18,12 @@ func (a *app) dotCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dot FILE",
 		Short: "Draw the schedule: DOT, SVG, PNG, PDF or Mermaid",
-		Long: `Draw the schedule. As DOT, the default, it has a cluster for each stream, and waits dashed, with
-what they are for; --dependencies adds every dependency. -o x.svg, x.png and x.pdf are laid out by Graphviz if its command dot is
-installed.
+		Long: `Draw the schedule. DOT, the default, has a cluster for each stream, and waits dashed, with what
+they are for. -o x.svg, x.png and x.pdf are laid out by Graphviz if its command dot is installed.
 
-dagrun's own SVG needs nothing else: streams are lanes, time runs from left to right, and waits are
-arrows with the data that caused them. It is drawn with --own, where Graphviz is missing or would
-take long (above some 150 nodes and dependencies), and for what DOT cannot show: --axis, --boxes,
---compare, and --before with --after.
+dagrun's own SVG has streams as lanes, time from left to right, and waits as arrows with the data
+that caused them. It is drawn with --own, where Graphviz is missing or would take long (above some
+150 nodes and dependencies), and for --axis, --boxes, --compare, and --before with --after.
 
 A recording (dagrun record) is drawn as it ran, as SVG: a row for each stream, waits as arrows
 (grey where no conflict needs them), races in red. --compare and --strategy draw the captured graph

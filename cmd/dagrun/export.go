@@ -38,14 +38,13 @@ func (a *app) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE -o OUT",
 		Short: "Write a planned pipeline to a file that C, C++ and Python can run",
-		Long: `Plan a pipeline and write everything that its replays need into one file: the graph, the code of
-its kernels, the layout of memory, and the contents of buffers. C and C++ run such files with
-dagrun.h (--header), which needs only the driver; dagrun FILE.dagrun runs them too, and check proves
-their order.
+		Long: `Plan a pipeline and write all that its replays need into one file: graph, code of kernels, layout
+of memory, contents of buffers. C and C++ run such files with dagrun.h (--header), which needs only
+the driver; dagrun FILE.dagrun runs them too, and check proves their order.
 
 The code is PTX, which the driver compiles for any GPU that is not older than it; with --arch it is
 machine code for that architecture, where there is some. Host functions, library calls, ranks, loops,
-textures and variables of modules cannot be exported yet. A .dagrun file is code: trust those of
+textures and variables of modules cannot be exported. A .dagrun file is code: trust those of
 others as you would their programs.`,
 		Example: `  dagrun export pipelines/saxpy.yaml -o saxpy.dagrun
   dagrun saxpy.dagrun                              run it
@@ -99,8 +98,8 @@ others as you would their programs.`,
 	target.flags(c)
 	a.recallFlags(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "write the planned graph to this `file`, such as saxpy.dagrun")
-	c.Flags().StringVar(&header, "header", "", "write dagrun.h, with which C and C++ programs run such files, to this `file`")
-	c.Flags().BoolVar(&library, "library", false, "print the path of a shared library with the functions of dagrun.h (used by the Python package)")
+	c.Flags().StringVar(&header, "header", "", "write dagrun.h to this `file`")
+	c.Flags().BoolVar(&library, "library", false, "print the path of a shared library with the functions of dagrun.h (for the Python package)")
 	return c
 }
 

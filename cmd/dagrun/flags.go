@@ -42,8 +42,8 @@ func (a *app) outputFlags(c *cobra.Command) {
 func (a *app) paramFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringArrayVarP(&values.params, "param", "p", nil, "set a pipeline parameter, `name=value`; can be repeated")
-	f.BoolVar(&values.confined, "confined", false, "for pipelines of others: read and write no files outside of the pipeline's folder, and run compilers without network")
-	f.IntVar(&values.maxEdges, "max-edges", dag.MaxEdges, "refuse a pipeline of more than `N` dependencies, before they fill the memory")
+	f.BoolVar(&values.confined, "confined", false, "for pipelines of others: no files outside of the pipeline's folder, and compilers without network")
+	f.IntVar(&values.maxEdges, "max-edges", dag.MaxEdges, "refuse a pipeline of more than `N` dependencies")
 }
 
 // planFlags takes "" as machine where the device is planned for.
@@ -61,15 +61,15 @@ func (a *app) planFlags(c *cobra.Command, machine string) {
 	f.StringVar(&values.profile, "profile", "", "plan with the measured durations in this `file`, from bench --save-profile")
 	f.StringVar(&values.devices, "devices", "", "spread the work over `N` devices, or all (default: as the file says)")
 	f.StringVar(&values.spread, "spread", "auto", "the `policy` that chooses the devices: auto, heft, mintransfer, roundrobin, owner, chains or one")
-	f.StringVar(&values.spill, "spill", spillAuto, "where no plan fits in device memory, copy data to host memory and back: `when` is auto (only then) or off")
-	f.StringVar(&values.bucket, "bucket", "", "with several ranks: merge all-reduces that follow each other, up to this `size` in all, such as 25MiB")
+	f.StringVar(&values.spill, "spill", spillAuto, "where no plan fits in device memory, copy data to host memory and back: `when` is auto or off")
+	f.StringVar(&values.bucket, "bucket", "", "with several ranks: merge all-reduces that follow each other, up to this `size`, such as 25MiB")
 	f.StringVar(&values.memoryCap, "memory-cap", "", "plan within this much memory per device, a `size` such as 4GiB")
 }
 
 func (a *app) deviceFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
 	f.StringVar(&values.backend, "backend", "auto", "`device` to run on: auto, cuda, cpu, or cpu:N for N CPU devices")
-	f.BoolVar(&values.links, "simulate-links", false, "make copies of CPU devices as slow as on the machine that is planned for, one copy at a time on each link")
+	f.BoolVar(&values.links, "simulate-links", false, "make copies of CPU devices as slow as on the machine that is planned for")
 	f.DurationVar(&values.timeout, "timeout", 0, "give up after this long, such as 30s")
 	f.Lookup("timeout").DefValue = "never"
 }
@@ -82,7 +82,7 @@ func (a *app) replayFlags(c *cobra.Command) {
 	f.IntVar(&values.inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")
 	f.IntVar(&values.threads, "threads", 1, "submit the streams from `N` threads")
 	f.Lookup("threads").DefValue = "as learned, or 1"
-	f.StringVar(&values.overlap, "overlap", graphAuto, "let a launch begin before the previous one has ended, on GPUs since Hopper: `when` is auto (if learning finds that faster), on or off")
+	f.StringVar(&values.overlap, "overlap", graphAuto, "let launches begin before the previous one has ended, on GPUs since Hopper: `when` is auto (if learning finds that faster), on or off")
 	f.StringVar(&values.memory, "memory", "arena", "allocation `mode` of device memory: arena, or separate for memory checkers")
 }
 

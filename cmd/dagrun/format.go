@@ -23,9 +23,8 @@ func (a *app) formatCommand() *cobra.Command {
 		Long: `Print a pipeline file in canonical form: one form for all files that mean the same, with comments
 kept. - is standard input. Use check to validate the pipeline.
 
--w writes files in place; a write that fails leaves the old file. --check prints the names of
-files that are not in canonical form, and --diff prints what would change; both exit with status 1
-if there is something to change.`,
+With -w, a write that fails leaves the old file. --check and --diff exit with status 1 if there is
+something to change.`,
 		Example: `  dagrun fmt mine.yaml
   dagrun fmt -w *.yaml
   dagrun fmt --check pipelines/*.yaml

@@ -19,16 +19,14 @@ func (a *app) kernelsCommand() *cobra.Command {
 		Use:   "kernels [NAME or FILE]",
 		Short: "List the library's kernels, describe one, or list those of a file",
 		Long: `List the kernels that come with dagrun, and the functions of NVIDIA's libraries that pipelines may
-call, with one line each. With a NAME, describe that one: its arguments, what it reads and
-writes, and its element types.
+call. With a NAME, describe that one: its arguments, what it reads and writes, its element types.
 
 With a FILE of CUDA C, PTX or compiled code, list its kernels: signatures, what they do with their
 arguments, shared memory, registers if the code is compiled, and the lines to paste into a
 pipeline. CUDA C is compiled for this if a compiler is installed.
 
-With a recording (dagrun record), list the kernels that ran: how often, in which shapes and from
-where, how much they were measured to read and write, what became of the memory that their
-parameters pointed into, and why of some it is not known.`,
+With a recording, list the kernels that ran: how often, in which shapes and from where, how much
+they were measured to read and write of what, or why that is not known.`,
 		Example: `  dagrun kernels
   dagrun kernels gemm
   dagrun kernels cublas.gemm

@@ -19,14 +19,11 @@ func (a *app) languageServerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lsp",
 		Short: "Help an editor with pipeline files, as a language server",
-		Long: `Help an editor with pipeline files. Editors start this command and talk to it over stdin and
-stdout, in the language server protocol. It reports mistakes and warnings while you type, as
-check finds them before it plans, formats files as fmt does, completes keys, kernels and
-buffers, explains what is under the cursor, and goes to declarations.
-
-Files of modules are read; nothing is compiled, run or written. The exit status is 0 if the
-editor ends the session, and 1 if it disconnects without that. docs/editor.md has the settings
-for VS Code and Neovim.`,
+		Long: `A language server for pipeline files, on stdin and stdout. It reports mistakes and warnings as
+check finds them before it plans, formats, completes, explains what is under the cursor, and goes
+to declarations. Files of modules are read; nothing is compiled, run or written. The exit status
+is 1 if the editor disconnects without ending the session. docs/editor.md has the settings of
+editors.`,
 		Example: `  dagrun lsp   # vim.lsp.start({name = "dagrun", cmd = {"dagrun", "lsp"}})`,
 		Args:    atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {

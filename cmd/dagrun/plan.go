@@ -81,13 +81,10 @@ func (a *app) planCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Show the schedule: streams, ops, and why each wait is there",
-		Long: `Show which node runs on which stream, where streams wait for each other and why,
-the device memory that is needed, and how long it should take.
-
-Plans are the same everywhere: they are made for the machine that --machine names,
-an H200 by default, and no device is opened. Only --learn=auto plans as a run on this
-computer would, with what earlier runs learned: how long nodes take, how many passes loops
-make, and which plan was best. A note says what was taken.
+		Long: `Show which node runs on which stream, where streams wait for each other and why, the device memory
+that is needed, and how long it should take. Plans are the same everywhere: they are made for the
+machine that --machine names, and no device is opened. Only --learn=auto plans as a run on this
+computer would, with what earlier runs learned; a note says what was taken.
 
 Of a recording (dagrun record) it says what is known of the graphs that the program passed to
 dagrun.replan: how many values can be moved, what stays, and what binds the largest, which it then
@@ -130,12 +127,12 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 	a.recallFlags(c)
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
-	c.Flags().BoolVar(&calls, "calls", false, "print the calls of a replay as JSON, fork and join among them, for a program that makes them")
+	c.Flags().BoolVar(&calls, "calls", false, "print the calls of a replay as JSON, for a program that makes them")
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
 	c.Flags().StringVar(&against, "against", "", againstUsage)
-	c.Flags().StringVar(&again.graph, "graph", "", "of a recording, plan the captured graph that this `file` describes (used by the Python package)")
-	c.Flags().IntSliceVar(&again.keep, "keep", nil, "of a recording, `nodes` to which it matters what lay in memory before (used by the Python package)")
+	c.Flags().StringVar(&again.graph, "graph", "", "of a recording, plan the captured graph that this `file` describes (for the Python package)")
+	c.Flags().IntSliceVar(&again.keep, "keep", nil, "of a recording, `nodes` to which it matters what lay in memory before (for the Python package)")
 	c.Flags().BoolVar(&again.stay, "stay", false, "of a recording, move no values")
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw the chart in ASCII")
 	return c

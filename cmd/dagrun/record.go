@@ -29,26 +29,24 @@ func (a *app) recordCommand() *cobra.Command {
 		Use:   "record [-o FILE] -- COMMAND [ARGUMENT]...",
 		Short: "Record what a program does on its GPUs",
 		Long: `Run a CUDA program as it is, Python with PyTorch or machine code, and write down its calls of
-the driver: launches, copies, streams, events, graphs, memory, and where in the program they
-come from. dagrun check FILE then proves that conflicting accesses are ordered, or names those
-that nothing orders.
+the driver and where in the program they come from. dagrun check FILE then proves that
+conflicting accesses are ordered, or names those that nothing orders.
 
-By default the bytes that each kernel reads and writes are measured, with NVIDIA's Sanitizer API
-from the CUDA toolkit. With --accesses=arguments they are not; a kernel is then assumed to touch
-all that its arguments point into, and launches take about a microsecond longer.
+The bytes that each kernel touches are measured, with NVIDIA's Sanitizer API from the CUDA toolkit.
+With --accesses=arguments a kernel is assumed to touch all that its arguments point into instead;
+launches then take about a microsecond longer.
 
 With --contents, the recording also holds the memory that each CUDA graph reaches, as it was
 before the graph's first launch, so that the graph can be run again. That launch waits until its
-stream is done (at most 10 seconds) and the memory is copied; the recording becomes as large as
-that memory. Equal stretches of 4 MB are stored once.
+stream is done (at most 10 seconds) and the memory is copied. Equal stretches of 4 MB are stored once.
 
 With --host-accesses, the program's own reads and writes of pinned and managed memory are noted,
 at the byte that was touched: on x86 the first 64 of each allocation after work was given to the
 GPU, and the first read and write of each page (4 KB; of memory above 2 MB, of each 512th part).
-For that, these pages are closed whenever work is given to the GPU, and opened by a handler of
-SIGSEGV, which costs some 10 us for each and breaks system calls: read() into such a page fails
-with EFAULT. The first and last page of registered memory, unless it fills them, are left alone,
-and so is what host functions touch. Managed memory needs driver 550 or later.
+These pages are closed whenever work is given to the GPU, and opened by a handler of SIGSEGV,
+which costs some 10 us for each and breaks system calls: read() into such a page fails with
+EFAULT. Not noted: the first and last page of registered memory, unless it fills them, and what
+host functions touch. Managed memory needs driver 550 or later.
 
 The program's output and exit status are its own, and signals are passed on to it. Its processes
 write into the folder FILE.parts, which dagrun check FILE reads if the recording was not finished.`,

@@ -64,13 +64,17 @@ func cell(text string) string {
 }
 
 // severalCommands are as many as must have a flag, with the same words, for the page to list it once for all.
-const severalCommands = 3
+const severalCommands = 2
 
 // documentedFlag is a row of a table of flags.
 type documentedFlag struct{ name, shown, usage, preset string }
 
 func (f documentedFlag) row() string {
-	return fmt.Sprintf("| `%s` | %s | %s |\n", strings.ReplaceAll(f.shown, "|", "\\|"), cell(f.usage), cell(f.preset))
+	preset := ""
+	if f.preset != "" {
+		preset = " (default: " + f.preset + ")"
+	}
+	return fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(f.shown, "|", "\\|"), cell(f.usage+preset))
 }
 
 // flagsOf returns the flags of a command's own that help lists.
@@ -100,36 +104,73 @@ func flagsOf(c *cobra.Command) (flags []documentedFlag) {
 	return flags
 }
 
-// sharedFlags returns the flags that several commands have with the same words, by name. Of flags with one name it takes those that most have.
+// sharedFlags returns the flags that several commands have with the same words, by name.
 func sharedFlags(commands []*cobra.Command) []documentedFlag {
-	having, most := map[documentedFlag]int{}, map[string]documentedFlag{}
+	having := map[documentedFlag]int{}
 	for _, c := range commands {
 		for _, f := range flagsOf(c) {
-			if having[f]++; having[f] >= severalCommands && having[f] > having[most[f.name]] {
-				most[f.name] = f
-			}
+			having[f]++
 		}
 	}
-	return slices.SortedFunc(maps.Values(most), func(a, b documentedFlag) int { return strings.Compare(a.name, b.name) })
+	maps.DeleteFunc(having, func(_ documentedFlag, commands int) bool { return commands < severalCommands })
+	return slices.SortedFunc(maps.Keys(having), func(a, b documentedFlag) int { return strings.Compare(a.name, b.name) })
+}
+
+// flagGroup is the flags that the same commands have.
+type flagGroup struct {
+	commands string
+	flags    []documentedFlag
+}
+
+// byCommands groups shared flags by the commands that have them, those of most commands first.
+func byCommands(commands []*cobra.Command, shared []documentedFlag) []flagGroup {
+	var groups []flagGroup
+	sizes := map[string]int{}
+	for _, f := range shared {
+		var having, lacking []string
+		for _, c := range commands {
+			if slices.Contains(flagsOf(c), f) {
+				having = append(having, c.Name())
+			} else if c.Name() != "completion" {
+				lacking = append(lacking, c.Name())
+			}
+		}
+		names := strings.Join(having, ", ")
+		if len(lacking) < 2 {
+			names = "all but " + strings.Join(append(lacking, "completion"), " and ")
+		}
+		sizes[names] = len(having)
+		k := slices.IndexFunc(groups, func(g flagGroup) bool { return g.commands == names })
+		if k < 0 {
+			k, groups = len(groups), append(groups, flagGroup{commands: names})
+		}
+		groups[k].flags = append(groups[k].flags, f)
+	}
+	slices.SortStableFunc(groups, func(a, b flagGroup) int { return sizes[b.commands] - sizes[a.commands] })
+	return groups
 }
 
 func TestCommandsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
-	b.WriteString("`dagrun help COMMAND` prints the same in a terminal. The output of `--output json` is described in [json.md](json.md).\n\n| command | what it does |\n|---|---|\n")
+	b.WriteString("`dagrun help COMMAND` prints the same in a terminal. A command also has the [flags of several commands](#flags-of-several-commands) that are below its name there; `dagrun FILE` has those of `run`.\n" +
+		"[json.md](json.md) describes `--output json`.\n\n| command | what it does |\n|---|---|\n")
 	all := documentedCommands()
 	require.Greater(t, len(all), 15)
 	for _, c := range all {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), cell(c.Short))
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.Name(), anchor(c.CommandPath()), cell(c.Short))
 	}
 	b.WriteString("\n## Exit status\n\n| status | meaning |\n|---|---|\n")
 	for _, s := range statuses {
 		fmt.Fprintf(&b, "| %d | %s |\n", s.status, s.text)
 	}
 	shared := sharedFlags(all)
-	b.WriteString("\n## Flags of several commands\n\n| flag | meaning | default |\n|---|---|---|\n")
-	for _, f := range shared {
-		b.WriteString(f.row())
+	b.WriteString("\n## Flags of several commands\n\n| flag | meaning |\n|---|---|\n")
+	for _, group := range byCommands(all[1:], shared) {
+		fmt.Fprintf(&b, "| **%s** | |\n", group.commands)
+		for _, f := range group.flags {
+			b.WriteString(f.row())
+		}
 	}
 	for _, c := range all {
 		use := c.UseLine()
@@ -137,7 +178,8 @@ func TestCommandsPage(t *testing.T) {
 		if long == "" {
 			long = c.Short
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n\n%s\n```\n", c.CommandPath(), use, strings.TrimSpace(long))
+		long = strings.TrimSuffix(strings.TrimSpace(long), strings.TrimSpace(statusText())) // which the page has as a table
+		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n\n%s\n```\n", c.CommandPath(), use, strings.TrimSuffix(strings.TrimSpace(long), " Exit status:"))
 		if c.Example != "" {
 			b.WriteString("\nExamples:\n\n```sh\n")
 			for line := range strings.Lines(c.Example) {
@@ -145,23 +187,18 @@ func TestCommandsPage(t *testing.T) {
 				if comment = strings.TrimSpace(comment); comment != "" && !strings.HasPrefix(comment, "#") {
 					comment = "# " + comment
 				}
-				b.WriteString(strings.TrimRight(fmt.Sprintf("%-75s  %s", command, comment), " ") + "\n")
+				b.WriteString(strings.TrimRight(fmt.Sprintf("%-60s  %s", command, comment), " ") + "\n")
 			}
 			b.WriteString("```\n")
 		}
-		rows, also := "", ""
+		rows := ""
 		for _, f := range flagsOf(c) {
 			if !slices.Contains(shared, f) {
 				rows += f.row()
-			} else {
-				also += fmt.Sprintf(", `--%s`", f.name)
 			}
 		}
 		if rows != "" {
-			b.WriteString("\n| flag | meaning | default |\n|---|---|---|\n" + rows)
-		}
-		if also != "" {
-			fmt.Fprintf(&b, "\n[Flags of several commands](#flags-of-several-commands): %s.\n", also[len(", "):])
+			b.WriteString("\n| flag | meaning |\n|---|---|\n" + rows)
 		}
 	}
 	requirePage(t, "commands.md", b.String())
@@ -170,11 +207,10 @@ func TestCommandsPage(t *testing.T) {
 func TestKernelsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The kernels of the library\n\n" + generated +
-		"`dagrun kernels` lists them and `dagrun kernels NAME` describes one; `dagrun help kernels` explains how a node calls one: `{name: my_scale, kernel: scale, args: [n, 2.0, d_x, d_y]}`. `T` is the element\n" +
-		"type, and each kernel names the types that it has. `S` is the type that `T` is computed in, `X` and `Y` are types of their own. In brackets is how many elements\n" +
-		"of a buffer a launch touches; it is checked against the slice, which may be a tile where it says so. Operations are what the planner takes a launch to compute, and a\n" +
-		"launch moves the bytes that it touches (those of `inout` twice). Every version computes the same bits on the CPU and on a GPU.\n\n" +
-		"| kernel and arguments | what it does | types | operations |\n|---|---|---|---|\n")
+		"`dagrun kernels NAME` describes one, and `dagrun help kernels` how a node calls it: `{name: my_scale, kernel: scale, args: [n, 2.0, d_x, d_y]}`. `T` is the element type, `S` the type that `T` is\n" +
+		"computed in; `A`, `X` and `Y` are types of their own. In brackets is how many elements of a buffer a launch touches; it is checked against the slice, which may be a tile where it says so.\n" +
+		"*Floats* are f16, bf16, f32 and f64. Every version computes the same bits on the CPU and on a GPU.\n\n" +
+		"| kernel and arguments | what it does | types |\n|---|---|---|\n")
 	for _, d := range kernels.Docs() {
 		var args []string
 		for _, p := range d.Params {
@@ -193,11 +229,7 @@ func TestKernelsPage(t *testing.T) {
 		if d.Alias != "" {
 			text += " (also called `" + d.Alias + "`)"
 		}
-		flops := d.Flops
-		if flops != "" {
-			flops = "`" + flops + "`"
-		}
-		fmt.Fprintf(&b, "| `%s(%s)` | %s | %s | %s |\n", d.Name, cell(strings.Join(args, ", ")), cell(text), typesText(d.Types()), cell(flops))
+		fmt.Fprintf(&b, "| `%s(%s)` | %s | %s |\n", d.Name, cell(strings.Join(args, ", ")), cell(text), strings.Replace(typesText(d.Types()), "f16, bf16, f32, f64", "floats", 1))
 	}
 	requirePage(t, "kernels.md", b.String())
 }

@@ -25,14 +25,14 @@ func (a *app) runCommand(c *cobra.Command) {
 	a.learnFlags(c)
 	a.rankFlags(c)
 	f := c.Flags()
-	f.StringVar(&own.verify, "verify", "", "also run serially on the CPU and compare: `what` is results (saved or expected buffers) or nodes (names the first that differs); --verify alone means results")
+	f.StringVar(&own.verify, "verify", "", "also run serially on the CPU and compare `what`: results (saved or expected buffers; --verify alone), or nodes (names the first that differs)")
 	f.Lookup("verify").NoOptDefVal = verifyResults
 	f.BoolVar(&own.allowRaces, "allow-races", false, "run a hand-made schedule (sync: explicit) even if it has races")
 	f.BoolVar(&own.alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
-	f.BoolVar(&own.stats, "memory-stats", false, "show planned and reserved device memory, and which nodes use each buffer")
-	f.BoolVar(&own.follow, "debug-progress", false, "track finished nodes on the device, so that a timeout can list the others; one replay only")
+	f.BoolVar(&own.stats, "memory-stats", false, "show device memory, and which nodes use each buffer")
+	f.BoolVar(&own.follow, "debug-progress", false, "track finished nodes on the device, so that a timeout lists the others; one replay only")
 	a.sanitizeFlag(c)
-	f.Uint64Var(&a.values(c).steps, "kernel-steps", defaultSteps, "on the CPU device, end a kernel after `N` instructions, counted over all its threads")
+	f.Uint64Var(&a.values(c).steps, "kernel-steps", defaultSteps, "on the CPU device, end a kernel after `N` instructions of all its threads")
 	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && c.Parent() == nil && c.Flags().NFlag() == 0 {

@@ -15,7 +15,7 @@ import (
 const mostChecked = 1_000_000
 
 func (a *app) sanitizeFlag(c *cobra.Command) {
-	c.Flags().StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (up to a million threads a replay: full in the first 2^26 instructions of a launch, then fast)")
+	c.Flags().StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (see docs/kernel-bugs.md)")
 }
 
 // sanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.

@@ -36,19 +36,12 @@ those of the kernels and copies themselves, otherwise those of an event before a
 
 Predictions use what earlier runs learned. The last replay is explained: what limits it
 (submission, an engine, or a chain of nodes), its critical path, why engines were idle, which waits
-delayed nodes, and how much memory was in use. The table shows its nodes. Of loops and branches, it
-shows each pass, with the nodes in it unless it ran in a graph; of very many passes only the first,
-and how many more there were. The overhead of measuring is printed too: a traced replay takes longer
-than a plain one.
+delayed nodes, and how much memory was in use. Loops and branches have each pass, up to a few
+thousand. A traced replay takes longer than a plain one; by how much is printed.
 
-Of a recording (dagrun record), the timeline has the calls of the program on the host's threads and
-streams, at the times of the host: how long anything ran on the device is not in a recording. Of the
-graph that it passed to dagrun.replan, fast.trace(FILE) in the program measures when each node runs,
-and dagrun plan FILE --html shows what is predicted.
-
---html writes a page with all of it. --against FILE compares on that page with an earlier run, as
---output json wrote it, or with a plan of --save-plan; --against STRATEGY compares with a plan of
-that strategy.`,
+Of a recording (dagrun record), the timeline has the calls of the program at the times of the host:
+how long anything ran on the device is not in a recording. For a graph passed to dagrun.replan,
+fast.trace(FILE) in the program measures when each node runs.`,
 		Example: `  dagrun trace pipelines/chunks.yaml
   dagrun trace pipelines/chunks.yaml --html chunks.html
   dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json

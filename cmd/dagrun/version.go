@@ -63,7 +63,7 @@ func (a *app) versionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Show which build this is",
-		Long:  "Show the version of dagrun, the commit that it was built from, and the Go version and platform that it was built with.",
+		Long:  "Show the version, the commit that it was built from, and the Go version and platform.",
 		Example: `  dagrun version
   dagrun version --output json`,
 		Args: atMost(0),
