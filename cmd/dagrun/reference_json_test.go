@@ -70,9 +70,8 @@ func TestJSONPageListsTheKeysOfPlans(t *testing.T) {
 		if part.title != "" {
 			out.WriteString("\n### " + part.title + "\n\n")
 		}
-		out.WriteString("| key | meaning |\n|---|---|\n")
 		for _, key := range lists[part.list] {
-			fmt.Fprintf(&out, "| `%s` | %s |\n", key[0], strings.ReplaceAll(key[1], "|", "\\|"))
+			fmt.Fprintf(&out, "- `%s`: %s\n", key[0], key[1])
 		}
 		delete(lists, part.list)
 	}

@@ -23,16 +23,16 @@ var (
 		"requested_strategy", // the strategy that was asked for
 		"machine",            // the machine that the costs are for
 		"streams",            // the streams, each with its ops in order
-		"order",              // the submission order: one stream id per op, which stands for the next op of that stream. A wait waits for the latest record of its event
+		"order",              // the submission order: one stream id per op, for the next op of that stream. A wait waits for the latest record of its event
 		"edges",              // every dependency of the graph
 		"memory",             // where each device buffer lies in the arena of its device, in declaration order
-		"stats",              // totals and predictions. The fork from the origin stream and the join back into it are counted here and added when the plan runs
-		"kept",               // the device buffers that keep their bytes for the whole program, in declaration order; no other buffer shares those bytes. A file without this key was written by an older dagrun: plan again
+		"stats",              // totals and predictions, with the fork and the join, which are added when the plan runs
+		"kept",               // the device buffers that share their bytes with no other, in declaration order
 		"work",               // a hash of what the nodes do: kernels, scalar arguments, launch shapes and costs. A program refuses a plan that was made for other work
-		"note",               // what a reader should know about how the plan was made, for example that `auto` tried only one strategy; usually absent
-		"costs",              // for each node in declaration order, the time that the planner took it to take alone. Hand-made plans need not have it
+		"note",               // what a reader should know about how the plan was made; usually absent
+		"costs",              // for each node in declaration order, the time that the planner took it to take alone; hand-made plans need none
 		"modules",            // the modules that were hashed into `work`; absent if the pipeline has none
-		"works",              // what was hashed into `work`, so that the refusal can name the first difference: `node "spin" has us=100000, it had us=10 when it was planned`. Each work is there once, as a list of `name=value`. Without this key, the refusal names no node
+		"works",              // what was hashed into `work`, each work once, as a list of `name=value`, so that the refusal can name the first difference
 		"bodies",             // the plans of loops and branches; absent without them
 		"spread",             // how the pipeline was spread over several devices ([scaling.md](scaling.md#devices)); absent if it is planned as declared
 	}
@@ -44,16 +44,16 @@ var (
 	}
 	opKeys = []string{
 		"op",    // `launch` a node, `record` an event after the last launched node, or `wait` for an event
-		"node",  // the node that is launched; for a record, the node it follows; for a wait, the node it waits for, so that an event that is used again is not ambiguous
+		"node",  // the node that is launched; for a record, the node it follows; for a wait, the node it waits for
 		"event", // of a record or a wait: the event
 		"work",  // of a launch: what the node does, as an index into `works`; absent for a node of which nothing is known
 	}
 	edgeKeys = []string{
-		"from",  // the earlier node. Where many nodes depend on many others, both lead to and from a *join*, given by its number instead of a name: all that comes after a join depends on all that leads to it
+		"from",  // the earlier node, or a *join*, given by its number: all that comes after a join depends on all that leads to it
 		"to",    // the later node, or a join
 		"why",   // the reason, in the units of the pipeline file
-		"bytes", // the bytes that both use, half-open; absent for a dependency that comes only from `after:`. Where they are a tile, from its first byte to its last
-		"box",   // of a tile: its rows and its columns, both half-open: `[[0, 8], [16, 32]]`
+		"bytes", // the bytes that both use; absent for a dependency that comes only from `after:`. Of a tile, from its first byte to its last
+		"box",   // of a tile: its rows and its columns: `[[0, 8], [16, 32]]`
 	}
 	memoryKeys = []string{
 		"buffer", // its name

@@ -23,10 +23,10 @@ var spreadKeys = []string{
 	"copies",           // how many copies between devices were added
 	"copied_bytes",     // of those copies
 	"one_device_us",    // the predicted time on one device; 0: not compared
-	"nodes",            // the device of each node of the original, in declaration order, or none where they run as declared; with it, --plan makes the same graph again
+	"nodes",            // the device of each node of the original, in declaration order, or none where they run as declared
 
 	// These only where data is spilled.
-	"spilled",       // when which bytes are in device memory, where not all of them fit; with it, --plan makes the same graph again
+	"spilled",       // when which bytes are in device memory, where not all of them fit
 	"spills",        // how many copies to host memory make room in a replay
 	"reloads",       // how many copies bring contents back
 	"spilled_bytes", // of both
