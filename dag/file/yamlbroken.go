@@ -167,6 +167,10 @@ func (s *brokenScan) entry(start int) {
 	keys := 0
 	for s.found == nil && s.at < len(s.source) {
 		from := s.at
+		if s.peek(0) == ':' && (isBlank(s.peek(1)) || isBreak(s.peek(1))) {
+			s.fail(from, "", "a key is missing before this colon")
+			return
+		}
 		isPlain := s.scalar(column)
 		if s.found != nil || s.at >= len(s.source) {
 			return

@@ -28,24 +28,28 @@ func (f *findings) diagnostics(t *text) dag.Diagnostics {
 	return dag.Diagnostics{List: f.list, More: f.more}
 }
 
-// document reads the one YAML document of the text; nil without a problem where there is nothing in it.
-func (t *text) document() (root *yaml.Node, bad *problem) {
-	// yaml.v3 panics on some inputs that its own fuzzing has not found.
+// decode reads a document. yaml.v3 panics on some inputs that its own fuzzing has not found.
+func decode(from *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			root, bad = nil, &problem{pos: dag.Pos{Line: 1, Column: 1}, message: fmt.Sprintf("YAML: cannot be read (%v)", r)}
+			err = fmt.Errorf("yaml: line 1: cannot be read (%v)", r)
 		}
 	}()
+	return from.Decode(into)
+}
+
+// document reads the one YAML document of the text; nil without a problem where there is nothing in it.
+func (t *text) document() (root *yaml.Node, bad *problem) {
 	decoder := yaml.NewDecoder(bytes.NewReader(t.source))
 	var first yaml.Node
-	if err := decoder.Decode(&first); err != nil {
+	if err := decode(decoder, &first); err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
 		return nil, t.diagnose(err)
 	}
 	var second yaml.Node
-	err := decoder.Decode(&second)
+	err := decode(decoder, &second)
 	switch {
 	case err == nil:
 		return nil, &problem{pos: t.secondDocument(&second), message: "a second YAML document begins here", hint: "a pipeline file holds one"}

@@ -340,7 +340,6 @@ func (m *machine) touch(at moment, c *recording.Call) {
 func (m *machine) value(at moment, c *recording.Call, in *context) {
 	s := m.stream(in, c.Thread, c.Args[0])
 	if s.capture != nil || c.Args[1] != 0 {
-		m.nodes[c.Args[1]] = captured{call: at.index}
 		return
 	}
 	on := m.enqueue(at, s)
