@@ -1,5 +1,6 @@
 """CUDA's driver by ctypes: what reading, changing and timing graphs takes. Raises DriverError with the name of the call that failed."""
 
+import contextlib
 import ctypes
 import functools
 
@@ -84,7 +85,6 @@ class LaunchConfig(ctypes.Structure):
     ]
 
 
-OUT_OF_MEMORY = 2  # CUresult
 KERNEL, COPY, SET, HOST, CHILD, EMPTY = 0, 1, 2, 3, 4, 5
 CLUSTER, COOPERATIVE = 4, 2  # CUlaunchAttributeID
 FUNCTION_ATTRIBUTES = {"registers": 4, "shared": 1, "constant": 2, "local": 3, "binary": 6}
@@ -122,6 +122,16 @@ def made(name, *arguments):
     out = handle()
     call(name, ctypes.byref(out), *arguments)
     return out
+
+
+@contextlib.contextmanager
+def stream():
+    """A stream of one's own, which nothing orders with the legacy default stream."""
+    own = made("cuStreamCreate", 1)
+    try:
+        yield own.value
+    finally:
+        call("cuStreamDestroy_v2", own)
 
 
 def name_of(function, kernel):

@@ -3,6 +3,7 @@
 `accesses` runs in a process that `dagrun record` started: it launches each kernel alone, and again with words of its parameters moved to copies of what they
 point to, so that the recording shows which accesses follow which word. `durations` times the nodes with events, in any process."""
 
+import contextlib
 import ctypes
 import statistics
 
@@ -23,6 +24,12 @@ class Memory:
         if self.address is not None:
             call("cuMemFree_v2", self.address)
         self.address = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.free()
 
 
 def _copy(to, origin, size, stream):
@@ -70,49 +77,46 @@ def accesses(graph, pool, stream):
     moved, and by how much; and, for kernels with descriptors, 1 if each tensor was moved to a place of its own and they left what they usually do, or 2 if not.
 
     Afterwards the pool and everything else that parameters point into hold what they held before."""
-    kept = _Kept(graph, pool)
-    largest = max((size for _, size in pool), default=0)
-    before = {base: Memory(size) for base, size in pool}
-    elsewhere = [Memory(largest + (1 << 20)), Memory(largest + (1 << 20))] if pool else []
     tried = []
-    try:
-        kept.save(stream)
-        for k in graph.order():
-            node = graph.nodes[k]
-            words = _words(node, pool) if node.type == KERNEL else {}
-            for base, size in pool if words else ():
-                _copy(before[base].address.value, base, size, stream)
-            for word, offsets in words.items():
-                base, size = _segment(pool, word)
-                for turn, memory, offsets in _moves(offsets, elsewhere):
-                    # The same address modulo 2 MiB would hide what depends on more than the lowest bits, so the two differ there.
-                    distance = memory.address.value + turn * 3 * 512 - base
-                    _copy(base + distance, before[base].address.value, size, stream)
-                    row = bytearray(node.row)
-                    for offset in offsets:
-                        row[offset : offset + 8] = (word + distance).to_bytes(8, "little")
-                    launch(node, stream, row)
-                    tried.append([k, offsets, distance])
-                    for other, bytes_ in pool:
-                        _copy(other, before[other].address.value, bytes_, stream)
+    with contextlib.ExitStack() as taken:
+
+        def take(size):
+            return taken.enter_context(Memory(size))
+
+        largest = max((size for _, size in pool), default=0)
+        before = {base: take(size) for base, size in pool}
+        elsewhere = [take(largest + (1 << 20)), take(largest + (1 << 20))] if pool else []
+        with _kept(graph, pool, take, stream):
+            for k in graph.order():
+                node = graph.nodes[k]
+                words = _words(node, pool) if node.type == KERNEL else {}
+                for base, size in pool if words else ():
+                    _copy(before[base].address.value, base, size, stream)
+                for word, offsets in words.items():
+                    base, size = _segment(pool, word)
+                    for turn, memory, offsets in _moves(offsets, elsewhere):
+                        # The same address modulo 2 MiB would hide what depends on more than the lowest bits, so the two differ there.
+                        distance = memory.address.value + turn * 3 * 512 - base
+                        _copy(base + distance, before[base].address.value, size, stream)
+                        row = bytearray(node.row)
+                        for offset in offsets:
+                            row[offset : offset + 8] = (word + distance).to_bytes(8, "little")
+                        launch(node, stream, row)
+                        tried.append([k, offsets, distance])
+                        for other, bytes_ in pool:
+                            _copy(other, before[other].address.value, bytes_, stream)
+                    _wait(stream)
+                maps = descriptors.offsets(node) if words else []
+                if maps:
+                    tried.append([k, [], 0])
+                    moved, same = descriptors.apart(node, maps, words, pool, before, launch, Memory, _copy, stream)
+                    if moved:
+                        tried.append([k, moved, 0, 1 if same else 2])
+                    continue
+                launch(node, stream)
+                if node.type == KERNEL:
+                    tried.append([k, [], 0])
                 _wait(stream)
-            maps = descriptors.offsets(node) if words else []
-            if maps:
-                tried.append([k, [], 0])
-                moved, same = descriptors.apart(node, maps, words, pool, before, launch, Memory, _copy, stream)
-                if moved:
-                    tried.append([k, moved, 0, 1 if same else 2])
-                continue
-            launch(node, stream)
-            if node.type == KERNEL:
-                tried.append([k, [], 0])
-            _wait(stream)
-        kept.restore(stream)
-        _wait(stream)
-    finally:
-        kept.free()
-        for memory in [*before.values(), *elsewhere]:
-            memory.free()
     return tried
 
 
@@ -122,32 +126,25 @@ def _moves(offsets, elsewhere):
     return moves + [(0, elsewhere[0], [offset]) for offset in offsets if len(offsets) > 1]
 
 
-class _Kept:
-    """What lies in the allocations that the parameters of a graph point into, kept while its nodes are tried."""
-
-    def __init__(self, graph, pool):
-        ranges = set(pool)
-        for node in graph.nodes:
-            if node.type == KERNEL:
-                for at in range(0, len(node.row) - 7, 8):
-                    found = driver.range_of(int.from_bytes(node.row[at : at + 8], "little"))
-                    if found:
-                        ranges.add(found)
-        self.ranges, self.memory = sorted(ranges), []
-
-    def save(self, stream):
-        for base, size in self.ranges:
-            memory = Memory(size)
-            self.memory.append(memory)
-            _copy(memory.address.value, base, size, stream)
-
-    def restore(self, stream):
-        for (base, size), memory in zip(self.ranges, self.memory):
-            _copy(base, memory.address.value, size, stream)
-
-    def free(self):
-        for memory in self.memory:
-            memory.free()
+@contextlib.contextmanager
+def _kept(graph, pool, take, stream):
+    """What lies in the allocations that the parameters of a graph point into is as before afterwards, also if trying its nodes fails."""
+    ranges = set(pool)
+    for node in graph.nodes:
+        if node.type == KERNEL:
+            for at in range(0, len(node.row) - 7, 8):
+                found = driver.range_of(int.from_bytes(node.row[at : at + 8], "little"))
+                if found:
+                    ranges.add(found)
+    copies = [(base, take(size)) for base, size in sorted(ranges)]
+    for base, memory in copies:
+        _copy(memory.address.value, base, memory.size, stream)
+    try:
+        yield
+    finally:
+        for base, memory in copies:
+            _copy(base, memory.address.value, memory.size, stream)
+        _wait(stream)
 
 
 def durations(graph, stream, rounds=20):

@@ -87,13 +87,10 @@ def record(g, library):
     if why:
         return f"replays as it was: {why}"
     prologue.drawn(torch, g)  # everything that the graph needs is in place once it has been replayed
-    stream = driver.made("cuStreamCreate", 1).value
-    try:
+    with driver.stream() as stream:
         about["stream"] = stream
         about["shared"] = observe.shared(graph, about["pool"], about["active"])
         about["tried"] = observe.accesses(graph, about["pool"] + about["shared"], stream)
-    finally:
-        driver.call("cuStreamDestroy_v2", driver.handle(stream))
     text = json.dumps(about, separators=(",", ":")).encode()
     library.dagrun_note(text, len(text))
     return "recorded; run the program without dagrun record now"
@@ -154,9 +151,9 @@ class Replanned:
         >>> if fast.changed:
         ...     fast.trace("infer.json")
         """
-        original, stream = self._original(), driver.made("cuStreamCreate", 1).value
+        original = self._original()
         captured = {"edges": [(a, b) for a, b, _ in original.edges], "words": [], "sets": [], "copies": []}
-        try:
+        with driver.stream() as stream:
             if self._prologue:
                 self._prologue.run()
             _torch().cuda.synchronize()
@@ -168,8 +165,6 @@ class Replanned:
 
                 timelines[name] = timeline.measured(build, len(original.nodes), stream)
             timeline.write(file, original, timelines)
-        finally:
-            driver.call("cuStreamDestroy_v2", driver.handle(stream))
 
     def release(self) -> None:
         """Lets the old graph go, and with it the memory that only it needed. What the program still holds of its tensors stays, and must be held as long as
@@ -224,28 +219,28 @@ def replan(g: Any, recording: str, *, stay: bool = False, memory: int | str | No
     """
     torch = _torch()
     library = _recorder()
-    if library:
-        return Replanned(g, record(g, library))
-    if not os.path.exists(recording):
+    if not library and not os.path.exists(recording):
         return Replanned(g, f"{recording} is not there: dagrun record -o {recording} -- the command that runs this program")
-    torch.cuda.synchronize()
-    stream = driver.made("cuStreamCreate", 1).value
     try:
-        return _replanned(torch, g, recording, stream, ["--stay"] * stay + ([f"--memory-cap={memory}"] if memory is not None else []))
+        if library:
+            return Replanned(g, record(g, library))
+        torch.cuda.synchronize()
+        with driver.stream() as stream:
+            return _replanned(torch, g, recording, stream, ["--stay"] * stay + ([f"--memory-cap={memory}"] if memory is not None else []))
     except trial.Wrong as wrong:
         return Replanned(g, f"replays as it was: {wrong}" + ("" if isinstance(wrong, trial.Unsteady) else "; record the program again"))
-    except Exception as wrong:
-        if not _full(torch, wrong):
+    except RuntimeError as wrong:
+        if not _full(wrong):
             raise
         free, all = (n >> 20 for n in torch.cuda.mem_get_info())
-        full = f"the GPU is full ({free} of {all} MB are free), and planning keeps copies of what the graph touches for a moment: free memory before"
-        return Replanned(g, f"replays as it was: {full}")
-    finally:
-        driver.call("cuStreamDestroy_v2", driver.handle(stream))
+        what, does = ("nothing was recorded", "recording") if library else ("replays as it was", "planning")
+        full = f"the GPU is full ({free} of {all} MB are free), and {does} keeps copies of what the graph touches for a moment: free memory before"
+        return Replanned(g, f"{what}: {full}")
 
 
-def _full(torch, wrong):
-    return isinstance(wrong, torch.cuda.OutOfMemoryError) or isinstance(wrong, driver.DriverError) and wrong.code == driver.OUT_OF_MEMORY
+def _full(wrong):
+    """Whether memory ran out: in torch's allocator, in a call of the driver, or where torch makes a graph executable or loads code at its first use."""
+    return "out of memory" in str(wrong)
 
 
 def _replanned(torch, g, recording, stream, flags):
@@ -289,10 +284,11 @@ def _replanned(torch, g, recording, stream, flags):
     old = _launch_of(g)
     copies = [_built(graph, p, memory.data_ptr()) for p in plans["plans"]]
     torch.cuda.synchronize()
-    times = trial.in_turn([old, *(c.launch for c in copies)], stream)
-    best = min(range(1, len(times)), key=times.__getitem__)
-    trial.carry(torch, plans, memory)  # what the old graph left since
-    equal = trial.equal(torch, old, copies[best - 1].launch, kept, plans["outputs"], stream)
+    with kept:
+        times = trial.in_turn([old, *(c.launch for c in copies)], stream)
+        best = min(range(1, len(times)), key=times.__getitem__)
+        trial.carry(torch, plans, memory)  # what the old graph left since
+        equal = trial.equal(torch, old, copies[best - 1].launch, kept, plans["outputs"], stream)
     seconds = [planned - began, tried - planned, time.perf_counter() - tried]
     facts = {"plans": plans, "us": times, "best": best, "seconds": seconds, "equal": equal}
     if not equal:
@@ -332,8 +328,9 @@ def _as_kept(torch, g, graph, about, earlier, stream, began, before):
     trial.carry(torch, plans, memory)
     copy = _built(graph, plans["plans"][0], memory.data_ptr())
     torch.cuda.synchronize()
-    if not trial.equal(torch, _launch_of(g), copy.launch, state, plans["outputs"], stream):
-        raise trial.Wrong("it gave other bits")
+    with state:
+        if not trial.equal(torch, _launch_of(g), copy.launch, state, plans["outputs"], stream):
+            raise trial.Wrong("it gave other bits")
     facts["seconds"] = [time.perf_counter() - began]
     return Replanned(g, report, copy, memory, facts, before)
 

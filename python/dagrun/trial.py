@@ -38,47 +38,14 @@ def nodes(torch, graph, pool, state, trials, stream):
         return
     by_node = {t["node"]: t for t in trials}
     views = [(base, size, bytes_at(torch, base, size)) for base, size in [*pool, *state]]
-    own = len(pool)
     with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
         first = [v.clone() for _, _, v in views]
-        noise = [torch.randint(0, 255, v.shape, dtype=torch.uint8, device="cuda") for _, _, v in views]
-        before = [torch.empty_like(v) for _, _, v in views]
-        after = [torch.empty_like(v) for _, _, v in views]
-        wrong = []
-        for k in graph.order():
-            node, trial = graph.nodes[k], by_node.get(k)
-            if trial is None or node.type != KERNEL:
-                launch(node, stream)
-                continue
-            reads, writes = _marked(torch, views, trial["reads"]), _marked(torch, views, trial["writes"])
-            for r, o in zip(reads, _marked(torch, views, trial["old"])):
-                r &= ~o
-            for r in reads[own:]:
-                r.fill_(True)  # what is not the graph's own is not overwritten
-            for b, (_, _, v) in zip(before, views):
-                b.copy_(v)
-            launch(node, stream)
-            for a, b, (_, _, v) in zip(after, before, views):
-                a.copy_(v)
-                v.copy_(b)
-            launch(node, stream)
-            steady = torch.ones((), dtype=torch.bool, device="cuda")
-            for a, (_, _, v) in zip(after, views):
-                steady &= (v == a).all()
-            same = torch.ones((), dtype=torch.bool, device="cuda")
-            for b, a, w in zip(before, after, writes):
-                same &= ((a == b) | w).all()
-            for b, n, r, (_, _, v) in zip(before, noise, reads, views):
-                v.copy_(torch.where(r, b, n))
-            launch(node, stream)
-            for b, a, n, r, w, (_, _, v) in zip(before, after, noise, reads, writes, views):
-                untouched = torch.where(r, b, n)
-                same &= (~w & (v == untouched) | w & ((v == a) | (v == untouched) & (a == b))).all()
-                v.copy_(a)
-            wrong.append((k, same, steady))
-        for f, (_, _, v) in zip(first, views):
-            v.copy_(f)
-    torch.cuda.synchronize()
+        try:
+            wrong = _tried(torch, graph, views, len(pool), by_node, stream)
+        finally:  # also where memory runs out on the way
+            for f, (_, _, v) in zip(first, views):
+                v.copy_(f)
+            torch.cuda.synchronize()
     matters = []
     for k, same, steady in wrong:
         if same.item():
@@ -92,6 +59,46 @@ def nodes(torch, graph, pool, state, trials, stream):
             raise Wrong(f"{what} gave other bits, or wrote elsewhere, when everything was overwritten that it was not seen to touch")
     if matters:
         raise Matters(matters)
+
+
+def _tried(torch, graph, views, own, by_node, stream):
+    """Runs the nodes, and returns of each that was tried whether it did the same again, and whether it does so where nothing is overwritten: tensors on the GPU."""
+    noise = [torch.randint(0, 255, v.shape, dtype=torch.uint8, device="cuda") for _, _, v in views]
+    before = [torch.empty_like(v) for _, _, v in views]
+    after = [torch.empty_like(v) for _, _, v in views]
+    wrong = []
+    for k in graph.order():
+        node, trial = graph.nodes[k], by_node.get(k)
+        if trial is None or node.type != KERNEL:
+            launch(node, stream)
+            continue
+        reads, writes = _marked(torch, views, trial["reads"]), _marked(torch, views, trial["writes"])
+        for r, o in zip(reads, _marked(torch, views, trial["old"])):
+            r &= ~o
+        for r in reads[own:]:
+            r.fill_(True)  # what is not the graph's own is not overwritten
+        for b, (_, _, v) in zip(before, views):
+            b.copy_(v)
+        launch(node, stream)
+        for a, b, (_, _, v) in zip(after, before, views):
+            a.copy_(v)
+            v.copy_(b)
+        launch(node, stream)
+        steady = torch.ones((), dtype=torch.bool, device="cuda")
+        for a, (_, _, v) in zip(after, views):
+            steady &= (v == a).all()
+        same = torch.ones((), dtype=torch.bool, device="cuda")
+        for b, a, w in zip(before, after, writes):
+            same &= ((a == b) | w).all()
+        for b, n, r, (_, _, v) in zip(before, noise, reads, views):
+            v.copy_(torch.where(r, b, n))
+        launch(node, stream)
+        for b, a, n, r, w, (_, _, v) in zip(before, after, noise, reads, writes, views):
+            untouched = torch.where(r, b, n)
+            same &= (~w & (v == untouched) | w & ((v == a) | (v == untouched) & (a == b))).all()
+            v.copy_(a)
+        wrong.append((k, same, steady))
+    return wrong
 
 
 def _marked(torch, views, extents):
@@ -108,12 +115,20 @@ def _marked(torch, views, extents):
 
 
 class Contents:
-    """What lies in some stretches of memory at one moment."""
+    """What lies in some stretches of memory at one moment, and, if something fails within `with`, lies there again afterwards."""
 
     def __init__(self, torch, extents):
         self.torch = torch
         self.views = [bytes_at(torch, at, size) for at, size in extents]
         self.kept = [v.clone() for v in self.views]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is not None:
+            self.torch.cuda.synchronize()
+            self.restore()
 
     def restore(self):
         for v, k in zip(self.views, self.kept):
@@ -130,7 +145,7 @@ def carry(torch, plans, memory):
 
 
 def equal(torch, old, new, state, outputs, stream):
-    """Whether two graphs, launched from the same state, leave the same bits. The last to run is the new one."""
+    """Whether two graphs, launched from the same state, leave the same bits. The last to run is the new one; if it leaves others, the state is as before."""
     left = []
     for launch_on in (old, new):
         state.restore()
@@ -138,7 +153,10 @@ def equal(torch, old, new, state, outputs, stream):
         launch_on(stream)
         torch.cuda.synchronize()
         left.append(Contents(torch, outputs))
-    return left[1].same_as(left[0])
+    same = left[1].same_as(left[0])
+    if not same:
+        state.restore()
+    return same
 
 
 def in_turn(launches, stream, rounds=9, replays=5):

@@ -110,27 +110,72 @@ class Reports(unittest.TestCase):
         class OutOfMemoryError(RuntimeError):
             pass
 
+        class AcceleratorError(RuntimeError):
+            pass
+
         def full(*_):
             raise failure
 
-        cuda = types.SimpleNamespace(synchronize=lambda: None, OutOfMemoryError=OutOfMemoryError, mem_get_info=lambda: (100 << 20, 81_559 << 20))
-        kept = replanning._replanned, driver.made, driver.call
-        replanning._replanned, driver.made, driver.call = full, lambda *_: types.SimpleNamespace(value=7), lambda *_: None
-        driver_says = driver.DriverError.__new__(driver.DriverError)
-        driver_says.code = driver.OUT_OF_MEMORY
-        other = driver.DriverError.__new__(driver.DriverError)
-        other.code = 700
-        try:
-            with torch_is(types.SimpleNamespace(cuda=cuda)):
-                for failure in (OutOfMemoryError(), driver_says):
+        def driver_says(code, name):
+            with unittest.mock.patch.object(driver, "_text", lambda code: name):
+                return driver.DriverError("cuMemAlloc_v2", code)
+
+        of_driver = driver_says(2, "CUDA_ERROR_OUT_OF_MEMORY: out of memory")
+        failures = [
+            OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB."),
+            AcceleratorError("CUDA error: out of memory\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"),  # of a replay that makes the graph executable
+            of_driver,
+        ]
+        cuda = types.SimpleNamespace(synchronize=lambda: None, mem_get_info=lambda: (100 << 20, 81_559 << 20))
+        made = {"made": lambda *_: types.SimpleNamespace(value=7), "call": lambda *_: None}
+        said = r"the GPU is full \(100 of 81559 MB are free\), and {} keeps .* for a moment: free memory before$"
+        with torch_is(types.SimpleNamespace(cuda=cuda)):
+            with unittest.mock.patch.multiple(driver, **made), unittest.mock.patch.multiple(replanning, _replanned=full, record=full):
+                for failure in failures:
                     fast = dagrun.replan(None, __file__)
                     self.assertFalse(fast.changed)
-                    self.assertRegex(fast.report, r"^replays as it was: the GPU is full \(100 of 81559 MB are free\), and planning .*: free memory before$")
-                failure = other
-                with self.assertRaises(driver.DriverError):
-                    dagrun.replan(None, __file__)
-        finally:
-            replanning._replanned, driver.made, driver.call = kept
+                    self.assertRegex(fast.report, "^replays as it was: " + said.format("planning"))
+                    with unittest.mock.patch.object(replanning, "_recorder", lambda: "library"):
+                        self.assertRegex(dagrun.replan(None, "x.rec").report, "^nothing was recorded: " + said.format("recording"))
+                for failure in (driver_says(700, "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"), RuntimeError("no")):
+                    with self.assertRaises(type(failure)):
+                        dagrun.replan(None, __file__)
+            failure = of_driver
+            with unittest.mock.patch.object(driver, "made", full):  # a stream takes memory too
+                self.assertRegex(dagrun.replan(None, __file__).report, "^replays as it was: " + said.format("planning"))
+
+    def test_memory_that_runs_out_while_nodes_are_tried(self):
+        """What the graph's memory held before is there again."""
+
+        class Bytes:
+            def __init__(self, values):
+                self.values, self.shape = list(values), (len(values),)
+
+            def clone(self):
+                return Bytes(self.values)
+
+            def copy_(self, other):
+                self.values[:] = other.values
+
+        memory = {1000: Bytes(b"pool"), 2000: Bytes(b"state")}
+
+        def launch(node, stream):
+            if node == "last":
+                raise RuntimeError("CUDA error: out of memory")
+            memory[2000].values[0] = 0
+
+        cuda = types.SimpleNamespace(stream=contextlib.nullcontext, ExternalStream=lambda s: s, synchronize=lambda: None)
+        torch = types.SimpleNamespace(cuda=cuda, randint=lambda *_, **__: None, uint8=None, empty_like=lambda v: v.clone())
+        graph = types.SimpleNamespace(order=lambda: [0, 1], nodes=["first", "last"])
+        with unittest.mock.patch.multiple(trial, bytes_at=lambda torch, at, size: memory[at], launch=launch):
+            with self.assertRaisesRegex(RuntimeError, "out of memory"):
+                trial.nodes(torch, graph, [(1000, 4)], [(2000, 5)], [{"node": 7}], 0)
+            self.assertEqual([bytes(m.values) for m in memory.values()], [b"pool", b"state"])
+            with self.assertRaises(ZeroDivisionError), trial.Contents(torch, [(2000, 5)]):
+                launch("first", 0)
+                self.assertEqual(memory[2000].values[0], 0)
+                1 / 0
+            self.assertEqual(bytes(memory[2000].values), b"state")
 
     def test_without_a_driver(self):
         kept = driver.ctypes.CDLL
@@ -179,7 +224,7 @@ class Keeping(unittest.TestCase):
             _memory=lambda *all: types.SimpleNamespace(data_ptr=lambda: 0),
             _launch_of=lambda g: copy.launch,
         ), unittest.mock.patch.multiple(command, run=run), unittest.mock.patch.multiple(observe, durations=durations), unittest.mock.patch.multiple(replanning.prologue, drawn=lambda torch, g: 0), unittest.mock.patch.multiple(
-            trial, nodes=lambda *all: None, Contents=lambda *all: None, equal=lambda *all: equal, in_turn=lambda *all: list(times)
+            trial, nodes=lambda *all: None, Contents=lambda *all: contextlib.nullcontext(), equal=lambda *all: equal, in_turn=lambda *all: list(times)
         ):
             torch = types.SimpleNamespace(cuda=types.SimpleNamespace(synchronize=lambda: None))
             return replanning._replanned(torch, None, "infer.rec", 0, []), asked

@@ -24,7 +24,12 @@ full = """graph = captured(5, keep_graph=True)
 torch.cuda.synchronize()
 torch.cuda.empty_cache()
 full = torch.empty(torch.cuda.mem_get_info()[0] - (4 << 20), dtype=torch.uint8, device="cuda")
-print(dagrun.replan(graph, "step.rec").report)
+fast = dagrun.replan(graph, "step.rec")
+del full
+torch.cuda.empty_cache()
+fast.replay()
+assert torch.equal(graph.y, step(graph.x, 5)), "the graph does not replay as it was"
+print(fast.report)
 """
 recorded = captured + "print(dagrun.replan(captured(5, keep_graph=True), 'step.rec').report)\n"
 mistakes = [
@@ -57,6 +62,7 @@ with tempfile.TemporaryDirectory() as folder:
         out = ran(text)
         ok = re.search(pattern, out) is not None
         wrong += not ok
-        print(f"{name}: {'ok' if ok else 'WRONG'}: {out.strip().splitlines()[-1] if out.strip() else 'nothing was said'}")
+        lines = out.strip().splitlines() or ["nothing was said"]
+        print(f"{name}: ok: {lines[-1]}" if ok else "\n  ".join([f"{name}: WRONG:", *lines]))
 print(f"{wrong} wrong")
 sys.exit(min(wrong, 1))
