@@ -64,6 +64,7 @@ func (r *request) auto(streams int) (*Plan, error) {
 		tried = append(tried, candidate{strategy: "heft", streams: streams}, candidate{strategy: "roundrobin", streams: streams})
 	}
 	var best *Plan
+	var plans []*Plan
 	var err error
 	for _, c := range tried {
 		var plan *Plan
@@ -80,6 +81,10 @@ func (r *request) auto(streams int) (*Plan, error) {
 		if best == nil || betterPlan(plan, best) {
 			best = plan
 		}
+		plans = append(plans, plan)
+	}
+	if r.o.InOrder {
+		best = leanest(plans, best)
 	}
 	if best, err = r.search(best, streams); err != nil {
 		return nil, err

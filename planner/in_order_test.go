@@ -4,6 +4,7 @@ package planner
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -65,4 +66,47 @@ func TestInOrderIsNotForSpreadGraphs(t *testing.T) {
 	_, err := New(context.Background(), g, Options{InOrder: true, Spread: &Spread{Graph: g}})
 	require.ErrorIs(t, err, ErrBadOption)
 	require.ErrorContains(t, err, "a graph that was spread has nodes that nobody declared")
+}
+
+// A stencil whose tasks take about as long as each other: what placing them by their differences could gain is less than what was measured tells, and each wait is
+// a call of the program. So columns stay on their streams, whose waits are all that the stencil needs.
+func TestInOrderSavesWaitsWhereTimesAreNear(t *testing.T) {
+	const wide, steps = 8, 40
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(40, seed))
+		stencil := plantest.TaskBench("stencil", wide, steps, 0)
+		for range wide * steps {
+			stencil.Cost = append(stencil.Cost, 49+3*random.NormFloat64())
+		}
+		g := stencil.Graph(t)
+		o := Options{InOrder: true, Streams: wide, Effort: Normal}
+		p, err := New(context.Background(), g, o)
+		require.NoError(t, err)
+		require.Equal(t, (steps-1)*(2*wide-2), p.Stats.Waits)
+		o.InOrder = false
+		fastest, err := New(context.Background(), g, o)
+		require.NoError(t, err)
+		require.Greater(t, fastest.Stats.Waits, p.Stats.Waits)
+		require.LessOrEqual(t, p.Stats.MakespanUS, 1.01*fastest.Stats.MakespanUS)
+	}
+}
+
+// Whatever strategies find, the automatic one takes at most 1% longer, and nothing within that needs fewer waits.
+func TestInOrderIsNear(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		shape := plantest.DrawShape(rt, 40)
+		shape.Cost = rapid.SliceOfN(rapid.Float64Range(1, 100), len(shape.Preds), len(shape.Preds)).Draw(rt, "costs")
+		g := shape.Graph(t)
+		o := Options{InOrder: true, Streams: rapid.IntRange(1, 6).Draw(rt, "streams")}
+		auto, err := New(context.Background(), g, o)
+		require.NoError(rt, err)
+		for _, o.Strategy = range []string{"serial", "list"} {
+			other, err := New(context.Background(), g, o)
+			require.NoError(rt, err)
+			require.LessOrEqual(rt, auto.Stats.MakespanUS, 1.0100001*other.Stats.MakespanUS, o.Strategy)
+			if other.Stats.MakespanUS <= auto.Stats.MakespanUS {
+				require.LessOrEqual(rt, auto.Stats.Waits, other.Stats.Waits, o.Strategy)
+			}
+		}
+	})
 }

@@ -99,7 +99,7 @@ func (r *request) better(p *place.Problem, a *place.Assignment, best *Plan, stra
 	if err := r.simulate(made); err != nil {
 		return nil, err
 	}
-	if betterPlan(made, best) {
+	if r.improves(made, best) {
 		return made, nil
 	}
 	return best, nil
