@@ -12,6 +12,7 @@ import time
 import torch
 
 import dagrun
+from dagrun import graphs
 
 WIDE, STEPS, ROUNDS = 8, 125, 41
 missed = 0
@@ -86,26 +87,42 @@ def device(call):
 
 
 def in_turn(measure, *calls):
+    """Medians of calls, which take turns in one order and in the other, and of the first beside each of the others, with the quartiles."""
     for call in calls:
         call()
         call()
-    rows = [[measure(call) for call in calls] for _ in range(ROUNDS)]
-    return [statistics.median(row[k] for row in rows) for k in range(len(calls))], statistics.median(row[0] / row[1] for row in rows)
+    rows = []
+    for k in range(ROUNDS):
+        row = [(at, measure(calls[at])) for at in sorted(range(len(calls)), reverse=k % 2)]
+        rows.append([took for _, took in sorted(row)])
+    middle = [statistics.median(row[k] for row in rows) for k in range(len(calls))]
+    return middle, [statistics.quantiles([row[0] / row[k] for row in rows]) for k in range(1, len(calls))]
+
+
+def within(quartiles):
+    return f"half of all rounds in {quartiles[0]:.3f} to {quartiles[2]:.3f}"
+
+
+def captured(call):
+    made = torch.cuda.CUDAGraph(keep_graph=True)
+    with torch.cuda.graph(made):
+        call()
+    return made
 
 
 plan = declared().plan(streams=WIDE)
 plan.run()
 print(plan.report)
-(ours, hand), ratio = in_turn(host, plan.run, by_hand)
-print(f"host, us a task: {ours:.2f} with plan.run(), {hand:.2f} by hand")
-bar("host, to by hand", ratio, 1.1)
-h = plan.capture()
-graph = torch.cuda.CUDAGraph()
-with torch.cuda.graph(graph):
-    by_hand()
-(ours, hand), ratio = in_turn(device, h.replay, graph.replay)
-print(f"captured, us a replay: {ours:.1f} with plan.capture(), {hand:.1f} by hand")
-bar("captured, to by hand", ratio, 1.0)
+(ours, hand), (ratio,) = in_turn(host, plan.run, by_hand)
+print(f"host, us a task: {ours:.2f} with plan.run(), {hand:.2f} by hand; {within(ratio)}")
+bar("host, to by hand", ratio[1], 1.1)
+h, twice = plan.capture(), [captured(by_hand), captured(by_hand)]
+shapes = [graphs.Graph(made.raw_cuda_graph()) for made in (captured(plan.run), twice[0])]  # edges by the numbers of their nodes, which are captured in declared order
+for whose, shape in zip(("plan.capture()", "by hand"), shapes):
+    print(f"captured, {whose}: {len(shape.nodes)} nodes, {len(shape.edges)} edges, {len(set(shape.edges) - set(shapes[1].edges))} of them not by hand")
+(ours, hand, again), (ratio, noise) = in_turn(device, h.replay, *(made.replay for made in twice))
+print(f"captured, us a replay: {ours:.1f} with plan.capture(), {hand:.1f} by hand ({within(ratio)}), {again:.1f} by hand, captured again ({within(noise)})")
+bar("captured, to by hand", ratio[1], 1.0)
 
 times = []
 for _ in range(5):
