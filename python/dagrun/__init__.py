@@ -1,18 +1,20 @@
-"""dagrun in Python: finds missing waits in programs that use a GPU, runs tasks with tensors on the streams that it plans, and plans captured CUDA graphs again.
+"""dagrun in Python: finds missing waits in programs that use a GPU, plans captured CUDA graphs again, calls pipelines with tensors, and runs tasks on planned streams.
 `python -m dagrun` is the dagrun command."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .checking import Race, check
     from .graph import Captured, Graph, Plan, Value
+    from .loading import Loaded, load
     from .replanning import Replanned, replan
 
-__all__ = ["Captured", "Graph", "Plan", "Race", "Replanned", "Value", "check", "replan"]
+__all__ = ["Captured", "Graph", "Loaded", "Plan", "Race", "Replanned", "Value", "check", "load", "replan"]
 
 # Modules are imported when they are asked for, so that `import dagrun` costs a program little.
 _homes = {
     "checking": ["Race", "check"],
     "graph": ["Captured", "Graph", "Plan", "Value"],
+    "loading": ["Loaded", "load"],
     "replanning": ["Replanned", "replan"],
 }
 

@@ -17,6 +17,9 @@ def step(graph: object, x: object) -> float:
     if fast.changed:
         fast.delayed(seed=1).replay()
     print(fast.report.upper(), plan.report.upper(), plan.streams + 1, captured.value(squares), plan.value(squares))
+    double: dagrun.Loaded = dagrun.load("first.yaml", n=1000)
+    print(double(x=x)["y"], double.buffers["x"].shape)
+    double.release()
     try:
         with dagrun.check() as c:
             fast.replay()

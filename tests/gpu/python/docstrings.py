@@ -2,13 +2,16 @@
 
 import doctest
 import inspect
+import os
+import subprocess
 import sys
+import tempfile
 import warnings
 
 import torch
 
 import dagrun
-from dagrun import checking, graph, replanning
+from dagrun import checking, command, graph, loading, replanning
 
 warnings.simplefilter("ignore", RuntimeWarning)  # dagrun.check in a process that is not recorded
 
@@ -40,10 +43,13 @@ def names():
     return {"dagrun": dagrun, "torch": torch, "x": x, "g": dagrun.Graph(), "graph": made, "fast": dagrun.replan(made, "missing.rec"), **chunks()}
 
 
+folder = tempfile.TemporaryDirectory()
+os.chdir(folder.name)
+subprocess.run([command.path(), "init", "--quiet", "first"], check=True)
 failed = tried = 0
 runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
 finder = doctest.DocTestFinder(exclude_empty=True)
-for module in (checking, graph, replanning):
+for module in (checking, graph, loading, replanning):
     for test in finder.find(module, module.__name__, module=module, globs={}):
         if test.examples:
             test.globs = names()
