@@ -41,8 +41,10 @@ func TestClusters(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, hashes[plain.WorkHash()])
 	require.Equal(t, `node "k" has cluster=[2 3 1], it had no cluster`, g.WorkDifferenceFrom(plain.WorkOutline()))
-	_, err = clusterGraph("mine.blur", dag.Grid(0, 6), dag.Cluster(2, 4))
-	require.NoError(t, err, "a launch of nothing has no clusters")
+	for _, grid := range [][3]uint32{{0, 6, 1}, {6, 0, 1}, {6, 1, 0}} {
+		require.Empty(t, dag.ClusterProblem([3]uint32{4, 1, 1}, grid), "a launch of nothing has no clusters")
+	}
+	require.Equal(t, "grid.x is 6, which is not a multiple of cluster.x, 4", dag.ClusterProblem([3]uint32{4, 1, 1}, [3]uint32{6, 1, 1}))
 }
 
 func TestCooperativeLaunchesByGoCalls(t *testing.T) {

@@ -79,6 +79,14 @@ func TestHandmadePipelines(t *testing.T) {
 		{`buffer "x": init: there is no expression`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitExpr} }},
 		{`buffer "x": init: a term of the expression is nil`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitExpr, Expr: &expr.Expr{}} }},
 		{`buffer "x": init: the file has no name`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitFile} }},
+		{`buffer "x": init has 3 numbers, but the buffer has 8 elements`, func(p *dag.Pipeline) {
+			p.Buffers[0].Init = &dag.Init{Kind: dag.InitValue, Values: make([]expr.Value, 3)}
+		}},
+		{"", func(p *dag.Pipeline) {
+			p.Buffers[0].Init = &dag.Init{Kind: dag.InitValue, Values: make([]expr.Value, 8)}
+		}},
+		{`buffer "d": it is saved to the same file as "x"; give each buffer a file of its own`, func(p *dag.Pipeline) { p.Buffers[0].Save, p.Buffers[1].Save = "a.npy", "./a.npy" }},
+		{"", func(p *dag.Pipeline) { p.Buffers[0].Save, p.Buffers[1].Save = "a.npy", "b.npy" }},
 		{`buffer "x": expect: unknown kind 99`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: 99} }},
 		{`buffer "x": expect: there is no expression`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectExpr} }},
 		{`buffer "x": expect: tolerances of NaN and 0; they must not be negative`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, RTol: math.NaN()} }},
@@ -99,6 +107,9 @@ func TestHandmadePipelines(t *testing.T) {
 		{`node "square": its launch must have the 3 arguments of its map: a count, the output, the inputs and the numbers`, func(p *dag.Pipeline) { p.Nodes[3].Launch.Args = p.Nodes[3].Launch.Args[:2] }},
 		{`node "square": map: there is no expression`, func(p *dag.Pipeline) { p.Nodes[3].Launch.Map = &dag.MapSpec{Inputs: []string{"d"}} }},
 		{`node "up": its work (-1 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, 0 steps, NaN us) must not be negative`, func(p *dag.Pipeline) { p.Nodes[0].Work = dag.Work{Bytes: -1, US: math.NaN()} }},
+		{"", func(p *dag.Pipeline) { p.Nodes[0].Work = dag.Work{US: math.MaxFloat64, Steps: math.MaxFloat64} }},
+		{`node "up": its work (0 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, 0 steps, +Inf us) must not be negative`, func(p *dag.Pipeline) { p.Nodes[0].Work = dag.Work{US: math.Inf(1)} }},
+		{`node "up": its work (0 bytes, 0 operations, 0 blocks of 0 threads and 0 bytes, +Inf steps, 0 us) must not be negative`, func(p *dag.Pipeline) { p.Nodes[0].Work = dag.Work{Steps: math.Inf(1)} }},
 		{`node "up": a cost of NaN us`, func(p *dag.Pipeline) { p.Nodes[0].HasCost, p.Nodes[0].CostUS = true, math.NaN() }},
 		{`node "up": after: there is no node with id 7`, func(p *dag.Pipeline) { p.Nodes[0].After = []dag.NodeID{7} }},
 		{`node "up": priority 99; it is one of Low, Normal and High`, func(p *dag.Pipeline) { p.Nodes[0].Priority = 99 }},
@@ -227,7 +238,18 @@ func TestGraphsThatNobodyMade(t *testing.T) {
 		require.Empty(t, g.Hash()+g.WorkHash()+g.FirstDifference(g)+g.DifferenceFrom(nil)+g.WorkDifferenceFrom(nil))
 		require.Empty(t, g.WorkOutline().Nodes)
 		require.Empty(t, g.WorkParts(0))
+		require.EqualValues(t, dag.Range{Buffer: -1}, g.EdgeRange(dag.Edge{}))
+		require.EqualValues(t, dag.Range{Buffer: -1}, g.UnwrittenRange(dag.UnwrittenRead{}))
 	}
+	require.Zero(t, (*dag.Pipeline)(nil).UsedDevices())
+	require.Equal(t, 1, (&dag.Pipeline{}).UsedDevices())
+	require.Equal(t, 3, (&dag.Pipeline{Nodes: []dag.Node{{Device: 2}}}).UsedDevices())
+	require.Equal(t, 6, (&dag.Pipeline{Nodes: []dag.Node{{Device: 2}}, Buffers: []dag.Buffer{{Device: 5}}}).UsedDevices())
+	launch := &dag.Launch{Kernel: &nonsense{}, Args: []dag.Arg{{IsBuffer: true}}}
+	require.Equal(t, dag.Declared, launch.Evidence(0), "a kernel that says nothing about its parameters")
+	require.Equal(t, dag.Declared, launch.Evidence(1))
+	require.Equal(t, dag.Declared, launch.Evidence(-1))
+	require.Equal(t, dag.Declared, (*dag.Launch)(nil).Evidence(0))
 	g := &dag.Graph{Pipeline: handmade(t)}
 	require.EqualError(t, g.Check(), "the graph has no dependencies derived for its nodes; make it with file.Parse, Builder.Graph or Pipeline.Graph")
 	require.Empty(t, g.Succs(0))
