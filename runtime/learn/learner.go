@@ -3,6 +3,7 @@
 package learn
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"github.com/dagrun/dagrun/runtime/internal/measure"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // Options limits what is learned, and how many replays and how much time that takes.
@@ -135,10 +137,25 @@ type Way struct {
 	Predicted float64       // microseconds, with the durations and the machine of what was learned; 0 if nobody has predicted it
 }
 
+// trials is what learning does with a program: that of an engine, or one that a test wrote down.
+type trials interface {
+	Begin() (end func() error)
+	KeepRunning()
+	LoadingTook() time.Duration
+	Has(w engine.Way) bool
+	Adopt(ctx context.Context, w engine.Way) error
+	FreeKept(keep ...engine.Way) error
+	TimeReplays(ctx context.Context, n int) (us float64, err error)
+	TraceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, first time.Duration, err error)
+	CanRecord() bool
+	RecordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int, reason string, err error)
+	Exchange(ctx context.Context, own string) ([]string, error)
+}
+
 // learner learns from one program.
 type learner struct {
 	p        *engine.Program
-	trials   *engine.Trials
+	trials   trials
 	graph    *dag.Graph
 	platform cudart.Platform
 	log      *slog.Logger
