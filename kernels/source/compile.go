@@ -128,7 +128,14 @@ func (c *Compilers) with(ctx context.Context, name string, j *job) (*launch.Comp
 		if j.confined != nil {
 			return nil, errors.New("nvrtc is not used with --confined, because it runs within dagrun")
 		}
-		return retrying(ctx, j, c.nvrtcAndPrelude)
+		r, err := retrying(ctx, j, c.nvrtcAndPrelude)
+		if wrong := (*CompileError)(nil); errors.As(err, &wrong) && ctx.Err() == nil && j.mayHaveLongs() {
+			j.longs = true
+			if r, err := retrying(ctx, j, c.nvrtcAndPrelude); err == nil {
+				return r, nil
+			}
+		}
+		return r, err
 	case "clang":
 		return retrying(ctx, j, c.clang)
 	}
@@ -174,7 +181,7 @@ func (c *Compilers) nvrtc(ctx context.Context, j *job) (*launch.Compiled, error)
 	source := nvrtc.Source{Name: j.module.Name, Path: j.module.Path, Code: j.main.text, Capability: j.target.Capability, PTX: j.target.PTX, Names: j.module.Build.Names}
 	source.Options = append(j.definitions(), "--device-as-default-execution-space", "--generate-line-info")
 	source.Options = append(source.Options, j.implied()...)
-	if !slices.ContainsFunc(j.module.Build.Options, func(o string) bool { return strings.Contains(o, "std=") }) {
+	if !j.hasStandard() && !slices.Contains(source.Options, "--std=c++20") {
 		source.Options = append(source.Options, "--std=c++17")
 	}
 	for _, option := range j.module.Build.Options {
@@ -188,6 +195,9 @@ func (c *Compilers) nvrtc(ctx context.Context, j *job) (*launch.Compiled, error)
 		source.Options = append(source.Options, "--include-path="+folder)
 	}
 	source.Headers = j.headers()
+	if j.prelude {
+		source.Code = withLambdas(source.Code)
+	}
 	r, err := library.Compile(ctx, source)
 	if err != nil {
 		return nil, failedBy(name, err)

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -29,6 +30,7 @@ type job struct {
 	libraries bool // headers of NVIDIA's libraries are included
 	thrust    bool // headers of Thrust for the host are
 	prelude   bool // what nvcc includes in every file is wanted
+	longs     bool // types of 64 bits are long, as nvcc has them
 	missing   []missingHeader
 	// confined are the folders that the compiler may read; nil: there is no limit.
 	confined []string
@@ -116,16 +118,33 @@ func (j *job) definitions() []string {
 	return list
 }
 
+// has reports whether one of the user's files matches.
+func (j *job) has(pattern *regexp.Regexp) bool {
+	return slices.ContainsFunc(append([]*userFile{j.main}, j.files...), func(f *userFile) bool { return pattern.Match(f.text) })
+}
+
+// ofCCCL is an include of headers that have types of fixed width of their own.
+var ofCCCL = regexp.MustCompile(`#[ \t]*include[ \t]*[<"](?:cub/|cuda/|thrust/|cooperative_groups|tuple)`)
+
+// mayHaveLongs reports whether types of 64 bits can be those of nvcc, where a source does not compile with those of CCCL.
+func (j *job) mayHaveLongs() bool {
+	return j.prelude && !j.thrust && j.has(fixedWidthType) && !j.has(ofCCCL)
+}
+
 // headers are what NVRTC gets in the place of files: headers that it lacks, and those of the user's that have host code.
 func (j *job) headers() []nvrtc.Header {
 	var list []nvrtc.Header
 	given := map[string]bool{}
-	if slices.ContainsFunc(j.files, func(f *userFile) bool { return f.changed }) {
+	code := func(f *userFile) []byte { return f.text }
+	if j.prelude {
+		code = func(f *userFile) []byte { return withLambdas(f.text) }
+	}
+	if slices.ContainsFunc(j.files, func(f *userFile) bool { return f.changed || !bytes.Equal(code(f), f.text) }) {
 		for _, h := range j.found {
 			for _, f := range j.files {
 				if f.path == h.path && !given[h.name] {
 					given[h.name] = true
-					list = append(list, nvrtc.Header{Name: h.name, Code: f.text})
+					list = append(list, nvrtc.Header{Name: h.name, Code: code(f)})
 				}
 			}
 		}
@@ -136,13 +155,25 @@ func (j *job) headers() []nvrtc.Header {
 	}
 	for _, h := range headers {
 		if !given[h.Name] {
+			if j.longs {
+				h.Code = []byte(ofLongs.Replace(string(h.Code)))
+			}
 			list = append(list, h)
 		}
 	}
 	return list
 }
 
-var registerClass = regexp.MustCompile(`\bregister\b`)
+var (
+	registerClass = regexp.MustCompile(`\bregister\b`)
+	// designated are initialisers that name members, which nvcc takes before C++20 too.
+	designated = regexp.MustCompile(`[{,]\s*\.\s*[A-Za-z_]\w*\s*=[^=]`)
+)
+
+// hasStandard reports whether the build says which C++ it is.
+func (j *job) hasStandard() bool {
+	return slices.ContainsFunc(j.module.Build.Options, func(o string) bool { return strings.Contains(o, "std=") })
+}
 
 // implied are the options for NVRTC that include what nvcc includes in every file, where a source counts on it: types of fixed width, and those of
 // libraries.
@@ -151,19 +182,23 @@ func (j *job) implied() []string {
 	if j.libraries {
 		options = append(options, "--pre-include="+libraryTypes)
 	}
-	files := append([]*userFile{j.main}, j.files...)
 	if j.prelude {
 		options = append(options, "--pre-include="+preludeHeader)
 		if j.thrust && len(j.search.system) > 0 {
 			options = append(options, "--pre-include="+thrustHeader)
 		}
-		if slices.ContainsFunc(files, func(f *userFile) bool { return registerClass.Match(f.text) }) {
+		if j.has(registerClass) {
 			options = append(options, "-Dregister=") // which C++17 has no more
 		}
+		if j.has(designated) && !j.hasStandard() {
+			options = append(options, "--std=c++20")
+		}
 	}
-	uses := func(f *userFile) bool { return fixedWidthType.Match(f.text) }
-	declares := func(f *userFile) bool { return fixedWidthDeclared.Match(f.text) }
-	if slices.ContainsFunc(files, uses) && !slices.ContainsFunc(files, declares) {
+	switch {
+	case !j.has(fixedWidthType) || j.has(fixedWidthDeclared):
+	case j.prelude:
+		options = append(options, "--pre-include=cstdint")
+	case !j.has(fixedWidthIncluded):
 		options = append(options, "--pre-include=stdint.h")
 	}
 	return options

@@ -58,10 +58,10 @@ func TestTypesOfFixedWidthNeedNoHeader(t *testing.T) {
 // A header that clang has from dagrun is not left out, so NVRTC must have it too: from dagrun, or from a toolkit.
 func TestNVRTCHasTheHeadersThatAreKeptForClang(t *testing.T) {
 	given := map[string]bool{}
-	for _, h := range standardHeaders {
+	for _, h := range append(standardHeaders, preludeHeaders...) {
 		given[h.Name] = true
 	}
-	for _, name := range []string{"algorithm", "cassert", "cfloat", "climits", "cmath", "cstdint", "cstdio", "cstdlib", "cstring", "initializer_list", "iterator", "limits", "new", "stdio.h", "stdlib.h", "string.h", "type_traits", "utility"} {
+	for _, name := range []string{"algorithm", "cassert", "cfloat", "climits", "cmath", "cstdint", "cstdio", "cstdlib", "cstring", "initializer_list", "iterator", "limits", "new", "stdio.h", "stdlib.h", "string.h", "tuple", "type_traits", "utility"} {
 		assert.NotNil(t, clang.Header(name), name)
 		assert.True(t, given[name], name)
 	}
@@ -94,4 +94,52 @@ func TestPreludeForNVRTC(t *testing.T) {
 	require.NoError(t, err)
 	_, err = compilers.Compile(context.Background(), without.Module(), launch.Target{})
 	require.NoError(t, err)
+}
+
+// What nvcc takes and NVRTC does not: names of std without their header, designated initialisers, 64 bits that are long, functions of old devices.
+func TestWhatNVRTCGetsOfASource(t *testing.T) {
+	const kernel = "__global__ void k(long long *x) {}\n"
+	for _, c := range []struct {
+		name, code string
+		options    []string
+		longs      bool
+	}{
+		{"nothing", kernel, []string{"--pre-include=dagrun_prelude.h"}, false},
+		{"widths in std", "#include <stdint.h>\n__device__ std::uint64_t n; " + kernel, []string{"--pre-include=dagrun_prelude.h", "--pre-include=cstdint"}, true},
+		{"widths of its own", "typedef unsigned long uint64_t;\n" + kernel, []string{"--pre-include=dagrun_prelude.h"}, true},
+		{"widths beside CCCL", "#include <cub/cub.cuh>\n__device__ uint64_t n; " + kernel, []string{"--pre-include=dagrun_prelude.h", "--pre-include=cstdint"}, false},
+		{"initialisers", "struct P { int x, y; }; __device__ P p = {.x = 1, .y = 2}; " + kernel, []string{"--pre-include=dagrun_prelude.h", "--std=c++20"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := Open("mine", "/mine/k.cu", []byte(c.code), Options{Build: launch.Build{Compiler: "nvrtc"}})
+			require.NoError(t, err)
+			j := newJob(m.Module(), launch.Target{}, preprocess("/mine/k.cu", c.code, nil, search{device: true}))
+			j.prelude = true
+			require.Equal(t, c.options, j.implied())
+			require.Equal(t, c.longs, j.mayHaveLongs())
+			j.longs = true
+			for _, h := range j.headers() {
+				require.NotContains(t, string(h.Code), "typedef long long int64_t")
+			}
+		})
+	}
+}
+
+func TestStatementExpressionsBecomeLambdas(t *testing.T) {
+	for _, c := range []struct{ from, to string }{
+		{"int x = ({ int a = 1; a + 1; });", "int x = ([&]{ int a = 1; return a + 1; }());"},
+		{"#define MAX(a, b) ({ __typeof__ (a) _a = (a); \\\n  typeof(b) _b = (b); _a > _b ? _a : _b; })\nint y;", "#define MAX(a, b) ([&]{ auto _a = (a); \\\n  auto _b = (b); return _a > _b ? _a : _b; }())\nint y;"},
+		{"f(({ g(({ 1; })); }));", "f(([&]{ return g(([&]{ return 1; }())); }()));"},
+		{"({ if (a) { b(); } c; });", "([&]{ if (a) { b(); } return c; }());"},
+		{"({ while (a) b(); });", "([&]{ while (a) b(); }());"},
+		{"({ a; T{1}; });", "([&]{ a; return T{1}; }());"},
+		{"({ a; { b; } });", "([&]{ a; { b; } }());"},
+		{"({ if (a) return 1; b; });", "({ if (a) return 1; b; });"},
+		{"({ if (a) { return 1; } b; });", "({ if (a) { return 1; } b; });"},
+		{"f({1, 2}); x = ({3}); g(({ int", "f({1, 2}); x = ({3}); g(({ int"},
+		{"#define A ({ a;\n#define B b; })\n", "#define A ({ a;\n#define B b; })\n"},
+		{"({ a;\n#if B\nb;\n#endif\n});", "({ a;\n#if B\nb;\n#endif\n});"},
+	} {
+		assert.Equal(t, c.to, string(withLambdas([]byte(c.from))))
+	}
 }

@@ -4,6 +4,7 @@ package source
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
@@ -25,7 +26,7 @@ var standardHeaders = []nvrtc.Header{
 	{Name: "float.h", Code: []byte(floatLimits)},
 	{Name: "cfloat", Code: []byte(floatLimits)},
 	{Name: "math.h", Code: []byte(mathConstants)},
-	{Name: "cmath", Code: []byte(mathConstants + mathInStd)},
+	{Name: "cmath", Code: mathInStd},
 	{Name: "assert.h", Code: []byte("#pragma once\n")},
 	{Name: "cufft.h", Code: []byte(transformTypes)},
 	{Name: "cufftXt.h", Code: []byte(transformTypes)},
@@ -41,7 +42,7 @@ var standardHeaders = []nvrtc.Header{
 	{Name: "cstdlib", Code: []byte("#pragma once\n")},
 	{Name: "string.h", Code: []byte("#pragma once\n")},
 	{Name: "cstring", Code: []byte("#pragma once\n")},
-	{Name: "algorithm", Code: []byte("#pragma once\n")},
+	{Name: "algorithm", Code: clang.Header("algorithm")},
 	{Name: "new", Code: []byte("#pragma once\n")},
 	{Name: "iterator", Code: []byte("#pragma once\n")},
 	{Name: "initializer_list", Code: []byte("#pragma once\n")},
@@ -51,6 +52,8 @@ var standardHeaders = []nvrtc.Header{
 var preludeHeaders = []nvrtc.Header{
 	{Name: preludeHeader, Code: []byte(prelude)},
 	{Name: "complex", Code: []byte("#pragma once\nnamespace std { template <class T> class complex; }\n")},
+	{Name: "sstream", Code: []byte("#pragma once\nnamespace std { template <class C, class T> class basic_ostream; template <class C, class T> class basic_istream; }\n")},
+	{Name: "tuple", Code: clang.Header("tuple")},
 	{Name: "cub/cub.cuh", Code: clang.Header("dagrun_cccl/cub/cub.cuh")},
 	{Name: "thrust/detail/complex/stream.h", Code: clang.Header("dagrun_cccl/thrust/detail/complex/stream.h")},
 	{Name: thrustHeader, Code: clang.Header("dagrun_cccl/" + thrustHeader)},
@@ -75,12 +78,22 @@ typedef decltype(nullptr) nullptr_t;
 #include <limits>
 #include <type_traits>
 #include <utility>
+template <class E> __device__ const char *cudaGetErrorString(E error) { return error ? "an error of CUDA" : "no error"; }
+template <class E> __device__ const char *cudaGetErrorName(E error) { return error ? "an error of CUDA" : "cudaSuccess"; }
+template <class T, class L> __device__ T __shfl(T value, L lane, int width = 32) { return __shfl_sync(__activemask(), value, lane, width); }
+template <class T, class L> __device__ T __shfl_up(T value, L lanes, int width = 32) { return __shfl_up_sync(__activemask(), value, lanes, width); }
+template <class T, class L> __device__ T __shfl_down(T value, L lanes, int width = 32) { return __shfl_down_sync(__activemask(), value, lanes, width); }
+template <class T, class L> __device__ T __shfl_xor(T value, L lanes, int width = 32) { return __shfl_xor_sync(__activemask(), value, lanes, width); }
+template <class P> __device__ int __any(P p) { return __any_sync(__activemask(), p); }
+template <class P> __device__ int __all(P p) { return __all_sync(__activemask(), p); }
+template <class P> __device__ unsigned __ballot(P p) { return __ballot_sync(__activemask(), p); }
 `
 
 // Types of fixed width, and what declares them.
 var (
 	fixedWidthType     = regexp.MustCompile(`\bu?int(?:8|16|32|64|ptr)_t\b`)
-	fixedWidthDeclared = regexp.MustCompile(`\btypedef\b[^;{}]*\bu?int(?:8|16|32|64|ptr)_t\s*;|\busing\s+u?int(?:8|16|32|64|ptr)_t\s*=|#[ \t]*include[ \t]*[<"]c?stdint`)
+	fixedWidthDeclared = regexp.MustCompile(`\btypedef\b[^;{}]*\bu?int(?:8|16|32|64|ptr)_t\s*;|\busing\s+u?int(?:8|16|32|64|ptr)_t\s*=`)
+	fixedWidthIncluded = regexp.MustCompile(`#[ \t]*include[ \t]*[<"]c?stdint`)
 )
 
 const fixedWidths = `#pragma once
@@ -111,6 +124,9 @@ typedef uint64_t uintptr_t;
 #define INT64_C(x) x##LL
 #define UINT64_C(x) x##ULL
 `
+
+// ofLongs are the types of fixed width as nvcc has them on Linux: those of 64 bits are long. Libraries for NVRTC have others.
+var ofLongs = strings.NewReplacer("typedef long long int64_t; // as in libcu++, for NVRTC", "typedef long int64_t;", "typedef unsigned long long uint64_t;", "typedef unsigned long uint64_t;")
 
 const fixedWidthsInStd = `namespace std {
 using ::int8_t; using ::uint8_t; using ::int16_t; using ::uint16_t; using ::int32_t; using ::uint32_t; using ::int64_t; using ::uint64_t;
@@ -181,8 +197,9 @@ typedef float2 cufftComplex;
 typedef double2 cufftDoubleComplex;
 `
 
-const mathInStd = `namespace std {
-using ::abs; using ::fabs; using ::sqrt; using ::exp; using ::log; using ::pow; using ::sin; using ::cos; using ::tan; using ::floor; using ::ceil;
-using ::fmod; using ::fmin; using ::fmax; using ::tanh; using ::isnan; using ::isinf;
+// mathInStd is what clang has. Of the functions that are macros in C, NVRTC may have only those that stay.
+var mathInStd = append([]byte(mathConstants+`namespace std {
+template <class T> __device__ bool isfinite(T x) { return x - x == 0; }
+template <class T> __device__ bool signbit(T x) { return copysign(1.0, double(x)) < 0; }
 }
-`
+`), regexp.MustCompile(`using ::(?:isfinite|signbit);\n`).ReplaceAll(clang.Header("cmath"), nil)...)
