@@ -66,15 +66,15 @@ func cell(text string) string {
 // severalCommands are as many as must have a flag, with the same words, for the page to list it once for all.
 const severalCommands = 2
 
-// documentedFlag is a row of a table of flags.
+// documentedFlag is an item of a list of flags.
 type documentedFlag struct{ name, shown, usage, preset string }
 
-func (f documentedFlag) row() string {
+func (f documentedFlag) item() string {
 	preset := ""
 	if f.preset != "" {
 		preset = " (default: " + f.preset + ")"
 	}
-	return fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(f.shown, "|", "\\|"), cell(f.usage+preset))
+	return fmt.Sprintf("- `%s`: %s\n", f.shown, cell(f.usage+preset))
 }
 
 // flagsOf returns the flags of a command's own that help lists.
@@ -165,11 +165,11 @@ func TestCommandsPage(t *testing.T) {
 		fmt.Fprintf(&b, "| %d | %s |\n", s.status, s.text)
 	}
 	shared := sharedFlags(all)
-	b.WriteString("\n## Flags of several commands\n\n| flag | meaning |\n|---|---|\n")
+	b.WriteString("\n## Flags of several commands\n")
 	for _, group := range byCommands(all[1:], shared) {
-		fmt.Fprintf(&b, "| **%s** | |\n", group.commands)
+		fmt.Fprintf(&b, "\n%s:\n\n", group.commands)
 		for _, f := range group.flags {
-			b.WriteString(f.row())
+			b.WriteString(f.item())
 		}
 	}
 	for _, c := range all {
@@ -181,7 +181,7 @@ func TestCommandsPage(t *testing.T) {
 		long = strings.TrimSuffix(strings.TrimSpace(long), strings.TrimSpace(statusText())) // which the page has as a table
 		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n\n%s\n```\n", c.CommandPath(), use, strings.TrimSuffix(strings.TrimSpace(long), " Exit status:"))
 		if c.Example != "" {
-			b.WriteString("\nExamples:\n\n```sh\n")
+			b.WriteString("\n```sh\n")
 			for line := range strings.Lines(c.Example) {
 				command, comment, _ := strings.Cut(strings.TrimSpace(line), "  ")
 				if comment = strings.TrimSpace(comment); comment != "" && !strings.HasPrefix(comment, "#") {
@@ -191,14 +191,14 @@ func TestCommandsPage(t *testing.T) {
 			}
 			b.WriteString("```\n")
 		}
-		rows := ""
+		items := ""
 		for _, f := range flagsOf(c) {
 			if !slices.Contains(shared, f) {
-				rows += f.row()
+				items += f.item()
 			}
 		}
-		if rows != "" {
-			b.WriteString("\n| flag | meaning |\n|---|---|\n" + rows)
+		if items != "" {
+			b.WriteString("\n" + items)
 		}
 	}
 	requirePage(t, "commands.md", b.String())
@@ -207,23 +207,13 @@ func TestCommandsPage(t *testing.T) {
 func TestKernelsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The kernels of the library\n\n" + generated +
-		"`dagrun kernels NAME` describes one, and `dagrun help kernels` how a node calls it: `{name: my_scale, kernel: scale, args: [n, 2.0, d_x, d_y]}`. `T` is the element type, `S` the type that `T` is\n" +
-		"computed in; `A`, `X` and `Y` are types of their own. In brackets is how many elements of a buffer a launch touches; it is checked against the slice, which may be a tile where it says so.\n" +
-		"*Floats* are f16, bf16, f32 and f64. Every version computes the same bits on the CPU and on a GPU.\n\n" +
+		"`dagrun kernels NAME` describes one: what each argument is, what it reads and writes, how many elements a launch touches, and limits (`T` is the element type, `S` the type that it is computed in). `dagrun help kernels` says how a node calls it:\n" +
+		"`{name: my_scale, kernel: scale, args: [n, 2.0, d_x, d_y]}`. *Floats* are f16, bf16, f32 and f64. Every version computes the same bits on the CPU and on a GPU.\n\n" +
 		"| kernel and arguments | what it does | types |\n|---|---|---|\n")
 	for _, d := range kernels.Docs() {
 		var args []string
 		for _, p := range d.Params {
-			text := p.Name + " " + p.Type
-			if p.Buffer {
-				text = fmt.Sprintf("%s %s %s[%s]", p.Mode, p.Name, p.Type, p.Extent)
-				if p.Tile {
-					text += " or a tile"
-				}
-			} else if p.Range != "" {
-				text += " in " + p.Range
-			}
-			args = append(args, text)
+			args = append(args, p.Name)
 		}
 		text := words.Line(d.Text)
 		if d.Alias != "" {
