@@ -64,7 +64,7 @@ dagrun.replan, beside the graph as captured. Only the program can run it.`,
 	f, values := c.Flags(), a.values(c)
 	f.IntVar(&values.iterations, "iterations", 200, "time `N` replays of each plan, as a graph and as streams")
 	f.IntVar(&values.warmup, "warmup", 20, "run `N` warm-up replays before the timed ones")
-	a.graphFlag(c, graphAuto, "which replays to measure: the `mode` is auto (as a graph and as streams), on (graphs only), off (streams only), or built (graphs whose nodes are added one by one); --graph alone means on")
+	a.graphFlag(c, graphAuto, "which replays to measure: the `mode` is auto (as a graph and as streams), on (graphs), off (streams), or built (graphs, nodes added one by one); --graph alone means on")
 	f.StringVar(&saveProfile, "save-profile", "", "write the measured node durations of the best plan to this `file`")
 	c.Flags().Lookup("streams").DefValue = "1, 2, 4 and 8"
 	c.Flags().Lookup("strategy").DefValue, values.strategy = allStrategies, allStrategies

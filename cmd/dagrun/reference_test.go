@@ -154,15 +154,15 @@ func TestCommandsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
 	b.WriteString("`dagrun help COMMAND` prints the same in a terminal. A command also has the [flags of several commands](#flags-of-several-commands) that are below its name there; `dagrun FILE` has those of `run`.\n" +
-		"[json.md](json.md) describes `--output json`.\n\n| command | what it does |\n|---|---|\n")
+		"[json.md](json.md) describes `--output json`.\n\n")
 	all := documentedCommands()
 	require.Greater(t, len(all), 15)
 	for _, c := range all {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.Name(), anchor(c.CommandPath()), cell(c.Short))
+		fmt.Fprintf(&b, "- [`%s`](#%s): %s\n", c.Name(), anchor(c.CommandPath()), cell(c.Short))
 	}
-	b.WriteString("\n## Exit status\n\n| status | meaning |\n|---|---|\n")
+	b.WriteString("\n## Exit status\n\n")
 	for _, s := range statuses {
-		fmt.Fprintf(&b, "| %d | %s |\n", s.status, s.text)
+		fmt.Fprintf(&b, "- %d: %s\n", s.status, s.text)
 	}
 	shared := sharedFlags(all)
 	b.WriteString("\n## Flags of several commands\n")
@@ -178,7 +178,7 @@ func TestCommandsPage(t *testing.T) {
 		if long == "" {
 			long = c.Short
 		}
-		long = strings.TrimSuffix(strings.TrimSpace(long), strings.TrimSpace(statusText())) // which the page has as a table
+		long = strings.TrimSuffix(strings.TrimSpace(long), strings.TrimSpace(statusText())) // which the page lists
 		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n\n%s\n```\n", c.CommandPath(), use, strings.TrimSuffix(strings.TrimSpace(long), " Exit status:"))
 		if c.Example != "" {
 			b.WriteString("\n```sh\n")
