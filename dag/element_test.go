@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag/expr"
 )
 
 func TestHalfRoundsToNearestEven(t *testing.T) {
@@ -55,6 +57,26 @@ func TestElementsOfIntegersSaturate(t *testing.T) {
 		{I64, -1e300, 1 << 63}, {Bool, 0.5, 1}, {U32, math.NaN(), 0},
 	} {
 		require.Equal(t, c.bits, c.t.FromFloat(c.v), "%v of %v", c.t, c.v)
+	}
+	for _, d := range []DType{I8, I16, I32, I64, U8, U16, U32, U64} { // at the first number that is too large, and at the last that is not too small
+		n, top := uint(8*d.Size()), uint(8*d.Size())
+		least := uint64(0)
+		if d.Signed() {
+			top, least = n-1, 1<<(n-1)
+		}
+		require.Equal(t, uint64(1)<<top-1, d.FromFloat(math.Ldexp(1, int(top))), "%v", d)
+		require.Equal(t, uint64(1)<<(top-1), d.FromFloat(math.Ldexp(1, int(top)-1)), "%v", d)
+		require.Equal(t, least, d.FromFloat(-math.Ldexp(1, int(top))), "%v", d)
+		require.Equal(t, least, d.FromFloat(-math.Ldexp(1, int(top)+1)), "%v", d)
+	}
+	for d := F16; d <= U64; d++ {
+		require.Equal(t, d <= F64, d.Float(), "%v", d)
+		require.Equal(t, d >= I8 && d <= I64, d.Signed(), "%v", d)
+		for _, truth := range []bool{false, true} {
+			bits, err := d.Bits(expr.BoolValue(truth))
+			require.NoError(t, err)
+			require.Equal(t, map[bool]float64{true: 1}[truth], d.ToFloat(bits), "%v", d)
+		}
 	}
 	for _, c := range []struct {
 		t  DType
