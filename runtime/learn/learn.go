@@ -6,6 +6,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -335,15 +336,7 @@ func besideOthers(spans []spans.Span) []bool {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case spans[a].Start < spans[b].Start:
-			return -1
-		case spans[a].Start > spans[b].Start:
-			return 1
-		}
-		return a - b
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(spans[a].Start, spans[b].Start) })
 	beside := make([]bool, len(spans))
 	latest := -1 // of those before, the one that ends last
 	for _, i := range order {

@@ -51,7 +51,9 @@ func TestPredictionsAreForTheHostAsItIsNow(t *testing.T) {
 		require.InEpsilon(t, c.host*predicted(learned, engine.Streams), predicted(found, engine.Streams), 0.3, "submission takes most of the time")
 	}
 
-	graphs := &Learned{Machine: planner.H200(), Ways: []Way{{Plan: plans[0], Mode: engine.Captured, Threads: 1, Each: engine.Series{Count: 3, Median: 9}}}}
+	each := engine.Series{Count: 3, Median: 9}
+	graphs := &Learned{Machine: planner.H200(), Ways: []Way{{Plan: plans[0], Mode: engine.Captured, Threads: 1, Each: each},
+		{Plan: plans[0], Mode: engine.Streams, Threads: 2, Each: each}, {Plan: plans[0], Mode: engine.Streams, Threads: 1, Overlap: true, Each: each}, {Plan: plans[0], Mode: engine.Streams, Threads: 1}}}
 	same, err := graphs.Now(t.Context(), g, platform)
 	require.NoError(t, err)
 	require.Same(t, graphs, same, "no way depends on the host")

@@ -18,14 +18,17 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
+	"github.com/dagrun/dagrun/runtime/internal/spans"
 )
 
 // written are trials whose replays take what a list says.
 type written struct {
 	trials
-	us      []float64 // of a replay, by round; the last holds for all others
-	counts  []int     // of replays, by round
-	broken  error     // of every round
+	us      []float64                 // of a replay, by round; the last holds for all others
+	byPlan  map[*planner.Plan]float64 // in place of us
+	plan    *planner.Plan             // that replays now
+	counts  []int                     // of replays, by round
+	broken  error                     // of every round
 	has     bool
 	refused error // of adopting
 	others  []string
@@ -33,16 +36,22 @@ type written struct {
 }
 
 func (w *written) TimeReplays(_ context.Context, n int) (float64, error) {
-	us := w.us[min(len(w.counts), len(w.us)-1)]
 	w.counts = append(w.counts, n)
-	return us, w.broken
+	if w.byPlan != nil {
+		return w.byPlan[w.plan], w.broken
+	}
+	return w.us[min(len(w.counts), len(w.us))-1], w.broken
 }
 
-func (w *written) Has(engine.Way) bool                     { return w.has }
-func (w *written) Adopt(context.Context, engine.Way) error { return w.refused }
-func (w *written) LoadingTook() time.Duration              { return w.loading }
+func (w *written) Has(engine.Way) bool        { return w.has }
+func (w *written) LoadingTook() time.Duration { return w.loading }
 func (w *written) Exchange(_ context.Context, own string) ([]string, error) {
 	return append([]string{own}, w.others...), w.broken
+}
+
+func (w *written) Adopt(_ context.Context, way engine.Way) error {
+	w.plan = way.Plan
+	return w.refused
 }
 
 // learnerFrom learns from written trials, on the CPU device or one with a GPU's name.
@@ -238,5 +247,85 @@ func TestLearningEndsInTime(t *testing.T) {
 		l.began, l.once, l.left, l.best = time.Now().Add(-c.ago), c.once, c.left, c.best
 		l.o = Options{For: c.given, Replays: c.replays, After: c.after, Runs: c.runs}
 		require.Equal(t, c.over, l.over(c.part), strconv.Itoa(k))
+	}
+}
+
+// The ways that are about as fast as the best, by their best rounds, are timed again in turn, and those times count; a spread that is large
+// is told.
+func TestFinals(t *testing.T) {
+	type timing struct{ least, median float64 }
+	for _, c := range []struct {
+		what    string
+		ways    []timing
+		again   []float64 // what the ways take in turn
+		left    int
+		others  int
+		spent   time.Duration // since learning began, which has an hour
+		want    []float64     // their medians then, sorted by their best rounds
+		unquiet string
+	}{
+		{"none", nil, nil, 1 << 20, 0, 0, nil, ""},
+		{"one", []timing{{100, 100}}, []float64{90}, 1 << 20, 0, 0, []float64{100}, ""},
+		{"one that is disturbed", []timing{{70, 100}}, []float64{90}, 1 << 20, 0, 0, []float64{100}, "replays of one plan differ by 30%: something else uses the device, or its clock rates change"},
+		{"one that is hardly disturbed", []timing{{80, 100}}, []float64{90}, 1 << 20, 0, 0, []float64{100}, ""},
+		{"two", []timing{{110, 115}, {100, 120}}, []float64{91, 92}, 1 << 20, 0, 0, []float64{92, 91}, ""},
+		{"one that is too slow", []timing{{100, 100}, {126, 126}}, []float64{90, 91}, 1 << 20, 0, 0, []float64{100, 126}, ""},
+		{"one that is not", []timing{{100, 100}, {125, 126}}, []float64{90, 91}, 1 << 20, 0, 0, []float64{90, 91}, ""},
+		{"more than four", []timing{{100, 100}, {101, 101}, {102, 102}, {103, 103}, {104, 104}}, []float64{95, 94, 93, 92, 91}, 1 << 20, 0, 0, []float64{95, 94, 93, 92, 104}, ""},
+		{"no replays", []timing{{100, 100}, {110, 110}}, []float64{90, 91}, 0, 0, 0, []float64{100, 110}, ""},
+		{"replays for others", []timing{{100, 100}, {110, 110}}, []float64{90, 91}, 1000, 1000, 0, []float64{100, 110}, ""},
+		{"no time", []timing{{100, 100}, {110, 110}}, []float64{90, 91}, 1 << 20, 0, 2 * time.Hour, []float64{100, 110}, ""},
+	} {
+		w := &written{byPlan: map[*planner.Plan]float64{}}
+		l := learnerFrom(t, w, false)
+		l.left, l.o.For, l.began = c.left, time.Hour, time.Now().Add(-c.spent)
+		for k, way := range c.ways {
+			plan := &planner.Plan{}
+			w.byPlan[plan] = c.again[k]
+			l.learned.Ways = append(l.learned.Ways, Way{Plan: plan, Mode: engine.Streams, Each: engine.Series{Count: 3, Min: way.least, Median: way.median}})
+		}
+		require.NoError(t, l.finals(t.Context(), c.others, 1))
+		var got []float64
+		for _, way := range l.learned.Ways {
+			got = append(got, way.Each.Median)
+		}
+		require.Equal(t, c.want, got, c.what)
+		require.Equal(t, c.unquiet, l.learned.Unquiet, c.what)
+		require.GreaterOrEqual(t, l.left, min(c.left, c.others), c.what)
+	}
+}
+
+// A way that was surprisingly slow keeps the better of its times.
+func TestSurprisesKeepTheBetterTime(t *testing.T) {
+	for again, want := range map[float64]float64{60: 60, 81: 81, 82: 82, 83: 82, 200: 82} {
+		l := learnerFrom(t, &written{us: []float64{again}}, false)
+		l.o.For = time.Hour
+		l.learned.Ways = timedAt([2]float64{50, 50}, [2]float64{51, 82}, [2]float64{60, 59})
+		for k := range l.learned.Ways {
+			l.learned.Ways[k].Plan = &planner.Plan{}
+		}
+		require.NoError(t, l.timeSurprises(t.Context(), 20, 0, 1))
+		require.Equal(t, []float64{50, want, 59}, []float64{l.learned.Ways[0].Each.Median, l.learned.Ways[1].Each.Median, l.learned.Ways[2].Each.Median})
+	}
+}
+
+// A node ran beside others if another one did during more than a tenth of its time.
+func TestNodesBesideOthers(t *testing.T) {
+	for _, c := range []struct {
+		spans []spans.Span
+		want  []bool
+	}{
+		{nil, []bool{}},
+		{[]spans.Span{{Start: 0, End: 10}}, []bool{false}},
+		{[]spans.Span{{Start: 0, End: 10}, {Start: 10, End: 20}}, []bool{false, false}},
+		{[]spans.Span{{Start: 10, End: 20}, {Start: 0, End: 10}}, []bool{false, false}},
+		{[]spans.Span{{Start: 0, End: 10}, {Start: 9, End: 19}}, []bool{false, false}},
+		{[]spans.Span{{Start: 0, End: 10}, {Start: 8, End: 18}}, []bool{true, true}},
+		{[]spans.Span{{Start: 0, End: 100}, {Start: 95, End: 105}}, []bool{false, true}},
+		{[]spans.Span{{Start: 0, End: 100}, {Start: 10, End: 15}, {Start: 50, End: 60}}, []bool{false, true, true}},
+		{[]spans.Span{{Start: 0, End: 100}, {Start: 10, End: 12}, {Start: 80, End: 120}, {Start: 110, End: 112}}, []bool{true, true, true, true}},
+		{[]spans.Span{{Start: 0, End: 10}, {Start: 0, End: 10}, {Start: 0, End: 1}}, []bool{true, true, true}},
+	} {
+		require.Equal(t, c.want, besideOthers(c.spans), "%v", c.spans)
 	}
 }
