@@ -125,3 +125,118 @@ func TestNodesAfterThemselves(t *testing.T) {
 		require.EqualError(t, err, `node "`+string('a'+rune(first))+`" depends on itself`)
 	}
 }
+
+// Two graphs differ if their loops and branches are made otherwise; how often a loop runs is a matter of work.
+func TestDifferencesOfLoops(t *testing.T) {
+	type parts struct {
+		loop      dag.Loop
+		condition string
+		body      func(b *dag.Builder, x dag.BufferID)
+		otherwise func()
+	}
+	declare := func(change func(p *parts, b *dag.Builder, x, y dag.BufferID)) *dag.Graph {
+		b := dag.New("p")
+		x, y := b.Device("x", dag.F32, 8), b.Device("y", dag.F32, 8)
+		p := &parts{loop: dag.Loop{Until: "x(0..1) > 3", Most: 9}, condition: "y(0..1) > 3", body: func(b *dag.Builder, x dag.BufferID) { b.Task("add", b.InOut(x)) }}
+		if change != nil {
+			change(p, b, x, y)
+		}
+		b.Memset("clear", b.Whole(x), 0)
+		b.Memset("zero", b.Whole(y), 0)
+		b.Repeat("loop", p.loop, func() { p.body(b, x) })
+		b.If("branch", p.condition, func() { b.Task("use", b.In(x), b.In(y)) }, p.otherwise)
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g
+	}
+	base := declare(nil)
+	seen := map[string]string{base.Hash(): "base"}
+	for _, c := range []struct {
+		want   string
+		change func(p *parts, b *dag.Builder, x, y dag.BufferID)
+	}{
+		{`node "branch" has 2 bodies, it had 1`, func(p *parts, b *dag.Builder, x, y dag.BufferID) {
+			p.otherwise = func() { b.Task("otherwise", b.In(x), b.In(y)) }
+		}},
+		{`node "loop" is tested before each pass, it was not`, func(p *parts, _ *dag.Builder, _, _ dag.BufferID) { p.loop = dag.Loop{While: "x(0..1) > 3", Most: 9} }},
+		{`node "loop" is not tested, it was`, func(p *parts, _ *dag.Builder, _, _ dag.BufferID) { p.loop = dag.Loop{Times: 9} }},
+		{`node "loop" has a body in which node "more" is new`, func(p *parts, _ *dag.Builder, _, _ dag.BufferID) {
+			p.body = func(b *dag.Builder, x dag.BufferID) {
+				b.Task("add", b.InOut(x))
+				b.Task("more", b.In(x))
+			}
+		}},
+		{`node "branch" tests other buffers`, func(p *parts, _ *dag.Builder, _, _ dag.BufferID) { p.condition = "y(1..2) > 3" }},
+	} {
+		other := declare(c.change)
+		require.Contains(t, other.FirstDifference(base), c.want)
+		require.NotEmpty(t, base.FirstDifference(other), c.want)
+		require.NotContains(t, seen, other.Hash(), c.want)
+		seen[other.Hash()] = c.want
+	}
+	times := func(n int64) *dag.Graph {
+		return declare(func(p *parts, _ *dag.Builder, _, _ dag.BufferID) { p.loop = dag.Loop{Times: n} })
+	}
+	require.Equal(t, times(1).Hash(), times(9).Hash())
+	require.NotEqual(t, times(1).WorkHash(), times(9).WorkHash())
+	require.NotEqual(t, times(0).Hash(), times(1).Hash())
+	require.Contains(t, times(0).FirstDifference(times(2)), `node "loop" makes 0 passes, it made 2`)
+	require.Contains(t, times(2).FirstDifference(times(0)), `node "loop" makes 2 passes, it made 0`)
+	more := declare(func(p *parts, _ *dag.Builder, _, _ dag.BufferID) { p.loop.Most = 8 })
+	require.Equal(t, base.Hash(), more.Hash())
+	require.NotEqual(t, base.WorkHash(), more.WorkHash())
+}
+
+// What is wrong with a loop or branch is said with its name; nodes in it have its priority.
+func TestLoopsThatAreWrong(t *testing.T) {
+	b := dag.New("p")
+	x := b.Device("x", dag.F32, 8)
+	use := func(name string) func() { return func() { b.Task(name, b.In(x)) } }
+	for k, c := range []struct {
+		loop dag.Loop
+		want string
+	}{
+		{dag.Loop{Times: -1}, "-1 passes; there can be from 0 to 9223372036854775807"},
+		{dag.Loop{Times: dag.MaxPasses}, ""},
+		{dag.Loop{Until: "x(0..1) > 3", While: "x(0..1) > 3", Most: 1}, "a loop has one of Times, Until and While"},
+		{dag.Loop{Until: "x(0..1) > 3", Times: 1, Most: 1}, "a loop has one of Times, Until and While"},
+		{dag.Loop{Times: 3, Most: 1}, "Most, Every, OrStop and Expect belong to a loop with Until or While"},
+		{dag.Loop{Times: 3, Every: 1}, "Most, Every, OrStop and Expect belong to a loop with Until or While"},
+		{dag.Loop{Times: 3, OrStop: true}, "Most, Every, OrStop and Expect belong to a loop with Until or While"},
+		{dag.Loop{Times: 3, Expect: new(int64)}, "Most, Every, OrStop and Expect belong to a loop with Until or While"},
+		{dag.Loop{Until: "x(0..1) > 3"}, "a loop with Until or While needs Most: how many passes it may take"},
+		{dag.Loop{Until: "x(0..1) > 3", Most: 1}, ""},
+		{dag.Loop{Until: "x(0..1) > 3", Most: 1, Every: -1}, "the condition is tested every -1 passes; the number must be at least 1"},
+	} {
+		b = dag.New("p")
+		x = b.Device("x", dag.F32, 8)
+		b.Repeat("loop", c.loop, use("n"))
+		if _, err := b.Graph(); c.want == "" {
+			require.NoError(t, err, k)
+		} else {
+			require.ErrorContains(t, err, `node "loop": `, k)
+			if c.loop.Times >= 0 {
+				require.ErrorContains(t, err, c.want, k)
+			}
+		}
+	}
+	for _, priority := range []dag.Priority{dag.Low, dag.Normal, dag.High} {
+		b = dag.New("p")
+		x = b.Device("x", dag.F32, 8)
+		loop := b.Repeat("loop", dag.Loop{Times: 2}, func() { b.Repeat("inner", dag.Loop{Times: 2}, use("n")) })
+		b.Priority(loop, priority)
+		g, err := b.Graph()
+		require.NoError(t, err)
+		g.EachGraph(func(g *dag.Graph, _ []string) {
+			for i := range g.Nodes {
+				require.Equal(t, priority, g.Nodes[i].Priority, g.Nodes[i].Name)
+			}
+		})
+	}
+	b = dag.New("p")
+	b.Device("d", dag.F32, -1)
+	b.Device("e", 99, 1)
+	_, err := b.Graph()
+	require.ErrorContains(t, err, `buffer "d": dimension 0 of the shape is -1; it must not be negative`)
+	require.ErrorContains(t, err, `buffer "e": `)
+}

@@ -227,6 +227,7 @@ func TestGrowRefusesNegativeNumbers(t *testing.T) {
 	require.EqualError(t, err, `pipeline "p": Grow by 1 nodes, -1 buffers and -9223372036854775808 accesses: a number is negative`)
 	b = dag.New("p")
 	b.Grow(1, 0, math.MaxInt)
+	b.Grow(0, 0, 0)
 	_, err = b.Graph()
 	require.NoError(t, err)
 }
