@@ -5,6 +5,7 @@ package dag_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dagrun/dagrun/dag"
@@ -121,4 +122,32 @@ func TestLoopsThatCommunicateAreDeclaredInGo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string][]string{"outside": {"solve"}}, after(g))
 	require.True(t, slices.ContainsFunc(g.Nodes, func(n dag.Node) bool { return n.Kind == dag.Repeat && n.Communicates() }))
+}
+
+// What ranks say to each other is work: what, with whom, and how much of it.
+func TestCommunicationIsWork(t *testing.T) {
+	parts := func(c dag.Communication) string {
+		b := dag.New("p")
+		b.Ranks(0, 4)
+		x, y := b.Device("x", dag.F32, 8), b.Device("y", dag.F32, 8)
+		b.Memset("x", b.Whole(x), 0)
+		b.Memset("y", b.Whole(y), 0)
+		if c.Verb == dag.Exchange {
+			c.Transfers = []dag.Transfer{{Range: b.Slice(x, 0, 2), Rank: 1}, {Range: b.Slice(y, 0, 4), Rank: 3, Receive: true}}
+		} else {
+			if c.From, c.To = b.Whole(x), b.Whole(y); c.Verb == dag.Broadcast {
+				c.To = c.From
+			}
+		}
+		node := b.Communicate("talk", c)
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return strings.Join(g.WorkParts(node), ", ")
+	}
+	require.Contains(t, parts(dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum}), "communication=allreduce, op=sum")
+	require.NotContains(t, parts(dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum}), "root")
+	require.Contains(t, parts(dag.Communication{Verb: dag.Reduce, Reduction: dag.Max, Root: 2}), "communication=reduce, op=max, root=2")
+	require.Contains(t, parts(dag.Communication{Verb: dag.Broadcast, Root: 0}), "communication=broadcast, root=0")
+	require.Contains(t, parts(dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, Among: dag.Among{First: 0, Count: 2, Step: 2}}), "op=sum, among=[0, 2, 2]")
+	require.Contains(t, parts(dag.Communication{Verb: dag.Exchange}), "communication=exchange, transfer 1=8 bytes to rank 1, transfer 2=16 bytes from rank 3")
 }

@@ -56,6 +56,9 @@ func TestConditionsHold(t *testing.T) {
 		require.Len(t, condition.Operands, len(c.value), c.text)
 		require.Equal(t, c.want, condition.Holds(func(k int) uint64 { return c.value[k] }), "%s of %v", c.text, c.value)
 	}
+	number := conditioned(t, "x > 3")
+	number.Expr.Root = number.Expr.Root.Args[0]
+	require.False(t, number.Holds(func(int) uint64 { return 1 }), "a number is no truth")
 	require.False(t, (*dag.Condition)(nil).Holds(func(int) uint64 { return 1 }))
 	require.False(t, conditioned(t, "t").Holds(nil))
 	require.False(t, (&dag.Condition{}).Holds(func(int) uint64 { return 1 }))

@@ -144,6 +144,16 @@ func TestLaunchesThatShareAVariable(t *testing.T) {
 		g, err := b.Graph()
 		require.NoError(t, err)
 		require.Len(t, g.Preds(1), c.edges, "%v", c)
+		for _, a := range g.Accesses(0) {
+			require.Equal(t, [2]int64{0, 4}, [2]int64{a.Lo, a.Hi}, "all of the variable")
+		}
+	}
+	for _, symbol := range []string{"count", ".count", "m.", "."} {
+		b := dag.New("p")
+		b.Module("m", "m.cu", moduleOf())
+		b.Buffer(dag.Buffer{Name: "c", Place: dag.Device, DType: dag.U32, Shape: []int64{1}, Symbol: symbol})
+		_, err := b.Graph()
+		require.EqualError(t, err, `buffer "c": "`+symbol+`" is no variable of a module; write symbol: MODULE.VARIABLE`)
 	}
 	for _, c := range []struct {
 		symbol dag.Symbol
