@@ -178,3 +178,76 @@ func (l pickLibrary) Kernel(name string, _ []dag.DType) (dag.LaunchKernel, error
 	return l[name], nil
 }
 func (l pickLibrary) Map(*dag.MapSpec) (dag.LaunchKernel, error) { return nil, dag.ErrUnknownKernel }
+
+// What a launch is given must fit its kernel: grids, block sizes, elements, and uses that the code shows.
+func TestLaunchesFitTheirKernels(t *testing.T) {
+	number, memory := dag.KernelParam{Size: 8, DType: dag.I64}, dag.KernelParam{Size: 8, Buffer: true, DType: dag.F32, Mode: dag.ReadWrite}
+	code := func(mode dag.Mode, decided bool) dag.KernelParam {
+		return dag.KernelParam{Size: 8, Code: dag.CodeUse{Decided: decided, Mode: mode, Written: "k.cu:3"}}
+	}
+	const shape = "is only correct with its own grid, block and shared memory; leave grid:, block: and shared: out"
+	fixed := dag.LaunchInfo{Fixed: true, HasHint: true, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	grid := []dag.LaunchOption{dag.Grid(1), dag.Block(1)}
+	type launch struct {
+		kernel  *nonsense
+		args    func(b *dag.Builder, d dag.BufferID) dag.Args
+		options []dag.LaunchOption
+		want    string
+	}
+	whole := func(b *dag.Builder, d dag.BufferID) dag.Args { return dag.Args{b.Whole(d)} }
+	as := func(mode dag.Mode) func(*dag.Builder, dag.BufferID) dag.Args {
+		return func(b *dag.Builder, d dag.BufferID) dag.Args {
+			return dag.Args{dag.Access{Range: b.Whole(d), Mode: mode}}
+		}
+	}
+	none := func(*dag.Builder, dag.BufferID) dag.Args { return nil }
+	for _, c := range []launch{
+		{&nonsense{}, none, nil, `kernel "m.k" needs a grid; write grid: and the number of blocks`},
+		{&nonsense{}, none, grid, ""},
+		{&nonsense{info: fixed}, none, nil, ""},
+		{&nonsense{info: fixed}, none, []dag.LaunchOption{dag.Grid(1)}, shape},
+		{&nonsense{info: fixed}, none, []dag.LaunchOption{dag.Block(1)}, shape},
+		{&nonsense{info: fixed}, none, []dag.LaunchOption{dag.Shared(0)}, shape},
+		{&nonsense{params: []dag.KernelParam{memory}, info: dag.LaunchInfo{Extents: []int64{8}}}, as(dag.ReadWrite), grid, ""},
+		{&nonsense{params: []dag.KernelParam{memory}, info: dag.LaunchInfo{Extents: []int64{9}}}, as(dag.ReadWrite), grid, "touches 9 elements, d has 8"},
+		{&nonsense{params: []dag.KernelParam{memory}, info: dag.LaunchInfo{Extents: []int64{-1}}}, as(dag.ReadWrite), grid, ""},
+		{&nonsense{params: []dag.KernelParam{number}, info: dag.LaunchInfo{Extents: []int64{9}}}, func(*dag.Builder, dag.BufferID) dag.Args { return dag.Args{5} }, grid, ""},
+		{&nonsense{params: []dag.KernelParam{memory}}, as(9), grid, "an access must be in, out, inout or unused"},
+		{&nonsense{params: []dag.KernelParam{memory}}, as(0), grid, "an access must be in, out, inout or unused"},
+		{&nonsense{params: []dag.KernelParam{memory}}, as(dag.Untouched), grid, ""},
+		{&nonsense{params: []dag.KernelParam{code(dag.Write, true)}}, whole, grid, ""},
+		{&nonsense{params: []dag.KernelParam{code(dag.Write, true)}}, as(dag.Read), grid, "is written (k.cu:3), but the file declares {in: d}"},
+		{&nonsense{params: []dag.KernelParam{code(dag.Write, false)}}, as(dag.Read), grid, "is written (k.cu:3), but the file declares {in: d}"},
+		{&nonsense{params: []dag.KernelParam{code(dag.Read, true)}}, as(dag.Write), grid, "is never written, but the file declares {out: d}"},
+		{&nonsense{params: []dag.KernelParam{code(dag.Read, false)}}, as(dag.Write), grid, ""},
+		{&nonsense{params: []dag.KernelParam{code(dag.Read, true)}}, as(dag.Read), grid, ""},
+		{&nonsense{params: []dag.KernelParam{{Size: 8, Buffer: true, DType: dag.F32, Mode: dag.Read, Code: dag.CodeUse{Mode: dag.Write, Written: "k.cu:3"}}}}, whole, grid, "is written (k.cu:3), although its type is a pointer to const"},
+	} {
+		b := dag.New("p")
+		b.Module("m", "m.cu", nonsenseLibrary{c.kernel})
+		b.Kernel("k", "m.k", c.args(b, b.Device("d", dag.F32, 8)), c.options...)
+		if _, err := b.Graph(); c.want == "" {
+			require.NoError(t, err, "%+v", c.kernel)
+		} else {
+			require.ErrorContains(t, err, c.want)
+		}
+	}
+	for _, bytes := range []int64{0, 4} {
+		b := dag.New("p")
+		b.Module("m", "m.cu", nonsenseLibrary{&user{uses: []dag.SymbolUse{{Symbol: dag.Symbol{Name: "app::count", Bytes: bytes}, Mode: dag.Write}}}})
+		b.Kernel("k", "m.k", nil, grid...)
+		if _, err := b.Graph(); bytes > 0 {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, `kernel "m.k" uses the variable app::count, which launches share and whose size is not known; declare it under buffers: count: {place: device, symbol: m.app::count, dtype: ..., shape: [...]}`)
+		}
+	}
+	b := dag.New("p")
+	named := number
+	named.Name = "n"
+	b.Module("m", "m.cu", moduleOf(number, named))
+	node := b.Kernel("k", "m.k", dag.Args{5, 6}, grid...)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, []string{"kernel=m.k", "argument 1=5", "n=6", "grid=[1 1 1]", "block=[1 1 1]"}, g.WorkParts(node)[:5])
+}
