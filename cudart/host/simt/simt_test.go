@@ -245,6 +245,24 @@ func TestBranchTables(t *testing.T) {
 	}
 }
 
+// A table may hold addresses of variables beside those of functions; both lead where they say.
+func TestTablesOfVariablesAndFunctions(t *testing.T) {
+	p := program(t, ".global .u32 cell = 7;\n.func (.reg .u32 r) twice(.reg .u32 x) { add.u32 r, x, x; ret; }\n.global .align 8 .u64 mixed[3] = {generic(cell), twice, generic(cell)};\n"+entry(
+		"ld.global.u64 %rd1, [mixed]; ld.u32 %r1, [%rd1]; ld.global.u64 %rd2, [mixed+8]; P: .callprototype (.reg .u32 _) _ (.reg .u32 _);\ncall (%r2), %rd2, (%r1), P; ld.global.u64 %rd3, [mixed+16]; ld.u32 %r3, [%rd3]; mad.lo.u32 %r2, %r3, 100, %r2;"+put("%r2")))
+	out, fault := run(t, p, block(1), 1)
+	require.Nil(t, fault)
+	require.EqualValues(t, 714, out[0])
+}
+
+// The fourth part of a place is 0.
+func TestPlacesHaveThreeParts(t *testing.T) {
+	for _, register := range []string{"tid", "ntid", "ctaid", "nctaid"} {
+		out, fault := run(t, program(t, entry("mov.u32 %r1, %"+register+".w;"+put("%r1"))), simt.Launch{Grid: [3]uint32{2, 2, 2}, Block: [3]uint32{1, 1, 1}}, 1)
+		require.Nil(t, fault)
+		require.Zero(t, out[0], register)
+	}
+}
+
 func TestCallsThroughAddresses(t *testing.T) {
 	p := program(t, `
 		.func (.param .b32 result) twice(.param .b32 v) { .reg .b32 %r<3>; ld.param.u32 %r1, [v]; shl.b32 %r1, %r1, 1; st.param.b32 [result], %r1; ret; }
