@@ -9,6 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/dag/internal/fakes"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/stretchr/testify/require"
 )
 
@@ -40,7 +41,7 @@ func TestClusters(t *testing.T) {
 	plain, err := clusterGraph("mine.blur", dag.Grid(4, 6))
 	require.NoError(t, err)
 	require.False(t, hashes[plain.WorkHash()])
-	require.Equal(t, `node "k" has cluster=[2 3 1], it had no cluster`, g.WorkDifferenceFrom(plain.WorkOutline()))
+	require.Equal(t, `node "k" has cluster=[2 3 1], it had no cluster`, outline.WorkDifference(g, outline.WorkOf(plain)))
 	for _, grid := range [][3]uint32{{0, 6, 1}, {6, 0, 1}, {6, 1, 0}} {
 		require.Empty(t, dag.ClusterProblem([3]uint32{4, 1, 1}, grid), "a launch of nothing has no clusters")
 	}

@@ -2,11 +2,6 @@
 
 package dag
 
-var (
-	BucketsOf = bucketsOf
-	PairsOf   = (*Communication).pairs
-)
-
 func DraftOf(b *Builder) *Draft { return &b.pipeline }
 
 // AccessesOf are the accesses of all nodes and where those of each node begin.

@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/dag/internal/fakes"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag/expr"
@@ -152,11 +153,11 @@ func TestSpoiltPipelinesDoNotPanic(t *testing.T) {
 		} else {
 			graphs++
 			require.NoError(t, g.Check(), "seed %d", seed)
-			require.Empty(t, g.FirstDifference(g), "seed %d", seed)
-			require.Empty(t, g.DifferenceFrom(g.Outline()), "seed %d", seed)
+			require.Empty(t, outline.Difference(g, g), "seed %d", seed)
+			require.Empty(t, outline.DifferenceFrom(g, outline.Of(g)), "seed %d", seed)
 			require.Len(t, g.Topological(), g.Len(), "seed %d", seed)
 			_, _, _ = g.WorkHash(), g.Unused(), g.Unwritten()
-			require.Empty(t, g.WorkDifferenceFrom(g.WorkOutline()), "seed %d", seed)
+			require.Empty(t, outline.WorkDifference(g, outline.WorkOf(g)), "seed %d", seed)
 		}
 		_ = file.Write(&bytes.Buffer{}, p)
 	}
@@ -236,9 +237,9 @@ func TestGraphsThatNobodyMade(t *testing.T) {
 	for _, g := range []*dag.Graph{nil, {}} {
 		require.EqualError(t, g.Check(), "there is no graph")
 		require.Zero(t, g.Len())
-		require.Empty(t, g.Hash()+g.WorkHash()+g.FirstDifference(g)+g.DifferenceFrom(nil)+g.WorkDifferenceFrom(nil))
-		require.Empty(t, g.WorkOutline().Nodes)
-		require.Empty(t, g.WorkParts(0))
+		require.Empty(t, g.Hash()+g.WorkHash()+outline.Difference(g, g)+outline.DifferenceFrom(g, nil)+outline.WorkDifference(g, nil))
+		require.Empty(t, outline.WorkOf(g).Nodes)
+		require.Empty(t, outline.Parts(g, 0))
 		require.EqualValues(t, dag.Range{Buffer: -1}, g.EdgeRange(dag.Edge{}))
 		require.EqualValues(t, dag.Range{Buffer: -1}, g.UnwrittenRange(dag.UnwrittenRead{}))
 	}

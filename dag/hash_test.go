@@ -8,6 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/internal/fakes"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,9 +36,9 @@ func TestDifferences(t *testing.T) {
 	require.True(t, strings.HasPrefix(base.Hash(), "sha256:"))
 	require.Len(t, base.Hash(), len("sha256:")+64)
 	require.Equal(t, base.Hash(), declare(nil).Hash())
-	require.Empty(t, base.FirstDifference(declare(nil)))
-	require.Empty(t, base.DifferenceFrom(declare(nil).Outline()))
-	require.Empty(t, base.DifferenceFrom(&dag.Outline{}))
+	require.Empty(t, outline.Difference(base, declare(nil)))
+	require.Empty(t, outline.DifferenceFrom(base, outline.Of(declare(nil))))
+	require.Empty(t, outline.DifferenceFrom(base, &outline.Graph{}))
 
 	seen := map[string]string{base.Hash(): "base"}
 	for _, test := range []struct {
@@ -92,9 +93,9 @@ func TestDifferences(t *testing.T) {
 		{`node "end" does not come after "up", it did`, `node "end" does not wait for "up" (after), it did`, func(p *parts) { p.b.At(p.end).After = nil }},
 	} {
 		other := declare(test.change)
-		require.Equal(t, test.want, other.FirstDifference(base), test.want)
-		require.NotEmpty(t, base.FirstDifference(other), "the other way round: %s", test.want)
-		require.Equal(t, test.outline, other.DifferenceFrom(base.Outline()), test.want)
+		require.Equal(t, test.want, outline.Difference(other, base), test.want)
+		require.NotEmpty(t, outline.Difference(base, other), "the other way round: %s", test.want)
+		require.Equal(t, test.outline, outline.DifferenceFrom(other, outline.Of(base)), test.want)
 		require.NotContains(t, seen, other.Hash(), test.want)
 		seen[other.Hash()] = test.want
 	}
@@ -103,7 +104,7 @@ func TestDifferences(t *testing.T) {
 	same := declare(func(p *parts) { dag.DraftOf(p.b).Name = "another name" })
 	require.Equal(t, base.Hash(), same.Hash())
 	require.Equal(t, base.WorkHash(), same.WorkHash())
-	require.Empty(t, same.FirstDifference(base))
+	require.Empty(t, outline.Difference(same, base))
 }
 
 // Work is hashed separately from structure: a plan made for a kernel of 10 us is correct for one of 100,000 us, but probably slow.
@@ -160,9 +161,9 @@ func TestDifferencesOfWork(t *testing.T) {
 		}
 		other := declare(test.change, after...)
 		require.Equal(t, base.Hash(), other.Hash(), test.want)
-		require.Equal(t, test.want, other.FirstDifference(base))
-		require.NotEmpty(t, base.FirstDifference(other), "the other way round: %s", test.want)
-		require.Equal(t, test.want, other.WorkDifferenceFrom(base.WorkOutline()))
+		require.Equal(t, test.want, outline.Difference(other, base))
+		require.NotEmpty(t, outline.Difference(base, other), "the other way round: %s", test.want)
+		require.Equal(t, test.want, outline.WorkDifference(other, outline.WorkOf(base)))
 		require.NotContains(t, seen, other.WorkHash(), test.want)
 		seen[other.WorkHash()] = test.want
 	}
@@ -178,7 +179,7 @@ func TestDifferencesOfWork(t *testing.T) {
 		{`node "work" has estimated us=7, it had no estimated us`, func(w *dag.Work) { w.US = 7 }},
 	} {
 		other := declare(nil, func(b *dag.Builder) { test.change(&work(b).Work) })
-		require.Equal(t, test.want, other.FirstDifference(base))
+		require.Equal(t, test.want, outline.Difference(other, base))
 		require.NotContains(t, seen, other.WorkHash(), test.want)
 		seen[other.WorkHash()] = test.want
 	}
@@ -187,12 +188,12 @@ func TestDifferencesOfWork(t *testing.T) {
 	withModule := func(path string) *dag.Graph {
 		return declare(func(b *dag.Builder, _ *parts) { b.Module("mine", path, fakes.UserKernels) })
 	}
-	require.Equal(t, `module "mine" is gone`, base.FirstDifference(withModule("a.cu")))
-	require.Equal(t, `module "mine" is b.cu, it was a.cu`, withModule("b.cu").FirstDifference(withModule("a.cu")))
-	require.Equal(t, `node "work" has no cost, it had cost=12 us`, base.FirstDifference(declare(nil, func(b *dag.Builder) { b.Cost(1, 12) })))
-	require.Empty(t, base.WorkDifferenceFrom(&dag.WorkOutline{}))
+	require.Equal(t, `module "mine" is gone`, outline.Difference(base, withModule("a.cu")))
+	require.Equal(t, `module "mine" is b.cu, it was a.cu`, outline.Difference(withModule("b.cu"), withModule("a.cu")))
+	require.Equal(t, `node "work" has no cost, it had cost=12 us`, outline.Difference(base, declare(nil, func(b *dag.Builder) { b.Cost(1, 12) })))
+	require.Empty(t, outline.WorkDifference(base, &outline.Work{}))
 
 	same := declare(func(_ *dag.Builder, p *parts) { p.value = 3 })
 	require.Equal(t, base.WorkHash(), same.WorkHash(), "a memset takes as long whatever it writes")
-	require.Empty(t, same.FirstDifference(base))
+	require.Empty(t, outline.Difference(same, base))
 }

@@ -1,4 +1,4 @@
-// The index of names: finds the id of a name, and the first of two equal names.
+// The index of names: finds the first of two equal names.
 
 package dag
 
@@ -47,10 +47,4 @@ func (x *nameIndex) slot(wanted string, name func(id int32) string) (slot int, t
 		k = (k + 1) & mask
 	}
 	return k, tag
-}
-
-// find returns the id that has that name, or -1.
-func (x *nameIndex) find(wanted string, name func(id int32) string) int32 {
-	slot, _ := x.slot(wanted, name)
-	return int32(x.slots[slot]&x.ids) - 1
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/dagrun/dagrun/internal/jsontext"
 	"github.com/dagrun/dagrun/planner/internal/placement"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
@@ -152,7 +153,7 @@ func TestPlanFilesSayWhichWorkTheyAreFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, long.Hash(), back.GraphHash)
 	require.NotEqual(t, long.WorkHash(), back.Work)
-	require.Equal(t, `node "spin" has cost=100000 us, it had cost=10 us`, long.WorkDifferenceFrom(back.WorkDone))
+	require.Equal(t, `node "spin" has cost=100000 us, it had cost=10 us`, outline.WorkDifference(long, back.WorkDone))
 	require.Equal(t, text, encoded(t, long, back), "a plan for other work says what it was made for, whatever it is written for")
 
 	// A file may leave out the work of the nodes. Then only its hash is known and written.

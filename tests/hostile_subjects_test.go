@@ -20,9 +20,11 @@ import (
 	"github.com/dagrun/dagrun/cudart/libraries"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/bucket"
 	"github.com/dagrun/dagrun/dag/exchange"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/dag/file"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/calls"
 	"github.com/dagrun/dagrun/kernels/conditions"
@@ -158,7 +160,9 @@ func (h *hostile) functions() []namedFunction {
 
 		"fault.Wrap": fault.Wrap,
 
-		"dag.Bucket": dag.Bucket, "file.ParseFamily": file.ParseFamily, "file.ParseContext": file.ParseContext, "file.ParseFamilyContext": file.ParseFamilyContext, "ranks.Prove": ranks.Prove,
+		"bucket.AllReduces": bucket.AllReduces, "outline.Of": outline.Of, "outline.DifferenceFrom": outline.DifferenceFrom, "outline.Difference": outline.Difference,
+		"outline.WorkOf": outline.WorkOf, "outline.WorkDifference": outline.WorkDifference, "outline.Modules": outline.Modules, "outline.Parts": outline.Parts,
+		"file.ParseFamily": file.ParseFamily, "file.ParseContext": file.ParseContext, "file.ParseFamilyContext": file.ParseFamilyContext, "ranks.Prove": ranks.Prove,
 		"world.Join": world.Join, "world.FreeAddress": world.FreeAddress, "runtime.WriteChromeRanks": runtime.WriteChromeRanks, "picture.WriteRanksPage": picture.WriteRanksPage, "world.Find": world.Find,
 	} {
 		all = append(all, namedFunction{name, reflect.ValueOf(f)})

@@ -216,7 +216,7 @@ var plannerImports = map[string][]string{
 	"planner/internal/scratch": {},
 	"planner/internal/sets":    {},
 	"planner/internal/shop":    {"planner/effort", "planner/internal/chance", "planner/internal/scratch", "planner/internal/sets"},
-	"planner/plan":             {"dag", "internal/jsontext", "internal/words", "planner/internal/planted"},
+	"planner/plan":             {"dag", "dag/outline", "internal/jsontext", "internal/words", "planner/internal/planted"},
 	"planner/proof":            {"dag", "planner/plan"},
 	"planner/proof/ranks":      {"dag", "dag/file"},
 	"planner/proof/spread":     {"dag", "planner/plan", "planner/proof"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/bucket"
 	"github.com/dagrun/dagrun/dag/file"
 )
 
@@ -18,7 +19,7 @@ func (a *app) bucketed(g *dag.Graph, err error) (*dag.Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--bucket %q: %w", a.flags.bucket, err)
 	}
-	made, err := dag.Bucket(g, bytes)
+	made, err := bucket.AllReduces(g, bytes)
 	if err != nil {
 		return nil, fmt.Errorf("--bucket: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/dagrun/dagrun/kernels"
 )
 
@@ -43,7 +44,7 @@ func outlineOf(g *dag.Graph) []string {
 
 // outlineParts says what a node does, each part as name=value, and which bytes it accesses. The nodes of bodies have lines of their own.
 func outlineParts(g *dag.Graph, i dag.NodeID, codes map[*kernels.Module]string) []string {
-	parts := slices.DeleteFunc(g.WorkParts(i), func(part string) bool { return strings.HasPrefix(part, "work of body ") })
+	parts := slices.DeleteFunc(outline.Parts(g, i), func(part string) bool { return strings.HasPrefix(part, "work of body ") })
 	if l := g.Nodes[i].Launch; l != nil && l.Map == nil { // the formula of a map is one of its parts
 		if own, ok := l.Kernel.(interface{ Module() *kernels.Module }); ok {
 			module := own.Module()

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/dagrun/dagrun/internal/jsontext"
 	"github.com/dagrun/dagrun/internal/words"
 )
@@ -484,7 +485,7 @@ func (d *planDecoder) settle() {
 		return
 	}
 	if d.workSeen {
-		p.WorkDone = &dag.WorkOutline{Modules: d.modules, Nodes: make([][]string, g.Len())}
+		p.WorkDone = &outline.Work{Modules: d.modules, Nodes: make([][]string, g.Len())}
 		for i, work := range d.workOf {
 			if work >= 0 {
 				p.WorkDone.Nodes[i] = d.works[work]

@@ -6,13 +6,14 @@ import (
 	"math"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/dagrun/dagrun/internal/jsontext"
 )
 
 // otherGraph reads a plan once more, for names only, and returns an error if it was made for another graph than g.
 func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	r := &jsontext.Reader{Data: data, Kind: ErrPlanShape}
-	o := &dag.Outline{Nodes: []string{}, Edges: []dag.OutlineEdge{}}
+	o := &outline.Graph{Nodes: []string{}, Edges: []outline.Edge{}}
 	theirs, at := "", 0
 	r.Object(planKeys, 8, func(key int) {
 		switch planKeys[key] {
@@ -46,7 +47,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 			})
 		case "edges":
 			r.List(func(int) {
-				var e dag.OutlineEdge
+				var e outline.Edge
 				r.Object(edgeKeys, 2, func(key int) {
 					switch edgeKeys[key] {
 					case "from":
@@ -70,9 +71,9 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 				o.Edges = append(o.Edges, e)
 			})
 		case "memory":
-			o.Buffers = []dag.OutlineBuffer{}
+			o.Buffers = []outline.Buffer{}
 			r.List(func(int) {
-				var b dag.OutlineBuffer
+				var b outline.Buffer
 				r.Object(memoryKeys, 0, func(key int) {
 					switch memoryKeys[key] {
 					case "buffer":
@@ -113,7 +114,7 @@ func otherGraph(data []byte, g *dag.Graph, hash string) *jsontext.FileError {
 	if theirs == hash {
 		return nil
 	}
-	difference := g.DifferenceFrom(o)
+	difference := outline.DifferenceFrom(g, o)
 	if difference == "" {
 		difference = "something that a plan does not show differs, such as sync:, a stream:, a priority: or a host buffer"
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/dagrun/dagrun/internal/jsontext"
 	"github.com/dagrun/dagrun/internal/words"
 )
@@ -242,13 +243,13 @@ func (e *planEncoder) costs(p *Plan) {
 // takeWork collects what the plan's nodes do: from the plan file that the plan was read from if it has them, otherwise from the graph if its
 // work is the plan's. If the plan has only the hash of different work, nothing is written but the hash.
 func (e *planEncoder) takeWork(p *Plan) error {
-	parts := func(i int) []string { return e.g.WorkParts(dag.NodeID(i)) }
+	parts := func(i int) []string { return outline.Parts(e.g, dag.NodeID(i)) }
 	switch {
 	case p.WorkDone != nil && len(p.WorkDone.Nodes) == e.g.Len():
 		e.modules = p.WorkDone.Modules
 		parts = func(i int) []string { return p.WorkDone.Nodes[i] }
 	case p.Work == "" || p.Work == e.g.WorkHash():
-		e.modules = e.g.WorkModules()
+		e.modules = outline.Modules(e.g)
 	default:
 		return nil
 	}

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/dagrun/dagrun/internal/words"
 )
 
@@ -46,12 +47,12 @@ type Placement struct {
 // Plan is a schedule of a graph.
 type Plan struct {
 	Name      string
-	Graph     *dag.Graph       // that it is a plan of; nil for a plan made by hand
-	GraphHash string           // hash of the structure of that graph
-	Work      string           // hash of what its nodes do: kernels, arguments, launch shapes and costs
-	WorkDone  *dag.WorkOutline // what was hashed, from a plan file; nil if only the hash is known
-	Strategy  string           // the strategy that made the plan
-	Requested string           // the strategy that was asked for, such as auto
+	Graph     *dag.Graph    // that it is a plan of; nil for a plan made by hand
+	GraphHash string        // hash of the structure of that graph
+	Work      string        // hash of what its nodes do: kernels, arguments, launch shapes and costs
+	WorkDone  *outline.Work // what was hashed, from a plan file; nil if only the hash is known
+	Strategy  string        // the strategy that made the plan
+	Requested string        // the strategy that was asked for, such as auto
 	Machine   string
 	Note      string // a remark on how the plan was made, or ""
 	Streams   []Stream

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/bucket"
 	"github.com/dagrun/dagrun/dag/file"
 )
 
@@ -267,7 +268,7 @@ func TestBucketsThatDifferAreNamed(t *testing.T) {
 `, apart)), file.Options{Name: "p.yaml"}, 2)
 		require.NoError(t, err)
 		for k, g := range f.Classes {
-			f.Classes[k], err = dag.Bucket(g, 1<<20)
+			f.Classes[k], err = bucket.AllReduces(g, 1<<20)
 			require.NoError(t, err)
 		}
 		found, err := Prove(f)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
@@ -121,7 +122,7 @@ func CheckWork(g *dag.Graph, p *plan.Plan) error {
 		return nil
 	}
 	if old := p.WorkDone; old != nil {
-		if difference := g.WorkDifferenceFrom(old); difference != "" {
+		if difference := outline.WorkDifference(g, old); difference != "" {
 			return fmt.Errorf("%w: %s when it was planned: plan again", plan.ErrOtherGraph, difference)
 		}
 	}

@@ -1,6 +1,6 @@
 // Tests of buckets: what goes into one, that nothing changes what a node reads, and what cannot be bucketed.
 
-package dag_test
+package bucket_test
 
 import (
 	"fmt"
@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/bucket"
 	"github.com/dagrun/dagrun/dag/file"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,12 +27,17 @@ buffers:
 nodes:
 `
 
+// pairsOf are the pairs of all all-reduces of a bucket.
+func pairsOf(c *dag.Communication) []dag.Pair {
+	return append([]dag.Pair{{From: c.From, To: c.To}}, c.More...)
+}
+
 // bucketsIn lists the nodes of a bucketed graph, those of a bucket with what is in it.
 func bucketsIn(t *testing.T, nodes string, bytes int64) []string {
 	t.Helper()
 	g, err := file.Parse([]byte(bucketHead+nodes), file.Options{Rank: 1, Ranks: 4})
 	require.NoError(t, err)
-	made, err := dag.Bucket(g, bytes)
+	made, err := bucket.AllReduces(g, bytes)
 	require.NoError(t, err)
 	var list []string
 	for i := range made.Nodes {
@@ -38,7 +45,7 @@ func bucketsIn(t *testing.T, nodes string, bytes int64) []string {
 		text := n.Name
 		if n.Communication != nil && len(n.Communication.More) > 0 {
 			var parts []string
-			for _, pair := range dag.PairsOf(n.Communication) {
+			for _, pair := range pairsOf(n.Communication) {
 				part := made.RangeText(pair.From)
 				if pair.From != pair.To {
 					part += "->" + made.RangeText(pair.To)
@@ -105,7 +112,7 @@ func TestBucketsInBodies(t *testing.T) {
   - {name: tb, allreduce: {inout: b, op: sum}}
 `), file.Options{Rank: 1, Ranks: 4})
 	require.NoError(t, err)
-	made, err := dag.Bucket(g, 1024)
+	made, err := bucket.AllReduces(g, 1024)
 	require.NoError(t, err)
 	var all []string
 	made.EachGraph(func(g *dag.Graph, path []string) {
@@ -119,7 +126,7 @@ func TestBucketsInBodies(t *testing.T) {
 	require.Equal(t, g.Nodes[1].Control.Condition.Operands, made.Nodes[1].Control.Condition.Operands)
 	require.Equal(t, g.Warnings(), made.Warnings())
 
-	same, err := dag.Bucket(g, 64)
+	same, err := bucket.AllReduces(g, 64)
 	require.NoError(t, err)
 	require.Same(t, g, same)
 }
@@ -128,35 +135,35 @@ func TestBucketOfAGraph(t *testing.T) {
 	nodes := "  - {name: sa, allreduce: {inout: a, op: sum}}\n  - {name: sb, allreduce: {inout: b, op: sum}}\n"
 	g, err := file.Parse([]byte(bucketHead+nodes), file.Options{Rank: 1, Ranks: 4})
 	require.NoError(t, err)
-	made, err := dag.Bucket(g, 1<<20)
+	made, err := bucket.AllReduces(g, 1<<20)
 	require.NoError(t, err)
 	require.Equal(t, g.Warnings(), made.Warnings())
 	require.NotEqual(t, g.Hash(), made.Hash())
 	require.NotEqual(t, g.WorkHash(), made.WorkHash())
-	require.Contains(t, made.WorkParts(0), "bucket=2")
+	require.Contains(t, outline.Parts(made, 0), "bucket=2")
 	require.EqualValues(t, 256, made.Nodes[0].Work.Bytes)
 	require.Equal(t, g.Nodes[0].Pos, made.Nodes[0].Pos)
 	require.Equal(t, dag.High, made.Nodes[0].Priority)
-	again, err := dag.Bucket(made, 1<<20)
+	again, err := bucket.AllReduces(made, 1<<20)
 	require.NoError(t, err)
 	require.Same(t, made, again, "a bucket is not bucketed again")
 	require.ErrorContains(t, file.Write(io.Discard, made.Pipeline), "it is a bucket of all-reduces, which files cannot declare")
 
 	alone, err := file.Parse([]byte(bucketHead+nodes), file.Options{})
 	require.NoError(t, err)
-	same, err := dag.Bucket(alone, 1<<20)
+	same, err := bucket.AllReduces(alone, 1<<20)
 	require.NoError(t, err)
 	require.Same(t, alone, same)
 
-	_, err = dag.Bucket(g, 0)
+	_, err = bucket.AllReduces(g, 0)
 	require.EqualError(t, err, "a bucket of 0 bytes: want at least 1")
-	_, err = dag.Bucket(nil, 1)
+	_, err = bucket.AllReduces(nil, 1)
 	require.Error(t, err)
 	explicit, err := file.Parse([]byte("sync: explicit\n"+bucketHead+nodes), file.Options{Ranks: 2})
 	require.NoError(t, err)
-	_, err = dag.Bucket(explicit, 1)
+	_, err = bucket.AllReduces(explicit, 1)
 	require.EqualError(t, err, "all-reduces cannot be bucketed: the file orders its nodes itself (sync: explicit)")
-	require.ErrorIs(t, err, dag.ErrBucket)
+	require.ErrorIs(t, err, bucket.ErrImpossible)
 
 	// What a program puts together by hand is checked.
 	for _, c := range []struct {
@@ -206,7 +213,7 @@ func readsOf(g *dag.Graph) map[string]string {
 			note(g.Nodes[i].Name, g.Accesses(dag.NodeID(i)))
 			continue
 		}
-		for _, pair := range dag.PairsOf(c) {
+		for _, pair := range pairsOf(c) {
 			note("allreduce of "+g.RangeText(pair.From)+" to "+g.RangeText(pair.To), []dag.Access{pair.From.In(), pair.To.Out()})
 		}
 	}
@@ -261,11 +268,10 @@ func TestBucketsChangeNothing(t *testing.T) {
 			}
 		}
 		some(0)
-		p := dag.DraftOf(b)
-		g, err := p.Graph()
+		g, err := b.Graph()
 		require.NoError(t, err, "seed %d", seed)
 		bytes := 8 + rng.Int64N(120)
-		made, err := dag.Bucket(g, bytes)
+		made, err := bucket.AllReduces(g, bytes)
 		require.NoError(t, err, "seed %d", seed)
 		if made != g {
 			formed++
@@ -286,7 +292,7 @@ func bucketsChangeNothing(t *testing.T, seed uint64, g, made *dag.Graph, bytes i
 	for i := range made.Nodes {
 		at[made.Nodes[i].Name] = i
 	}
-	for _, list := range dag.BucketsOf(g, bytes) {
+	for _, list := range bucket.BucketsOf(g, bytes) {
 		for _, i := range list {
 			at[g.Nodes[i].Name] = at[g.Nodes[list[0]].Name+".."+g.Nodes[list[len(list)-1]].Name]
 		}

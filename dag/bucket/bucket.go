@@ -1,27 +1,29 @@
-// Buckets: small all-reduces that follow each other become one node, which costs the latency of one.
-
-package dag
+// Package bucket makes small all-reduces that follow each other one node, which costs the latency of one.
+package bucket
 
 import (
+	"container/heap"
 	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
-// ErrBucket is what Bucket returns for a graph whose communication cannot be bucketed.
-var ErrBucket = errors.New("all-reduces cannot be bucketed")
+// ErrImpossible is what AllReduces returns for a graph whose communication cannot be bucketed.
+var ErrImpossible = errors.New("all-reduces cannot be bucketed")
 
 // mostInBucket is how many all-reduces one bucket has; NCCL takes 2,048 in one group.
 const mostInBucket = 256
 
-// Bucket returns a graph in which all-reduces that follow each other in the order of communication are one node, as long as they are of all ranks, of
+// AllReduces returns a graph in which all-reduces that follow each other in the order of communication are one node, as long as they are of all ranks, of
 // the same operation, type and device, and have at most so many bytes in all. One that needs what an earlier one of the bucket has led to, begins
 // another bucket. Nodes that use a result come after the bucket; the order of all that touch the same memory stays. Each body of a loop or branch
 // has buckets of its own. Without several ranks, or where nothing is bucketed, the graph is g itself.
 //
 // Elements are combined as before on the CPU device. NCCL runs a bucket as a group of calls.
-func Bucket(g *Graph, bytes int64) (*Graph, error) {
+func AllReduces(g *dag.Graph, bytes int64) (*dag.Graph, error) {
 	if err := g.Check(); err != nil {
 		return nil, err
 	}
@@ -31,12 +33,12 @@ func Bucket(g *Graph, bytes int64) (*Graph, error) {
 	if g.Ranks <= 1 {
 		return g, nil
 	}
-	if g.Sync == SyncExplicit {
-		return nil, fmt.Errorf("%w: the file orders its nodes itself (sync: explicit)", ErrBucket)
+	if g.Sync == dag.SyncExplicit {
+		return nil, fmt.Errorf("%w: the file orders its nodes itself (sync: explicit)", ErrImpossible)
 	}
 	m := bucketing{b: g.Empty(), bytes: bytes, names: map[string]bool{}}
 	found := false
-	g.EachGraph(func(g *Graph, _ []string) {
+	g.EachGraph(func(g *dag.Graph, _ []string) {
 		found = found || len(bucketsOf(g, bytes)) > 0
 		for i := range g.Nodes {
 			m.names[g.Nodes[i].Name] = true
@@ -51,16 +53,15 @@ func Bucket(g *Graph, bytes int64) (*Graph, error) {
 	m.declare(g)
 	made, err := m.b.Graph()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBucket, err)
+		return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
 	}
-	made.warnings = g.warnings
-	return made, nil
+	return made.WithWarnings(*g.Warnings()), nil
 }
 
 // bucketsOf lists the all-reduces of each bucket of more than one, in the order of communication.
-func bucketsOf(g *Graph, bytes int64) [][]NodeID {
-	var buckets [][]NodeID
-	var now []NodeID
+func bucketsOf(g *dag.Graph, bytes int64) [][]dag.NodeID {
+	var buckets [][]dag.NodeID
+	var now []dag.NodeID
 	size, first := int64(0), int32(0) // of now: its bytes, and the number of its first communication
 	end := func() {
 		if len(now) > 1 {
@@ -76,7 +77,7 @@ func bucketsOf(g *Graph, bytes int64) [][]NodeID {
 			continue
 		}
 		c := n.Communication // nil: bodies communicate
-		fits := c != nil && c.Verb == AllReduce && c.Among.All() && len(c.More) == 0 && !n.HasCost && n.Stream.Number() < 0 && c.From.Bytes() <= bytes
+		fits := c != nil && c.Verb == dag.AllReduce && c.Among.All() && len(c.More) == 0 && !n.HasCost && n.Stream.Number() < 0 && c.From.Bytes() <= bytes
 		if len(now) > 0 && fits {
 			last := &g.Nodes[now[0]]
 			fits = c.Reduction == last.Communication.Reduction && c.DType == last.Communication.DType && n.Device == last.Device && size+c.From.Bytes() <= bytes &&
@@ -90,9 +91,9 @@ func bucketsOf(g *Graph, bytes int64) [][]NodeID {
 		case !fits:
 			end()
 		case len(now) == 0:
-			now, size, first = []NodeID{NodeID(i)}, c.From.Bytes(), number
+			now, size, first = []dag.NodeID{dag.NodeID(i)}, c.From.Bytes(), number
 		default:
-			now, size = append(now, NodeID(i)), size+c.From.Bytes()
+			now, size = append(now, dag.NodeID(i)), size+c.From.Bytes()
 		}
 		number++
 	}
@@ -102,7 +103,7 @@ func bucketsOf(g *Graph, bytes int64) [][]NodeID {
 
 // communicationNeeded is, by vertex, the number of the last communication that must be finished before it begins, -1 for none. Of a communication it
 // leaves out that all communication follows each other.
-func communicationNeeded(g *Graph) []int32 {
+func communicationNeeded(g *dag.Graph) []int32 {
 	number, count := make([]int32, g.Vertices()), int32(0)
 	for i := range number {
 		number[i] = -1
@@ -119,7 +120,7 @@ func communicationNeeded(g *Graph) []int32 {
 			switch {
 			case number[q] < 0:
 				needs[i] = max(needs[i], needs[q])
-			case number[i] < 0 || g.Edges()[edges[k]].Why != After:
+			case number[i] < 0 || g.Edges()[edges[k]].Why != dag.After:
 				needs[i] = max(needs[i], number[q])
 			}
 		}
@@ -129,19 +130,19 @@ func communicationNeeded(g *Graph) []int32 {
 
 // bucketing is a graph that is made with buckets.
 type bucketing struct {
-	b     *Builder
+	b     *dag.Builder
 	bytes int64
 	names map[string]bool // of all nodes, those of bodies included
 }
 
 // declare declares the nodes of a graph or of a body. They are in the order of declaration, as far as the buckets allow: a bucket is where its last
 // all-reduce was.
-func (m *bucketing) declare(g *Graph) {
-	into := make([]NodeID, g.Vertices()) // by vertex: the last of its bucket, or itself
+func (m *bucketing) declare(g *dag.Graph) {
+	into := make([]dag.NodeID, g.Vertices()) // by vertex: the last of its bucket, or itself
 	for i := range into {
-		into[i] = NodeID(i)
+		into[i] = dag.NodeID(i)
 	}
-	members := map[NodeID][]NodeID{}
+	members := map[dag.NodeID][]dag.NodeID{}
 	for _, list := range bucketsOf(g, m.bytes) {
 		last := list[len(list)-1]
 		members[last] = list
@@ -149,7 +150,7 @@ func (m *bucketing) declare(g *Graph) {
 			into[i] = last
 		}
 	}
-	ids := make([]NodeID, g.Len())
+	ids := make([]dag.NodeID, g.Len())
 	for _, i := range bucketOrder(g, into) {
 		list := members[i]
 		if list == nil {
@@ -171,13 +172,13 @@ func (m *bucketing) declare(g *Graph) {
 }
 
 // node declares a node that is in no bucket.
-func (m *bucketing) node(g *Graph, i NodeID) NodeID {
+func (m *bucketing) node(g *dag.Graph, i dag.NodeID) dag.NodeID {
 	node := g.Nodes[i]
 	node.After = nil
 	if node.Control == nil {
 		return m.b.Node(node, slices.Clone(g.Accesses(i))...)
 	}
-	var operands []Range
+	var operands []dag.Range
 	if c := node.Control.Condition; c != nil {
 		operands = c.Operands
 	}
@@ -189,23 +190,28 @@ func (m *bucketing) node(g *Graph, i NodeID) NodeID {
 }
 
 // bucket declares the node that does what these do.
-func (m *bucketing) bucket(g *Graph, list []NodeID) NodeID {
+func (m *bucketing) bucket(g *dag.Graph, list []dag.NodeID) dag.NodeID {
 	node := g.Nodes[list[len(list)-1]]
 	c := *g.Nodes[list[0]].Communication
-	for _, other := range list[1:] {
-		from := g.Nodes[other].Communication
-		c.More = append(c.More, Pair{from.From, from.To})
+	var accesses []dag.Access
+	work := dag.Work{}
+	for k, other := range list {
+		if from := g.Nodes[other].Communication; k > 0 {
+			c.More = append(c.More, dag.Pair{From: from.From, To: from.To})
+		}
+		accesses = append(accesses, g.Accesses(other)...)
+		work.Bytes += g.Nodes[other].Work.Bytes
 	}
 	node.After, node.Name, node.Pos = nil, bucketName(g, list, m.names), g.Nodes[list[0]].Pos
-	node.Communication, node.Work = &c, m.b.pipeline.communicationWork(&c)
-	return m.b.Node(node, m.b.pipeline.communicationAccesses(&c)...)
+	node.Communication, node.Work = &c, work
+	return m.b.Node(node, accesses...)
 }
 
 // bucketName makes a name that no other node has.
-func bucketName(g *Graph, list []NodeID, names map[string]bool) string {
+func bucketName(g *dag.Graph, list []dag.NodeID, names map[string]bool) string {
 	const room = 16 // for the number
 	name := g.Nodes[list[0]].Name + ".." + g.Nodes[list[len(list)-1]].Name
-	for len(name) > MaxName-room {
+	for len(name) > dag.MaxName-room {
 		_, size := utf8.DecodeLastRuneInString(name)
 		name = name[:len(name)-size]
 	}
@@ -219,37 +225,37 @@ func bucketName(g *Graph, list []NodeID, names map[string]bool) string {
 
 // bucketOrder sorts the nodes, with the last of a bucket in place of all of it, so that each comes after all that it depends on, and before those
 // declared later where it can.
-func bucketOrder(g *Graph, into []NodeID) []NodeID {
+func bucketOrder(g *dag.Graph, into []dag.NodeID) []dag.NodeID {
 	waiting := make([]int32, g.Vertices())
 	for e := range g.Edges() {
 		if from, to := into[g.Edges()[e].From], into[g.Edges()[e].To]; from != to {
 			waiting[to]++
 		}
 	}
-	members := make([][]NodeID, g.Vertices())
-	var ready nodeHeap
+	members := make([][]dag.NodeID, g.Vertices())
+	var ready inOrder
 	for i := range into {
-		members[into[i]] = append(members[into[i]], NodeID(i))
+		members[into[i]] = append(members[into[i]], dag.NodeID(i))
 	}
-	var joins, order []NodeID
-	begin := func(i NodeID) {
+	var joins, order []dag.NodeID
+	begin := func(i dag.NodeID) {
 		if g.IsJoin(i) {
 			joins = append(joins, i)
 		} else {
-			ready.push(i)
+			heap.Push(&ready, i)
 		}
 	}
 	for i := range into {
-		if into[i] == NodeID(i) && waiting[i] == 0 {
-			begin(NodeID(i))
+		if into[i] == dag.NodeID(i) && waiting[i] == 0 {
+			begin(dag.NodeID(i))
 		}
 	}
 	for len(ready)+len(joins) > 0 {
-		var i NodeID
+		var i dag.NodeID
 		if n := len(joins); n > 0 { // a join is passed as soon as all before it are done
 			i, joins = joins[n-1], joins[:n-1]
 		} else {
-			i = ready.pop()
+			i = heap.Pop(&ready).(dag.NodeID)
 			order = append(order, i)
 		}
 		for _, member := range members[i] {
@@ -263,4 +269,17 @@ func bucketOrder(g *Graph, into []NodeID) []NodeID {
 		}
 	}
 	return order
+}
+
+// inOrder is a heap with the node declared first on top.
+type inOrder []dag.NodeID
+
+func (h inOrder) Len() int           { return len(h) }
+func (h inOrder) Less(i, j int) bool { return h[i] < h[j] }
+func (h inOrder) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *inOrder) Push(node any)     { *h = append(*h, node.(dag.NodeID)) }
+func (h *inOrder) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }

@@ -1,78 +1,81 @@
-// The outline of a graph: what a saved plan holds of it, by name, so that the two can be compared.
+// The outline of a graph: what a saved plan holds of it, by name.
 
-package dag
+// Package outline says in words what a graph consists of and what its nodes do, which a saved plan holds, and names the first difference
+// between a graph and an older one.
+package outline
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// Outline is what a saved plan knows of the graph that it was made for. Parts left nil are not compared.
-type Outline struct {
+// Graph is what a saved plan knows of the graph that it was made for. Parts left nil are not compared.
+type Graph struct {
 	Nodes   []string // in any order
-	Buffers []OutlineBuffer
-	Edges   []OutlineEdge
+	Buffers []Buffer
+	Edges   []Edge
 }
 
-// OutlineBuffer is a device buffer.
-type OutlineBuffer struct {
+// Buffer is a device buffer.
+type Buffer struct {
 	Name   string
 	Device int32
 	Bytes  int64
 }
 
-// OutlineEdge is a dependency. Why is what Graph.EdgeText says; Lo and Hi are bytes.
-type OutlineEdge struct {
+// Edge is a dependency. Why is what Graph.EdgeText says; Lo and Hi are bytes.
+type Edge struct {
 	From, To string
 	Why      string
 	Lo, Hi   int64
 }
 
-// Outline returns the graph's own.
-func (g *Graph) Outline() *Outline {
+// Of returns the outline of a graph.
+func Of(g *dag.Graph) *Graph {
 	if g.Check() != nil {
-		return &Outline{}
+		return &Graph{}
 	}
-	o := &Outline{Nodes: make([]string, len(g.Nodes)), Edges: make([]OutlineEdge, len(g.edges))}
+	o := &Graph{Nodes: make([]string, len(g.Nodes)), Edges: make([]Edge, len(g.Edges()))}
 	for i := range g.Nodes {
 		o.Nodes[i] = g.Nodes[i].Name
 	}
 	for k := range g.Buffers {
-		if b := &g.Buffers[k]; b.Place == Device {
-			o.Buffers = append(o.Buffers, OutlineBuffer{b.Name, b.Device, b.Bytes})
+		if b := &g.Buffers[k]; b.Place == dag.Device {
+			o.Buffers = append(o.Buffers, Buffer{b.Name, b.Device, b.Bytes})
 		}
 	}
-	for k, e := range g.edges {
-		o.Edges[k] = g.outlineEdge(e)
+	for k, e := range g.Edges() {
+		o.Edges[k] = edgeOf(g, e)
 	}
 	return o
 }
 
-func (g *Graph) outlineEdge(e Edge) OutlineEdge {
-	return OutlineEdge{g.NameOf(e.From), g.NameOf(e.To), g.EdgeText(e), e.Lo, e.Hi}
+func edgeOf(g *dag.Graph, e dag.Edge) Edge {
+	return Edge{g.NameOf(e.From), g.NameOf(e.To), g.EdgeText(e), e.Lo, e.Hi}
 }
 
-// DifferenceFrom names the first thing in which the graph differs from an outline, in the graph's order, as a sentence about
+// DifferenceFrom names the first thing in which a graph differs from an outline, in the graph's order, as a sentence about
 // the graph such as `node "up_x" is new` or `node "down" does not wait for "saxpy" (RAW d_y), it did`. It returns "" where the
 // outline shows no difference; hashes may still differ in what no outline holds, such as a stream: or priority:.
-func (g *Graph) DifferenceFrom(old *Outline) string {
+func DifferenceFrom(g *dag.Graph, old *Graph) string {
 	if old == nil || g.Check() != nil {
 		return ""
 	}
 	if old.Nodes != nil {
-		if d := setDifference("node", g.Outline().Nodes, old.Nodes); d != "" {
+		if d := setDifference("node", Of(g).Nodes, old.Nodes); d != "" {
 			return d
 		}
 	}
 	if old.Buffers != nil {
-		if d := g.buffersDifferFrom(old.Buffers); d != "" {
+		if d := buffersDifferFrom(g, old.Buffers); d != "" {
 			return d
 		}
 	}
 	if old.Edges != nil {
-		return g.edgesDifferFrom(old.Edges)
+		return edgesDifferFrom(g, old.Edges)
 	}
 	return ""
 }
@@ -99,9 +102,9 @@ func setDifference(what string, is, was []string) string {
 	return ""
 }
 
-func (g *Graph) buffersDifferFrom(old []OutlineBuffer) string {
-	own := g.Outline().Buffers
-	names := func(buffers []OutlineBuffer) []string {
+func buffersDifferFrom(g *dag.Graph, old []Buffer) string {
+	own := Of(g).Buffers
+	names := func(buffers []Buffer) []string {
 		list := make([]string, len(buffers))
 		for k := range buffers {
 			list[k] = buffers[k].Name
@@ -111,7 +114,7 @@ func (g *Graph) buffersDifferFrom(old []OutlineBuffer) string {
 	if d := setDifference("buffer", names(own), names(old)); d != "" {
 		return d
 	}
-	was := make(map[string]OutlineBuffer, len(old))
+	was := make(map[string]Buffer, len(old))
 	for _, b := range old {
 		was[b.Name] = b
 	}
@@ -126,14 +129,14 @@ func (g *Graph) buffersDifferFrom(old []OutlineBuffer) string {
 	return ""
 }
 
-func (g *Graph) edgesDifferFrom(old []OutlineEdge) string {
+func edgesDifferFrom(g *dag.Graph, old []Edge) string {
 	type pair struct{ from, to string }
-	was := make(map[pair]OutlineEdge, len(old))
+	was := make(map[pair]Edge, len(old))
 	for _, e := range old {
 		was[pair{e.From, e.To}] = e
 	}
-	for _, e := range g.edges {
-		edge := g.outlineEdge(e)
+	for _, e := range g.Edges() {
+		edge := edgeOf(g, e)
 		o, ok := was[pair{edge.From, edge.To}]
 		switch {
 		case !ok:
@@ -145,7 +148,7 @@ func (g *Graph) edgesDifferFrom(old []OutlineEdge) string {
 		}
 		delete(was, pair{edge.From, edge.To})
 	}
-	k := slices.IndexFunc(old, func(e OutlineEdge) bool { _, left := was[pair{e.From, e.To}]; return left })
+	k := slices.IndexFunc(old, func(e Edge) bool { _, left := was[pair{e.From, e.To}]; return left })
 	if k < 0 {
 		return ""
 	}

@@ -1,16 +1,18 @@
 // The first difference between two graphs, in words for people whose plan does not fit.
 
-package dag
+package outline
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
-// FirstDifference names the first thing in which the graph differs from another one, as a sentence about this one such as
+// Difference names the first thing in which a graph differs from another one, as a sentence about this one such as
 // `node "up_x" is new`, or "" if both their hashes are equal. Differences of structure come before those of work. A program that keeps
 // plans for its graphs can tell with it why a plan no longer fits. For a plan from a file, see DifferenceFrom.
-func (g *Graph) FirstDifference(old *Graph) string {
+func Difference(g, old *dag.Graph) string {
 	if g.Check() != nil || old.Check() != nil {
 		return ""
 	}
@@ -29,14 +31,14 @@ func (g *Graph) FirstDifference(old *Graph) string {
 		}
 	}
 	for i := range g.Nodes {
-		if d := g.nodeDifference(old, NodeID(i)); d != "" {
+		if d := nodeDifference(g, old, dag.NodeID(i)); d != "" {
 			return fmt.Sprintf("node %q %s", g.Nodes[i].Name, d)
 		}
 	}
-	return g.WorkDifferenceFrom(old.WorkOutline())
+	return WorkDifference(g, WorkOf(old))
 }
 
-func bufferDifference(b, old *Buffer) string {
+func bufferDifference(b, old *dag.Buffer) string {
 	was := func(what string, is, was any) string { return fmt.Sprintf("has %s %v, it had %v", what, is, was) }
 	switch {
 	case b.Place != old.Place:
@@ -75,7 +77,7 @@ func changed(is bool, what string) string {
 	return "is not " + what + ", it was"
 }
 
-func (g *Graph) nodeDifference(old *Graph, i NodeID) string {
+func nodeDifference(g, old *dag.Graph, i dag.NodeID) string {
 	n, o := &g.Nodes[i], &old.Nodes[i]
 	switch {
 	case n.Kind != o.Kind:
@@ -91,14 +93,14 @@ func (g *Graph) nodeDifference(old *Graph, i NodeID) string {
 	}
 	for k, a := range g.Accesses(i) {
 		if before := old.Accesses(i); k >= len(before) {
-			return fmt.Sprintf("uses %s (%s), it did not", g.rangeText(a.Range), a.Mode)
+			return fmt.Sprintf("uses %s (%s), it did not", g.RangeText(a.Range), a.Mode)
 		} else if a != before[k] {
-			return fmt.Sprintf("uses %s (%s) where it used %s (%s)", g.rangeText(a.Range), a.Mode, old.rangeText(before[k].Range), before[k].Mode)
+			return fmt.Sprintf("uses %s (%s) where it used %s (%s)", g.RangeText(a.Range), a.Mode, old.RangeText(before[k].Range), before[k].Mode)
 		}
 	}
 	if before := old.Accesses(i); len(before) > len(g.Accesses(i)) {
 		gone := before[len(g.Accesses(i))]
-		return fmt.Sprintf("does not use %s (%s), it did", old.rangeText(gone.Range), gone.Mode)
+		return fmt.Sprintf("does not use %s (%s), it did", old.RangeText(gone.Range), gone.Mode)
 	}
 	if !slices.Equal(n.After, o.After) {
 		for _, from := range n.After {
@@ -113,7 +115,7 @@ func (g *Graph) nodeDifference(old *Graph, i NodeID) string {
 		}
 		return "lists what it comes after in another order"
 	}
-	return n.Control.difference(o.Control)
+	return controlDifference(n.Control, o.Control)
 }
 
 func streamText(stream int32) string {
@@ -123,8 +125,8 @@ func streamText(stream int32) string {
 	return fmt.Sprintf("stream %d", stream)
 }
 
-// difference says how a loop or branch differs from an older one in structure, or "".
-func (c *Control) difference(old *Control) string {
+// controlDifference says how a loop or branch differs from an older one in structure, or "".
+func controlDifference(c, old *dag.Control) string {
 	if c == nil || old == nil {
 		return ""
 	}
@@ -139,7 +141,7 @@ func (c *Control) difference(old *Control) string {
 		return fmt.Sprintf("makes %d passes, it made %d", c.Times, old.Times)
 	}
 	for k, body := range c.Bodies {
-		if d := body.FirstDifference(old.Bodies[k]); d != "" {
+		if d := Difference(body, old.Bodies[k]); d != "" {
 			return "has a body in which " + d
 		}
 	}

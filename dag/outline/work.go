@@ -1,33 +1,35 @@
 // What nodes do, in words that a saved plan can hold, and the first difference between two graphs of one structure.
 
-package dag
+package outline
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
-// WorkOutline says what the nodes of a graph do. It holds all that Graph.WorkHash hashes.
-type WorkOutline struct {
+// Work says what the nodes of a graph do. It holds all that Graph.WorkHash hashes.
+type Work struct {
 	Modules []string   // "name=path"
-	Nodes   [][]string // by node, what WorkParts returns
+	Nodes   [][]string // by node, what Parts returns
 }
 
-// WorkOutline returns the graph's own.
-func (g *Graph) WorkOutline() *WorkOutline {
+// WorkOf returns what the nodes of a graph do.
+func WorkOf(g *dag.Graph) *Work {
 	if g.Check() != nil {
-		return &WorkOutline{}
+		return &Work{}
 	}
-	o := &WorkOutline{Modules: g.WorkModules(), Nodes: make([][]string, g.Len())}
+	o := &Work{Modules: Modules(g), Nodes: make([][]string, g.Len())}
 	for i := range g.Nodes {
-		o.Nodes[i] = g.WorkParts(NodeID(i))
+		o.Nodes[i] = Parts(g, dag.NodeID(i))
 	}
 	return o
 }
 
-// WorkModules lists the modules, each as name=path.
-func (g *Graph) WorkModules() []string {
+// Modules lists the modules of a graph, each as name=path.
+func Modules(g *dag.Graph) []string {
 	if g.Check() != nil {
 		return nil
 	}
@@ -38,25 +40,25 @@ func (g *Graph) WorkModules() []string {
 	return parts
 }
 
-// WorkParts says what a node does, each part as name=value: the kernel or formula, its scalar arguments, the launch shape, the declared
+// Parts says what a node does, each part as name=value: the kernel or formula, its scalar arguments, the launch shape, the declared
 // cost and what is estimated. The buffers are left out, since the structure has them.
-func (g *Graph) WorkParts(i NodeID) []string {
-	if !g.has(i) {
+func Parts(g *dag.Graph, i dag.NodeID) []string {
+	if g.Check() != nil || i < 0 || int(i) >= g.Len() {
 		return nil
 	}
 	n := &g.Nodes[i]
 	var parts []string
 	if l := n.Launch; l != nil {
-		parts = l.workParts(n.Kind)
+		parts = launchParts(l, n.Kind)
 	}
 	if n.Function != "" {
 		parts = append(parts, "host="+n.Function)
 	}
 	if n.Communication != nil {
-		parts = append(parts, n.Communication.workParts()...)
+		parts = append(parts, communicationParts(n.Communication)...)
 	}
 	if n.Control != nil {
-		parts = n.Control.workParts(n.Kind)
+		parts = controlParts(n.Control, n.Kind)
 	}
 	if n.HasCost {
 		parts = append(parts, fmt.Sprintf("cost=%v us", n.CostUS))
@@ -75,12 +77,12 @@ func (g *Graph) WorkParts(i NodeID) []string {
 	return parts
 }
 
-func (c *Communication) workParts() []string {
+func communicationParts(c *dag.Communication) []string {
 	parts := []string{"communication=" + c.Verb.String()}
-	if c.Reduction != NoReduction {
+	if c.Reduction != dag.NoReduction {
 		parts = append(parts, "op="+c.Reduction.String())
 	}
-	if c.Verb == Reduce || c.Verb == Broadcast {
+	if c.Verb == dag.Reduce || c.Verb == dag.Broadcast {
 		parts = append(parts, fmt.Sprintf("root=%d", c.Root))
 	}
 	if !c.Among.All() {
@@ -99,14 +101,14 @@ func (c *Communication) workParts() []string {
 	return parts
 }
 
-func (l *Launch) workParts(kind Kind) []string {
+func launchParts(l *dag.Launch, kind dag.Kind) []string {
 	parts := make([]string, 0, len(l.Args)+6)
 	if l.Map != nil {
 		parts = append(parts, "formula="+l.Map.Text)
 	} else {
 		parts = append(parts, kind.String()+"="+l.Name)
 	}
-	var params []KernelParam
+	var params []dag.KernelParam
 	if l.Kernel != nil {
 		params = l.Kernel.Params()
 	}
@@ -138,13 +140,13 @@ func (l *Launch) workParts(kind Kind) []string {
 	return parts
 }
 
-// WorkDifferenceFrom names the first thing in which the graph's work differs from an older outline of the same structure, such as
+// WorkDifference names the first thing in which a graph's work differs from an older outline of the same structure, such as
 // `node "spin" has us=100000, it had us=10`, or "" where there is no difference.
-func (g *Graph) WorkDifferenceFrom(old *WorkOutline) string {
+func WorkDifference(g *dag.Graph, old *Work) string {
 	if old == nil || g.Check() != nil {
 		return ""
 	}
-	modules := g.WorkModules()
+	modules := Modules(g)
 	if d := firstDifferentName("module", len(modules), len(old.Modules), func(k int32) string { return partName(modules[k]) }, func(k int32) string { return partName(old.Modules[k]) }); d != "" {
 		return d
 	}
@@ -154,7 +156,7 @@ func (g *Graph) WorkDifferenceFrom(old *WorkOutline) string {
 		}
 	}
 	for i := range min(g.Len(), len(old.Nodes)) {
-		if is, was := partsDifference(g.WorkParts(NodeID(i)), old.Nodes[i]); is != "" {
+		if is, was := partsDifference(Parts(g, dag.NodeID(i)), old.Nodes[i]); is != "" {
 			return fmt.Sprintf("node %q has %s, it had %s", g.Nodes[i].Name, is, was)
 		}
 	}
@@ -192,17 +194,17 @@ func firstDifferentName(what string, n, oldN int, name, oldName func(k int32) st
 		if int(k) < min(n, oldN) && name(k) == oldName(k) {
 			continue
 		}
-		is, was := newNameIndex(n), newNameIndex(oldN)
+		is, was := make(map[string]bool, n), make(map[string]bool, oldN)
 		for k := range int32(n) {
-			is.add(k, name)
+			is[name(k)] = true
 		}
 		for k := range int32(oldN) {
-			was.add(k, oldName)
+			was[oldName(k)] = true
 		}
 		switch {
-		case int(k) < n && was.find(name(k), oldName) < 0:
+		case int(k) < n && !was[name(k)]:
 			return fmt.Sprintf("%s %q is new", what, name(k))
-		case int(k) < oldN && is.find(oldName(k), name) < 0:
+		case int(k) < oldN && !is[oldName(k)]:
 			return fmt.Sprintf("%s %q is gone", what, oldName(k))
 		case int(k) < min(n, oldN):
 			return fmt.Sprintf("%s %q stands where %q stood", what, name(k), oldName(k))
@@ -211,10 +213,10 @@ func firstDifferentName(what string, n, oldN int, name, oldName func(k int32) st
 	return ""
 }
 
-// workParts says what the node does, each part as name=value.
-func (c *Control) workParts(kind Kind) []string {
+// controlParts says what a loop or branch does, each part as name=value.
+func controlParts(c *dag.Control, kind dag.Kind) []string {
 	var parts []string
-	if kind == Repeat {
+	if kind == dag.Repeat {
 		parts = append(parts, fmt.Sprintf("passes=%d", c.Times), fmt.Sprintf("tested every=%d", c.Every))
 	}
 	if c.Condition != nil {

@@ -1,0 +1,5 @@
+// What tests outside of the package see of its inside.
+
+package bucket
+
+var BucketsOf = bucketsOf
