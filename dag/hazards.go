@@ -5,6 +5,7 @@ package dag
 import (
 	"errors"
 
+	"github.com/dagrun/dagrun/dag/internal/cells"
 	"github.com/dagrun/dagrun/internal/crowd"
 )
 
@@ -79,24 +80,24 @@ func (h *hazards) survey(joined []bool) {
 		}
 		h.eachVaried(func(k int32, run stretch) { positions[k] = append(positions[k], run.lo, run.hi) })
 	}
-	h.cuts = make([]cuts, varied)
+	h.cuts = make([]cells.Cuts, varied)
 	overlap := make([]bool, varied)
 	for k := range h.cuts {
 		if positions[k] != nil {
-			h.cuts[k] = newCuts(positions[k])
+			h.cuts[k] = cells.NewCuts(positions[k])
 			positions[k] = nil
 		}
 	}
 	for k, t := range h.tilings {
 		if c := h.buffers[k].cuts; t != nil && t.grid && c >= 0 {
-			h.cuts[c], overlap[c] = everyCut(int64(t.bands.cells())*t.line), t.overlap
+			h.cuts[c], overlap[c] = cells.EveryCut(int64(t.bands.Cells())*t.line), t.overlap
 		}
 	}
 	if varied > 0 {
 		h.eachVaried(func(k int32, run stretch) {
 			if !overlap[k] {
 				c := &h.cuts[k]
-				overlap[k] = c.bounds[c.find(run.lo)+1] != run.hi
+				overlap[k] = c.Bounds[c.Find(run.lo)+1] != run.hi
 			}
 		})
 	}
@@ -107,22 +108,22 @@ func (h *hazards) survey(joined []bool) {
 		case b.cell < 0:
 		case b.cuts >= 0 && overlap[b.cuts]:
 			b.ledger = int32(len(h.ledgers))
-			h.ledgers = append(h.ledgers, newLedger(h.cuts[b.cuts]))
-			h.ledgers[b.ledger].left = crowd.Current().Start
+			h.ledgers = append(h.ledgers, cells.NewLedger(h.cuts[b.cuts]))
+			h.ledgers[b.ledger].Left = crowd.Current().Start
 			if b.joined {
-				h.ledgers[b.ledger].join()
+				h.ledgers[b.ledger].Join()
 			}
 		case b.cuts >= 0:
 			b.cell = total
-			total += h.cuts[b.cuts].cells()
+			total += h.cuts[b.cuts].Cells()
 		default:
 			b.cell = total
 			total++
 		}
 	}
-	h.cells = make([]cell, total)
+	h.cells = make([]cells.Cell, total)
 	for k := range h.cells {
-		h.cells[k].writer = nobody
+		h.cells[k].Writer = cells.Nobody
 	}
 }
 
@@ -149,7 +150,7 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 		return -1, err
 	}
 	h.survey(joined)
-	h.sweep.lists, h.sweep.visitor = &h.readers, h
+	h.sweep.Lists, h.sweep.Visitor = &h.readers, h
 	h.last = make([]int32, len(p.Nodes))
 	h.used = make([]bool, len(p.Nodes))
 	selfish = -1
@@ -194,7 +195,7 @@ func (h *hazards) derive(p *Pipeline, joined []bool) (selfish int32, err error) 
 // lastWriters marks the nodes whose values are in a buffer at the end that is of use after the replay: to the host, to the next
 // replay, or to a check.
 func (h *hazards) lastWriters() {
-	h.node = nobody
+	h.node = cells.Nobody
 	for k := range h.buffers {
 		b, buffer := &h.buffers[k], &h.pipeline.Buffers[k]
 		if b.cell < 0 || !(b.readFirst || buffer.Place == Host || buffer.Save != "" || buffer.Expect != nil) {
@@ -202,31 +203,31 @@ func (h *hazards) lastWriters() {
 		}
 		if b.ledger >= 0 {
 			h.inside = h.ledgers[b.ledger]
-			h.writers(lasts, 0, h.inside.cells())
+			h.writers(lasts, 0, h.inside.Cells())
 			continue
 		}
 		count := int32(1)
 		if b.cuts >= 0 {
-			count = h.cuts[b.cuts].cells()
+			count = h.cuts[b.cuts].Cells()
 		}
 		for _, c := range h.cells[b.cell : b.cell+count] {
-			if c.writer != nobody {
-				h.used[c.writer] = true
+			if c.Writer != cells.Nobody {
+				h.used[c.Writer] = true
 			}
 		}
 	}
 }
 
 // locate finds the state of what is accessed: a cell, or with a nil cell the range [lo, hi) of cells of h.inside.
-func (h *hazards) locate(buffer BufferID, run stretch, b *bufferState) (c *cell, lo, hi int32) {
+func (h *hazards) locate(buffer BufferID, run stretch, b *bufferState) (c *cells.Cell, lo, hi int32) {
 	h.buffer = int32(buffer)
 	if b.ledger >= 0 {
 		h.inside = h.ledgers[b.ledger]
-		return nil, h.inside.find(run.lo), h.inside.find(run.hi)
+		return nil, h.inside.Find(run.lo), h.inside.Find(run.hi)
 	}
 	k := b.cell
 	if b.cuts >= 0 {
-		k += h.cuts[b.cuts].find(run.lo)
+		k += h.cuts[b.cuts].Find(run.lo)
 	}
 	return &h.cells[k], 0, 0
 }
@@ -238,9 +239,9 @@ func (h *hazards) reads(a *Access, run stretch) {
 	// if it follows a writer, their edge is RAW already, which is stronger than the WAW that its write would add.
 	remember := a.Mode&Write == 0 && h.node <= b.lastWrite
 	if c == nil {
-		h.inside.left += h.usual
+		h.inside.Left += h.usual
 		// A node that reads and writes becomes the only last writer in place of many, so these are not visited again: no join needed.
-		if h.inside.joins != nil && a.Mode&Write == 0 {
+		if h.inside.Joins != nil && a.Mode&Write == 0 {
 			h.readsJoined(lo, hi)
 		} else {
 			h.writers(readsFrom, lo, hi)
@@ -249,20 +250,20 @@ func (h *hazards) reads(a *Access, run stretch) {
 			h.writers(carries, lo, hi)
 		}
 		if remember {
-			h.inside.addReader(&h.readers, lo, hi, h.node)
+			h.inside.AddReader(&h.readers, lo, hi, h.node)
 		}
 		return
 	}
-	switch c.writer {
+	switch c.Writer {
 	case h.node:
-	case nobody:
+	case cells.Nobody:
 		h.unwrittenRead(run.lo, run.hi)
 		b.carried = b.carried || a.Mode&Write != 0
 	default:
-		h.edge(c.writer, RAW, run.lo, run.hi)
+		h.edge(c.Writer, RAW, run.lo, run.hi)
 	}
 	if remember {
-		c.readers = h.readers.push(c.readers, h.node)
+		c.Readers = h.readers.Push(c.Readers, h.node)
 	}
 }
 
@@ -270,11 +271,11 @@ func (h *hazards) writes(a *Access, run stretch) {
 	b := &h.buffers[a.Buffer]
 	c, lo, hi := h.locate(a.Buffer, run, b)
 	if c == nil {
-		h.sweep.ledger = h.inside
-		h.sweep.run(lo, hi)
+		h.sweep.Ledger = h.inside
+		h.sweep.Run(lo, hi)
 		asking := b.readFirst && !b.carried
 		covered := lo
-		for _, gap := range h.sweep.gaps {
+		for _, gap := range h.sweep.Gaps {
 			h.writers(overwrites, gap[0], gap[1])
 			if asking {
 				h.writers(carries, covered, gap[0])
@@ -284,26 +285,26 @@ func (h *hazards) writes(a *Access, run stretch) {
 		if asking {
 			h.writers(carries, covered, hi)
 		}
-		h.inside.left += h.usual
-		h.inside.writers.set(lo, hi, h.node)
-		if h.inside.joins != nil {
-			h.inside.joins.forget(lo, hi)
+		h.inside.Left += h.usual
+		h.inside.Writers.Set(lo, hi, h.node)
+		if h.inside.Joins != nil {
+			h.inside.Joins.Forget(lo, hi)
 		}
 		return
 	}
-	if c.readers != 0 {
-		for k := c.readers; k != 0; k = h.readers.entries[k].next {
-			if reader := h.readers.entries[k].node; reader != h.node {
+	if c.Readers != 0 {
+		for k := c.Readers; k != 0; k = h.readers.Entries[k].Next {
+			if reader := h.readers.Entries[k].Node; reader != h.node {
 				h.edge(reader, WAR, run.lo, run.hi)
 			}
 		}
-		h.readers.release(c.readers)
-		c.readers = 0
-		b.carried = b.carried || c.writer == nobody
-	} else if c.writer != nobody && c.writer != h.node {
-		h.edge(c.writer, WAW, run.lo, run.hi)
+		h.readers.Release(c.Readers)
+		c.Readers = 0
+		b.carried = b.carried || c.Writer == cells.Nobody
+	} else if c.Writer != cells.Nobody && c.Writer != h.node {
+		h.edge(c.Writer, WAW, run.lo, run.hi)
 	}
-	c.writer = h.node
+	c.Writer = h.node
 }
 
 // writers goes through the last writers of cells [lo, hi) of h.inside, as far as they are not the node itself.
@@ -312,45 +313,45 @@ func (h *hazards) writers(q question, lo, hi int32) {
 		return
 	}
 	l := h.inside
-	for at := l.writers.at(lo); lo < hi; {
-		r := l.writers.runs[at]
-		at = r.end
+	for at := l.Writers.At(lo); lo < hi; {
+		r := l.Writers.Runs[at]
+		at = r.End
 		first, end := lo, min(at, hi)
 		lo = end
-		if r.writer == h.node {
+		if r.Writer == h.node {
 			continue
 		}
 		switch q {
 		case readsFrom:
-			if l.left--; l.left < 0 {
+			if l.Left--; l.Left < 0 {
 				h.strain()
 			}
-			if r.writer == nobody {
-				h.unwrittenRead(l.bounds[first], l.bounds[end])
+			if r.Writer == cells.Nobody {
+				h.unwrittenRead(l.Bounds[first], l.Bounds[end])
 			} else {
-				h.edge(r.writer, RAW, l.bounds[first], l.bounds[end])
+				h.edge(r.Writer, RAW, l.Bounds[first], l.Bounds[end])
 			}
 		case overwrites:
-			if r.writer != nobody {
-				h.edge(r.writer, WAW, l.bounds[first], l.bounds[end])
+			if r.Writer != cells.Nobody {
+				h.edge(r.Writer, WAW, l.Bounds[first], l.Bounds[end])
 			}
 		case carries:
-			if r.writer == nobody {
+			if r.Writer == cells.Nobody {
 				h.buffers[h.buffer].carried = true
 			}
 		case lasts:
-			h.used[r.writer] = true
+			h.used[r.Writer] = true
 		}
 	}
 }
 
-// read is what a sweep calls.
-func (h *hazards) read(lo, hi, reader int32) {
-	if h.inside.left--; h.inside.left < 0 {
+// Read is what a sweep calls.
+func (h *hazards) Read(lo, hi, reader int32) {
+	if h.inside.Left--; h.inside.Left < 0 {
 		h.strain()
 	}
 	if reader != h.node {
-		if first, end := h.inside.bytes(lo, hi); first < end { // else the reader has read the last cell too
+		if first, end := h.inside.Bytes(lo, hi); first < end { // else the reader has read the last cell too
 			h.edge(reader, WAR, first, end)
 		}
 	}

@@ -2,7 +2,11 @@
 
 package dag
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/dagrun/dagrun/dag/internal/cells"
+)
 
 // hazards derives the edges of a pipeline. Nodes are walked in declaration order, so edges come out grouped by Edge.To.
 type hazards struct {
@@ -11,21 +15,21 @@ type hazards struct {
 	patches  []patch   // by access, of the buffers whose cells are a grid
 	spans    []stretch // of the last access asked about; one, where no buffer has tiles
 	buffers  []bufferState
-	cuts     []cuts // of the buffers whose accesses differ in range
-	cells    []cell // of the buffers that need no ledger
-	ledgers  []*ledger
-	readers  readerList
-	sweep    sweep
+	cuts     []cells.Cuts // of the buffers whose accesses differ in range
+	cells    []cells.Cell // of the buffers that need no ledger
+	ledgers  []*cells.Ledger
+	readers  cells.ReaderList
+	sweep    cells.Sweep
 
 	log    edgeLog
 	last   []int32 // by node or join: 1 + the index in log of the latest edge from it
 	joins  joinLog
-	excess int64   // how many more last writers and readers the accesses have met than usual
-	usual  int64   // how many are usual for one access
-	node   int32   // the node being walked
-	first  int32   // index in log of its first edge
-	buffer int32   // the access being walked
-	inside *ledger // the ledger of its buffer
+	excess int64         // how many more last writers and readers the accesses have met than usual
+	usual  int64         // how many are usual for one access
+	node   int32         // the node being walked
+	first  int32         // index in log of its first edge
+	buffer int32         // the access being walked
+	inside *cells.Ledger // the ledger of its buffer
 
 	unwritten []UnwrittenRead
 	used      []bool // by node: what it wrote is read by a later node or after the replay
@@ -101,10 +105,10 @@ type tiling struct {
 	pitch   int64 // bytes of a row of the buffer
 	columns bool  // bands are of columns; a line is then as long as a column
 	line    int64 // positions from one band to the next
-	bands   cuts
-	grid    bool // positions are numbers of cells, not bytes
-	across  cuts // of a grid: where all lines are cut
-	overlap bool // of a grid: some access has more than one cell
+	bands   cells.Cuts
+	grid    bool       // positions are numbers of cells, not bytes
+	across  cells.Cuts // of a grid: where all lines are cut
+	overlap bool       // of a grid: some access has more than one cell
 }
 
 // patch is what an access covers of a grid: bands and cells of their lines.

@@ -5,6 +5,8 @@ package dag
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dagrun/dagrun/dag/internal/cells"
 )
 
 // A buffer with a tile among its accesses is cut into bands: at each row where some access begins or ends. What an access touches of a
@@ -66,9 +68,9 @@ func (h *hazards) tiles() error {
 		// The ends of lines are cuts too, so that what covers whole lines has all of their cells.
 		tops[k], sides[k] = append(tops[k], 0), append(sides[k], 0, t.pitch)
 		byRow[k], byColumn[k] = *t, *t
-		byRow[k].line, byRow[k].bands = t.pitch, newCuts(tops[k])
-		byColumn[k].columns, byColumn[k].bands = true, newCuts(sides[k])
-		byColumn[k].line = byRow[k].bands.bounds[byRow[k].bands.cells()]
+		byRow[k].line, byRow[k].bands = t.pitch, cells.NewCuts(tops[k])
+		byColumn[k].columns, byColumn[k].bands = true, cells.NewCuts(sides[k])
+		byColumn[k].line = byRow[k].bands.Bounds[byRow[k].bands.Cells()]
 	}
 	rowRuns, columnRuns := make([]int64, len(h.tilings)), make([]int64, len(h.tilings))
 	for k := range accesses {
@@ -95,8 +97,8 @@ func (h *hazards) tiles() error {
 		if t.columns {
 			t.across = byRow[k].bands
 		}
-		if int64(t.bands.cells())*int64(t.across.cells()) <= mostCells(runs) {
-			t.grid, t.line = true, int64(t.across.cells())
+		if int64(t.bands.Cells())*int64(t.across.Cells()) <= mostCells(runs) {
+			t.grid, t.line = true, int64(t.across.Cells())
 		}
 	}
 	h.patches = make([]patch, len(accesses))
@@ -119,7 +121,7 @@ func (t *tiling) patch(r Range) patch {
 		if t.columns {
 			x = x.flip()
 		}
-		p := patch{t.bands.find(x.top), t.bands.find(x.bottom), t.across.find(x.left), t.across.find(x.right)}
+		p := patch{t.bands.Find(x.top), t.bands.Find(x.bottom), t.across.Find(x.left), t.across.Find(x.right)}
 		t.overlap = t.overlap || p.right-p.left > 1 || p.end-p.first > 1 && int64(p.right-p.left) == t.line
 		return p
 	}
@@ -137,9 +139,9 @@ func (t *tiling) each(r Range, visit func(first, end int32, left, right int64)) 
 		if t.columns {
 			x = x.flip()
 		}
-		first, end := t.bands.find(x.top), t.bands.find(x.bottom)
+		first, end := t.bands.Find(x.top), t.bands.Find(x.bottom)
 		if t.grid {
-			x.left, x.right = int64(t.across.find(x.left)), int64(t.across.find(x.right))
+			x.left, x.right = int64(t.across.Find(x.left)), int64(t.across.Find(x.right))
 		}
 		if x.left == 0 && x.right == t.line {
 			visit(first, end, x.left, x.right)
@@ -159,7 +161,7 @@ func (t *tiling) count(r Range) (n int64) {
 			x = x.flip()
 		}
 		if n++; x.left != 0 || x.right != t.line {
-			n += int64(t.bands.find(x.bottom)-t.bands.find(x.top)) - 1
+			n += int64(t.bands.Find(x.bottom)-t.bands.Find(x.top)) - 1
 		}
 	}
 	return n
@@ -222,9 +224,9 @@ func (t *tiling) hull(lo, hi int64, tile bool, otherLo, otherHi int64, other boo
 // bytes turns positions into bytes of the buffer.
 func (t *tiling) bytes(lo, hi int64, tile bool) (int64, int64, bool) {
 	b := t.boxAt(lo, hi, tile)
-	b.top, b.bottom = t.bands.bounds[b.top], t.bands.bounds[b.bottom]
+	b.top, b.bottom = t.bands.Bounds[b.top], t.bands.Bounds[b.bottom]
 	if t.grid {
-		b.left, b.right = t.across.bounds[b.left], t.across.bounds[b.right]
+		b.left, b.right = t.across.Bounds[b.left], t.across.Bounds[b.right]
 	}
 	if t.columns {
 		b = b.flip()

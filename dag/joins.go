@@ -2,7 +2,10 @@
 
 package dag
 
-import "github.com/dagrun/dagrun/internal/crowd"
+import (
+	"github.com/dagrun/dagrun/dag/internal/cells"
+	"github.com/dagrun/dagrun/internal/crowd"
+)
 
 // Twenty thousand nodes that write a byte each and twenty thousand that read them all depend on each other in four hundred million
 // pairs. Where pairs become so many, nodes that others wait for together lead to a join, and these others come after the join: an edge
@@ -12,7 +15,7 @@ import "github.com/dagrun/dagrun/internal/crowd"
 // on; a block has a join for its last writers once a read needs it, made of the joins of the blocks in it, until a write changes some
 // of them. So a read depends on a few blocks, and a write costs a later read the joins of the blocks around what it wrote.
 //
-// What many writers of slices wait for are the readers of a range around the slice. They are a list in a segment tree (see ledger)
+// What many writers of slices wait for are the readers of a range around the slice. They are a list in a segment tree (see cells.Ledger)
 // that moves down as far as a write needs; a long list becomes a join first.
 //
 // A path through joins always leads from a node to one that depends on it by the rule in hazards.go: joins order nothing else.
@@ -21,22 +24,15 @@ import "github.com/dagrun/dagrun/internal/crowd"
 // from then on.
 func (h *hazards) strain() {
 	l := h.inside
-	l.crowded = true
-	h.excess -= l.left
-	l.left = 0
-	if h.excess > crowd.Current().Excess && l.joins == nil {
+	l.Crowded = true
+	h.excess -= l.Left
+	l.Left = 0
+	if h.excess > crowd.Current().Excess && l.Joins == nil {
 		for _, l := range h.ledgers {
-			if l.crowded {
-				l.join()
+			if l.Crowded {
+				l.Join()
 			}
 		}
-	}
-}
-
-// join makes further dependencies of the buffer go through joins.
-func (l *ledger) join() {
-	if l.joins == nil {
-		l.joins = newBlockJoins(l.cells())
 	}
 }
 
@@ -44,7 +40,7 @@ func (l *ledger) join() {
 func (h *hazards) crowd() []bool {
 	var joined []bool
 	for k := range h.buffers {
-		if b := &h.buffers[k]; b.ledger >= 0 && h.ledgers[b.ledger].joins != nil && !b.joined {
+		if b := &h.buffers[k]; b.ledger >= 0 && h.ledgers[b.ledger].Joins != nil && !b.joined {
 			if joined == nil {
 				joined = make([]bool, len(h.buffers))
 			}
@@ -56,7 +52,7 @@ func (h *hazards) crowd() []bool {
 
 // newJoin adds a join for cells [lo, hi) of h.inside and returns its id.
 func (h *hazards) newJoin(why Why, lo, hi int32) int32 {
-	first, end := h.inside.bytes(lo, hi)
+	first, end := h.inside.Bytes(lo, hi)
 	h.joins.list = append(h.joins.list, Join{Buffer: BufferID(h.buffer), Why: why, Lo: first, Hi: end})
 	h.joins.node = append(h.joins.node, h.node)
 	h.last = append(h.last, 0)
@@ -80,25 +76,25 @@ func (h *hazards) leads(from int32, lo, hi int64) {
 	h.joins.edges.append(Edge{From: NodeID(from), To: NodeID(len(h.pipeline.Nodes) + len(h.joins.list) - 1), Buffer: j.Buffer, Why: j.Why, Lo: lo, Hi: hi})
 }
 
-// copies makes a join of a list of readers that is too long to be copied. The node that is being walked may be among them; it stays
+// Copies makes a join of a list of readers that is too long to be copied. The node that is being walked may be among them; it stays
 // beside the join, on which it is about to depend.
-func (h *hazards) copies(lo, hi, head int32) int32 {
-	entries := h.readers.entries
+func (h *hazards) Copies(lo, hi, head int32) int32 {
+	entries := h.readers.Entries
 	count := int64(0)
-	for k := head; k != 0; k = entries[k].next {
+	for k := head; k != 0; k = entries[k].Next {
 		count++
 	}
 	if count <= crowd.Current().Pushed {
 		return head
 	}
-	first, end := h.inside.bytes(lo, hi)
+	first, end := h.inside.Bytes(lo, hi)
 	join := h.newJoin(WAR, lo, hi)
 	for len(h.joins.seen) <= int(join) {
 		h.joins.seen = append(h.joins.seen, 0)
 	}
 	own := false
-	for k := head; k != 0; k = entries[k].next {
-		reader := entries[k].node
+	for k := head; k != 0; k = entries[k].Next {
+		reader := entries[k].Node
 		if reader == h.node {
 			own = true
 		} else if h.joins.seen[reader] != join+1 {
@@ -106,10 +102,10 @@ func (h *hazards) copies(lo, hi, head int32) int32 {
 			h.leads(reader, first, end)
 		}
 	}
-	h.readers.release(head)
-	head = h.readers.push(0, join)
+	h.readers.Release(head)
+	head = h.readers.Push(0, join)
 	if own {
-		head = h.readers.push(head, h.node)
+		head = h.readers.Push(head, h.node)
 	}
 	return head
 }
@@ -118,86 +114,86 @@ func (h *hazards) copies(lo, hi, head int32) int32 {
 func (h *hazards) readsJoined(lo, hi int32) {
 	l := h.inside
 	for lo < hi {
-		end := min(l.writers.runs[l.writers.at(lo)].end, hi)
+		end := min(l.Writers.Runs[l.Writers.At(lo)].End, hi)
 		level := -1
-		for up := range l.joins.levels {
-			last := l.joins.end(up, lo)
-			if lo&(1<<blockBits(up)-1) != 0 || last > hi {
+		for up := range l.Joins.Levels {
+			last := l.Joins.End(up, lo)
+			if lo&(1<<cells.BlockBits(up)-1) != 0 || last > hi {
 				break
 			}
 			if last > end {
 				level, end = up, last
 			}
 		}
-		var b block
+		var b cells.Block
 		if level >= 0 {
-			b = h.block(level, lo>>blockBits(level))
+			b = h.block(level, lo>>cells.BlockBits(level))
 		} else {
-			b = writtenBy(l.writers.runs[l.writers.at(lo)].writer, lo, end)
+			b = cells.WrittenBy(l.Writers.Runs[l.Writers.At(lo)].Writer, lo, end)
 		}
-		if b.bare.lo < b.bare.hi {
-			h.unwrittenRead(l.bounds[b.bare.lo], l.bounds[b.bare.hi])
+		if b.Bare.Lo < b.Bare.Hi {
+			h.unwrittenRead(l.Bounds[b.Bare.Lo], l.Bounds[b.Bare.Hi])
 		}
-		if b.writer != nobody {
-			h.edge(b.writer, RAW, l.bounds[b.written.lo], l.bounds[b.written.hi])
+		if b.Writer != cells.Nobody {
+			h.edge(b.Writer, RAW, l.Bounds[b.Written.Lo], l.Bounds[b.Written.Hi])
 		}
 		lo = end
 	}
 }
 
 // block returns what stands for the last writers of a block of h.inside, and makes a join where these are several.
-func (h *hazards) block(level int, k int32) block {
+func (h *hazards) block(level int, k int32) cells.Block {
 	l := h.inside
-	first := k << blockBits(level)
-	end := l.joins.end(level, first)
-	if r := l.writers.runs[l.writers.at(first)]; r.end >= end {
-		return writtenBy(r.writer, first, end)
+	first := k << cells.BlockBits(level)
+	end := l.Joins.End(level, first)
+	if r := l.Writers.Runs[l.Writers.At(first)]; r.End >= end {
+		return cells.WrittenBy(r.Writer, first, end)
 	}
-	at := &l.joins.levels[level][k]
-	if at.known == known {
+	at := &l.Joins.Levels[level][k]
+	if at.Known == cells.Known {
 		return *at
 	}
-	var parts [4]block
+	var parts [4]cells.Block
 	count := 0
-	made := block{writer: nobody, known: known}
+	made := cells.Block{Writer: cells.Nobody, Known: cells.Known}
 	for c := first; c < end; {
 		to := c + 1
-		var part block
+		var part cells.Block
 		if level > 0 {
-			to = l.joins.end(level-1, c)
-			part = h.block(level-1, c>>blockBits(level-1))
+			to = l.Joins.End(level-1, c)
+			part = h.block(level-1, c>>cells.BlockBits(level-1))
 		} else {
-			part = writtenBy(l.writers.runs[l.writers.at(c)].writer, c, to)
+			part = cells.WrittenBy(l.Writers.Runs[l.Writers.At(c)].Writer, c, to)
 		}
 		c = to
-		made.written.widen(part.written)
-		made.bare.widen(part.bare)
-		if part.writer == nobody {
+		made.Written.Widen(part.Written)
+		made.Bare.Widen(part.Bare)
+		if part.Writer == cells.Nobody {
 			continue
 		}
 		same := 0
-		for same < count && parts[same].writer != part.writer {
+		for same < count && parts[same].Writer != part.Writer {
 			same++
 		}
 		if same == count {
 			parts[count] = part
 			count++
 		} else {
-			parts[same].written.widen(part.written)
+			parts[same].Written.Widen(part.Written)
 		}
 	}
 	if count == 1 {
-		made.writer = parts[0].writer
+		made.Writer = parts[0].Writer
 	} else {
-		made.writer = h.newJoin(RAW, made.written.lo, made.written.hi)
+		made.Writer = h.newJoin(RAW, made.Written.Lo, made.Written.Hi)
 		for _, part := range parts[:count] {
-			h.leads(part.writer, l.bounds[part.written.lo], l.bounds[part.written.hi])
+			h.leads(part.Writer, l.Bounds[part.Written.Lo], l.Bounds[part.Written.Hi])
 		}
 	}
 	*at = made
-	for up := level + 1; up < len(l.joins.levels); up++ {
-		if above := &l.joins.levels[up][first>>blockBits(up)]; above.known == unknown {
-			above.known = below
+	for up := level + 1; up < len(l.Joins.Levels); up++ {
+		if above := &l.Joins.Levels[up][first>>cells.BlockBits(up)]; above.Known == cells.Unknown {
+			above.Known = cells.Below
 		}
 	}
 	return made

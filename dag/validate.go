@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dagrun/dagrun/dag/internal/ids"
 	"github.com/dagrun/dagrun/internal/files"
 )
 
@@ -73,11 +74,11 @@ func (c *checker) pipeline(p *Pipeline) {
 }
 
 func (c *checker) names(what string, n int, name func(i int32) string) {
-	index := newNameIndex(n)
+	index := ids.NewNames(n)
 	for i := range int32(n) {
 		if err := CheckName(name(i)); err != nil {
 			c.wrong(what, name(i), err.Error(), "")
-		} else if first := index.add(i, name); first != i {
+		} else if first := index.Add(i, name); first != i {
 			c.wrong(what, name(i), fmt.Sprintf("the name is taken (ids %d and %d)", first, i), "")
 		}
 	}

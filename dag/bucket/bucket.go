@@ -2,13 +2,13 @@
 package bucket
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/internal/ids"
 )
 
 // ErrImpossible is what AllReduces returns for a graph whose communication cannot be bucketed.
@@ -233,7 +233,7 @@ func bucketOrder(g *dag.Graph, into []dag.NodeID) []dag.NodeID {
 		}
 	}
 	members := make([][]dag.NodeID, g.Vertices())
-	var ready inOrder
+	var ready ids.Heap[dag.NodeID]
 	for i := range into {
 		members[into[i]] = append(members[into[i]], dag.NodeID(i))
 	}
@@ -242,7 +242,7 @@ func bucketOrder(g *dag.Graph, into []dag.NodeID) []dag.NodeID {
 		if g.IsJoin(i) {
 			joins = append(joins, i)
 		} else {
-			heap.Push(&ready, i)
+			ready.Push(i)
 		}
 	}
 	for i := range into {
@@ -255,7 +255,7 @@ func bucketOrder(g *dag.Graph, into []dag.NodeID) []dag.NodeID {
 		if n := len(joins); n > 0 { // a join is passed as soon as all before it are done
 			i, joins = joins[n-1], joins[:n-1]
 		} else {
-			i = heap.Pop(&ready).(dag.NodeID)
+			i = ready.Pop()
 			order = append(order, i)
 		}
 		for _, member := range members[i] {
@@ -269,17 +269,4 @@ func bucketOrder(g *dag.Graph, into []dag.NodeID) []dag.NodeID {
 		}
 	}
 	return order
-}
-
-// inOrder is a heap with the node declared first on top.
-type inOrder []dag.NodeID
-
-func (h inOrder) Len() int           { return len(h) }
-func (h inOrder) Less(i, j int) bool { return h[i] < h[j] }
-func (h inOrder) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *inOrder) Push(node any)     { *h = append(*h, node.(dag.NodeID)) }
-func (h *inOrder) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
 }

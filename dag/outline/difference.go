@@ -19,10 +19,12 @@ func Difference(g, old *dag.Graph) string {
 	if g.Sync != old.Sync {
 		return fmt.Sprintf("sync is %s, it was %s", g.Sync, old.Sync)
 	}
-	if d := firstDifferentName("buffer", len(g.Buffers), len(old.Buffers), func(k int32) string { return g.Buffers[k].Name }, func(k int32) string { return old.Buffers[k].Name }); d != "" {
+	buffer := func(g *dag.Graph) func(int32) string { return func(k int32) string { return g.Buffers[k].Name } }
+	if d := firstDifferentName("buffer", len(g.Buffers), len(old.Buffers), buffer(g), buffer(old)); d != "" {
 		return d
 	}
-	if d := firstDifferentName("node", len(g.Nodes), len(old.Nodes), func(k int32) string { return g.Nodes[k].Name }, func(k int32) string { return old.Nodes[k].Name }); d != "" {
+	node := func(g *dag.Graph) func(int32) string { return func(k int32) string { return g.Nodes[k].Name } }
+	if d := firstDifferentName("node", len(g.Nodes), len(old.Nodes), node(g), node(old)); d != "" {
 		return d
 	}
 	for k := range g.Buffers {

@@ -147,7 +147,8 @@ func WorkDifference(g *dag.Graph, old *Work) string {
 		return ""
 	}
 	modules := Modules(g)
-	if d := firstDifferentName("module", len(modules), len(old.Modules), func(k int32) string { return partName(modules[k]) }, func(k int32) string { return partName(old.Modules[k]) }); d != "" {
+	module := func(modules []string) func(int32) string { return func(k int32) string { return partName(modules[k]) } }
+	if d := firstDifferentName("module", len(modules), len(old.Modules), module(modules), module(old.Modules)); d != "" {
 		return d
 	}
 	for k, m := range modules {

@@ -1,14 +1,13 @@
-// The index of names: finds the first of two equal names.
-
-package dag
+// Package ids has what finds and orders dense int32 ids: the index of their names, and a heap.
+package ids
 
 import (
 	"hash/maphash"
 	"math/bits"
 )
 
-// nameIndex is an open-addressing table of ids. A Go map of strings would take five times the memory for a million nodes.
-type nameIndex struct {
+// Names is an open-addressing table of ids. A Go map of strings would take five times the memory for a million nodes.
+type Names struct {
 	seed maphash.Seed // affects where ids are stored, not what a lookup returns
 	// id + 1 in the low bits, and above it as much of the name's hash as there is room for; 0: empty. Most collisions are
 	// recognised by the hash alone, which saves the two cache misses of comparing names.
@@ -16,16 +15,17 @@ type nameIndex struct {
 	ids   uint32 // mask of the low bits
 }
 
-func newNameIndex(n int) *nameIndex {
+// NewNames has room for n names.
+func NewNames(n int) *Names {
 	size := 16
 	for size < 2*n {
 		size *= 2
 	}
-	return &nameIndex{maphash.MakeSeed(), make([]uint32, size), 1<<bits.Len32(uint32(n)) - 1}
+	return &Names{maphash.MakeSeed(), make([]uint32, size), 1<<bits.Len32(uint32(n)) - 1}
 }
 
-// add enters an id under its name and returns it, or the id that has that name already.
-func (x *nameIndex) add(id int32, name func(id int32) string) int32 {
+// Add enters an id under its name and returns it, or the id that has that name already.
+func (x *Names) Add(id int32, name func(id int32) string) int32 {
 	slot, tag := x.slot(name(id), name)
 	if s := x.slots[slot]; s != 0 {
 		return int32(s&x.ids) - 1
@@ -35,7 +35,7 @@ func (x *nameIndex) add(id int32, name func(id int32) string) int32 {
 }
 
 // slot returns where the name is, or the empty slot where it would go, and what its slot has of its hash.
-func (x *nameIndex) slot(wanted string, name func(id int32) string) (slot int, tag uint32) {
+func (x *Names) slot(wanted string, name func(id int32) string) (slot int, tag uint32) {
 	hash := maphash.String(x.seed, wanted)
 	tag = uint32(hash>>32) &^ x.ids
 	mask := len(x.slots) - 1

@@ -1,6 +1,6 @@
 // Tests of the ledger on buffers of thousands of cells, compared with a plain array of cells. Derives no edges.
 
-package dag
+package cells
 
 import (
 	"slices"
@@ -27,26 +27,26 @@ func TestWriterRunsAgreeWithAnArray(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cells := rapid.SampledFrom([]int32{1, 2, 63, 64, 65, 4095, 4096, 4097, 9000}).Draw(t, "cells")
 		w := newWriterRuns(cells)
-		want := slices.Repeat([]int32{nobody}, int(cells))
+		want := slices.Repeat([]int32{Nobody}, int(cells))
 		node := int32(0)
 		for range rapid.IntRange(1, 40).Draw(t, "writes") {
 			node += rapid.Int32Range(0, 1).Draw(t, "next")
 			lo, hi := drawCells(t, cells)
-			w.set(lo, hi, node)
+			w.Set(lo, hi, node)
 			for c := lo; c < hi; c++ {
 				want[c] = node
 			}
 			// Runs hold the right cells, look-ups from inside a run lead to its start, and two runs of the latest writer are never neighbours.
-			before := nobody
+			before := Nobody
 			for c := int32(0); c < cells; {
-				r := w.runs[c]
-				require.Greater(t, r.end, c)
-				for _, inside := range []int32{c, (c + r.end) / 2, r.end - 1} {
-					require.Equal(t, c, w.at(inside))
+				r := w.Runs[c]
+				require.Greater(t, r.End, c)
+				for _, inside := range []int32{c, (c + r.End) / 2, r.End - 1} {
+					require.Equal(t, c, w.At(inside))
 				}
-				require.False(t, slices.ContainsFunc(want[c:r.end], func(writer int32) bool { return writer != r.writer }))
-				require.False(t, r.writer == node && before == node)
-				before, c = r.writer, r.end
+				require.False(t, slices.ContainsFunc(want[c:r.End], func(writer int32) bool { return writer != r.Writer }))
+				require.False(t, r.Writer == node && before == node)
+				before, c = r.Writer, r.End
 			}
 		}
 	})
@@ -54,17 +54,17 @@ func TestWriterRunsAgreeWithAnArray(t *testing.T) {
 
 // seen records what a sweep finds in each cell.
 type seen struct {
-	ledger  *ledger
+	ledger  *Ledger
 	readers []map[int32]bool
 }
 
-func (s *seen) read(lo, hi, reader int32) {
-	for c := lo; c < min(hi, s.ledger.cells()); c++ {
+func (s *seen) Read(lo, hi, reader int32) {
+	for c := lo; c < min(hi, s.ledger.Cells()); c++ {
 		s.readers[c][reader] = true
 	}
 }
 
-func (s *seen) copies(_, _, head int32) int32 { return head }
+func (s *seen) Copies(_, _, head int32) int32 { return head }
 
 func TestSweepsAgreeWithAnArray(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,7 +73,7 @@ func TestSweepsAgreeWithAnArray(t *testing.T) {
 		for c := range bounds {
 			bounds[c] = int64(c)
 		}
-		l := newLedger(cuts{bounds: bounds})
+		l := NewLedger(Cuts{Bounds: bounds})
 		empty := func() []map[int32]bool {
 			sets := make([]map[int32]bool, cells)
 			for c := range sets {
@@ -81,23 +81,23 @@ func TestSweepsAgreeWithAnArray(t *testing.T) {
 			}
 			return sets
 		}
-		var lists readerList
+		var lists ReaderList
 		want := empty()
 		for node := range rapid.Int32Range(1, 60).Draw(t, "nodes") {
 			lo, hi := drawCells(t, cells)
 			if rapid.IntRange(0, 2).Draw(t, "read") > 0 {
-				l.addReader(&lists, lo, hi, node)
+				l.AddReader(&lists, lo, hi, node)
 				for c := lo; c < hi; c++ {
 					want[c][node] = true
 				}
 				continue
 			}
 			found := &seen{l, empty()}
-			s := sweep{ledger: l, lists: &lists, visitor: found}
-			s.run(lo, hi)
+			s := Sweep{Ledger: l, Lists: &lists, Visitor: found}
+			s.Run(lo, hi)
 			gap := make([]bool, cells)
 			end := int32(-1)
-			for _, g := range s.gaps {
+			for _, g := range s.Gaps {
 				require.Greater(t, g[0], end, "gaps ascend and do not touch")
 				require.Greater(t, g[1], g[0])
 				end = g[1]
@@ -117,8 +117,8 @@ func TestSweepsAgreeWithAnArray(t *testing.T) {
 			}
 		}
 		// After a sweep of all cells nothing is left.
-		s := sweep{ledger: l, lists: &lists, visitor: &seen{l, empty()}}
-		s.run(0, cells)
+		s := Sweep{Ledger: l, Lists: &lists, Visitor: &seen{l, empty()}}
+		s.Run(0, cells)
 		require.Equal(t, slices.Repeat([]treeNode{0}, len(l.tree)), l.tree)
 		require.Zero(t, l.depths)
 		require.Zero(t, l.listed)

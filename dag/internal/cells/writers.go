@@ -1,23 +1,23 @@
 // The last writers of a buffer's cells, as runs of cells with one writer. Knows no readers and makes no edges.
 
-package dag
+package cells
 
 import "math/bits"
 
 // run is a stretch of cells that have one last writer.
-type run struct{ writer, end int32 }
+type run struct{ Writer, End int32 }
 
 // writerRuns cuts the cells of a buffer into runs. A write replaces the runs that begin inside it and adds two at most, so a
 // write pays for what it removes and otherwise, like a look-up, only for finding a run: one step for each factor of 64 in the
 // number of cells, and in most cases a single word.
 type writerRuns struct {
-	runs   []run      // by first cell; those of other cells are left over
+	Runs   []run      // by first cell; those of other cells are left over
 	starts [][]uint64 // starts[0] marks the first cells; starts[k+1] the words of starts[k] that are not zero
 	latest int32      // the last node that wrote anything
 }
 
 func newWriterRuns(cells int32) writerRuns {
-	w := writerRuns{runs: make([]run, cells), latest: nobody}
+	w := writerRuns{Runs: make([]run, cells), latest: Nobody}
 	for n := cells; ; {
 		n = (n + 63) / 64
 		w.starts = append(w.starts, make([]uint64, n))
@@ -25,7 +25,7 @@ func newWriterRuns(cells int32) writerRuns {
 			break
 		}
 	}
-	w.runs[0] = run{nobody, cells}
+	w.Runs[0] = run{Nobody, cells}
 	w.mark(0)
 	return w
 }
@@ -53,8 +53,8 @@ func (w *writerRuns) unmark(c int32) {
 	}
 }
 
-// at returns the first cell of the run that a cell is in.
-func (w *writerRuns) at(c int32) int32 {
+// At returns the first cell of the run that a cell is in.
+func (w *writerRuns) At(c int32) int32 {
 	if m := w.starts[0][c>>6] << (^c & 63); m != 0 {
 		return c - int32(bits.LeadingZeros64(m))
 	}
@@ -75,30 +75,30 @@ func (w *writerRuns) at(c int32) int32 {
 	return c
 }
 
-// set notes that a node, none earlier than those before, has written cells [lo, hi).
-func (w *writerRuns) set(lo, hi, node int32) {
-	first := w.at(lo)
-	start, last, end := lo, w.runs[first], hi
+// Set notes that a node, none earlier than those before, has written cells [lo, hi).
+func (w *writerRuns) Set(lo, hi, node int32) {
+	first := w.At(lo)
+	start, last, end := lo, w.Runs[first], hi
 	if first < lo {
-		w.runs[first].end = lo
+		w.Runs[first].End = lo
 	}
-	for last.end < hi {
-		next := last.end
-		last = w.runs[next]
+	for last.End < hi {
+		next := last.End
+		last = w.Runs[next]
 		w.unmark(next)
 	}
-	if last.end > hi {
-		w.runs[hi] = last
+	if last.End > hi {
+		w.Runs[hi] = last
 		w.mark(hi)
 	}
 	if w.latest == node {
 		// Merge adjacent runs of this node: it may have written a thousand slices side by side.
-		if int(hi) < len(w.runs) && w.runs[hi].writer == node {
-			end = w.runs[hi].end
+		if int(hi) < len(w.Runs) && w.Runs[hi].Writer == node {
+			end = w.Runs[hi].End
 			w.unmark(hi)
 		}
 		if lo > 0 {
-			if before := w.at(lo - 1); w.runs[before].writer == node {
+			if before := w.At(lo - 1); w.Runs[before].Writer == node {
 				start = before
 				if first == lo {
 					w.unmark(lo)
@@ -107,7 +107,7 @@ func (w *writerRuns) set(lo, hi, node int32) {
 		}
 	}
 	w.latest = node
-	w.runs[start] = run{node, end}
+	w.Runs[start] = run{node, end}
 	if start == lo && first < lo {
 		w.mark(lo)
 	}
