@@ -260,7 +260,7 @@ func (s *splitter) declaration() {
 	end := first
 	var head []token // without bodies
 	base, parens := s.depth, 0
-	bodies, inside := 0, false // inside: marks or launches in bodies
+	bodies, inside := 0, false // inside: marks in bodies, but for those of lambdas, which host code hands to templates
 	launches := false
 	take := func() {
 		t := s.in[s.at]
@@ -268,7 +268,7 @@ func (s *splitter) declaration() {
 		if s.depth == base {
 			head = append(head, t)
 		}
-		inside = inside || s.marks[t.text] && s.depth > base
+		inside = inside || s.marks[t.text] && s.depth > base && !s.ofLambda()
 		launches = launches || t.text == "<" && s.at+2 < len(s.in) && s.in[s.at+1].text == "<" && s.in[s.at+2].text == "<"
 		s.at++
 	}
@@ -320,6 +320,15 @@ loop:
 	if isType(head) {
 		s.members(s.in[start:s.at], 0)
 	}
+}
+
+// ofLambda reports whether the mark at the cursor follows the captures of a lambda.
+func (s *splitter) ofLambda() bool {
+	at := s.at - 1
+	for at > 0 && (s.in[at].text == "__host__" || s.marks[s.in[at].text]) {
+		at--
+	}
+	return at >= 0 && s.in[at].text == "]"
 }
 
 // mostTypes is how deep types may be in types for their functions to be noted.

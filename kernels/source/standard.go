@@ -52,7 +52,7 @@ var standardHeaders = []nvrtc.Header{
 var preludeHeaders = []nvrtc.Header{
 	{Name: preludeHeader, Code: []byte(prelude)},
 	{Name: "complex", Code: []byte("#pragma once\nnamespace std { template <class T> class complex; }\n")},
-	{Name: "sstream", Code: []byte("#pragma once\nnamespace std { template <class C, class T> class basic_ostream; template <class C, class T> class basic_istream; }\n")},
+	{Name: "sstream", Code: clang.Header("dagrun_cccl/sstream")},
 	{Name: "tuple", Code: clang.Header("tuple")},
 	{Name: "cub/cub.cuh", Code: clang.Header("dagrun_cccl/cub/cub.cuh")},
 	{Name: "thrust/detail/complex/stream.h", Code: clang.Header("dagrun_cccl/thrust/detail/complex/stream.h")},

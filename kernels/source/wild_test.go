@@ -189,6 +189,29 @@ __global__ void k(Matrix<float> m, vec3f *p) { m.at(threadIdx.x) = p->v[N - 1] ;
 	assert.Contains(t, text, "k(Matrix<float> m, vec3f *p)")
 }
 
+// Host code hands lambdas for devices to templates; alone, such a mark makes no function one of the device.
+func TestLambdasForDevicesAreHostCode(t *testing.T) {
+	text, err := listed(t, launch.Build{}, "a.cu", `#define LAMBDA __host__ __device__
+template <class F> __global__ void each(F f) { f(threadIdx.x); }
+void all() { library::each(10, [=] __device__ (int i) { return i; }); }
+int main() { library::each(10, [=] LAMBDA (int i) { return i; }); }
+__device__ int twice(int i) { auto f = [=] __device__ (int k) { return 2 * k; }; return f(i); }
+`)
+	require.NoError(t, err)
+	assert.Equal(t, "template <typename F> each(F f)\n", text)
+}
+
+func TestSequencesOfNumbers(t *testing.T) {
+	_, err := listed(t, launch.Build{}, "a.cu", `#include <utility>
+#include <tuple>
+template <class T, T... i> __device__ T sum(std::integer_sequence<T, i...>) { return (i + ... + 0); }
+static_assert(std::is_same_v<std::make_index_sequence<3>, std::index_sequence<0, 1, 2>> && std::make_index_sequence<0>::size() == 0);
+static_assert(std::is_same_v<std::make_integer_sequence<char, 2>, std::integer_sequence<char, 0, 1>>);
+__global__ void k(int *p) { *p = sum(std::make_integer_sequence<int, 5>()); }
+`)
+	require.NoError(t, err)
+}
+
 // The macros of a program's command line have names that device headers use too.
 func TestDefinitionsDoNotReachTheDeviceHeaders(t *testing.T) {
 	_, err := listed(t, launch.Build{Define: []launch.Definition{{Name: "T", Value: "4"}, {Name: "n", Value: "5"}, {Name: "value", Value: "6"}, {Name: "at", Value: ""}}}, "a.cu",

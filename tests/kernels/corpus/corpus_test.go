@@ -52,6 +52,7 @@ func TestSweep(t *testing.T) {
 		"name.cu":       "__global__ void e(int *p) { *p = unknown; }\n",
 		"wrong.cu":      "__global__ void f(int *p) { *p = 1 +; }\n",
 		"no_kernels.cu": "int main() { return 0; }\n",
+		"text.cu":       "// no __global__ here\nchar quote = '\"';\nconst char *made = \"__global__ void \\\"g\"; /* a\n__global__ */\n",
 	})
 	var out strings.Builder
 	s := &settings{jobs: 1, out: &out}

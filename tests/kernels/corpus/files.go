@@ -15,13 +15,14 @@ import (
 // found are the files of a sweep.
 type found struct {
 	roots    []string            // absolute
-	kernels  []string            // files of CUDA C with __global__
+	kernels  []string            // files of CUDA C with __global__, in code
 	programs map[string]bool     // those of them that have a main function
 	includes map[string][]string // who includes a file, by the file's absolute path
 }
 
 var (
 	mainFunction = regexp.MustCompile(`\bmain\s*\(`)
+	notCode      = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'`)
 	includeLine  = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]`)
 	// endings are those of files that may include others.
 	endings = []string{".cu", ".cpp", ".cc", ".c", ".cuh", ".h", ".hpp", ".inl"}
@@ -52,7 +53,7 @@ func find(roots []string) (*found, error) {
 				return err
 			}
 			f.read(path, string(text))
-			if filepath.Ext(path) == ".cu" && strings.Contains(string(text), "__global__") && (info.IsDir() || filepath.Clean(path) == filepath.Clean(root)) {
+			if filepath.Ext(path) == ".cu" && strings.Contains(notCode.ReplaceAllString(string(text), " "), "__global__") && (info.IsDir() || filepath.Clean(path) == filepath.Clean(root)) {
 				f.kernels = append(f.kernels, path)
 				f.programs[path] = mainFunction.MatchString(string(text))
 			}
