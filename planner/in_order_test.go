@@ -110,3 +110,26 @@ func TestInOrderIsNear(t *testing.T) {
 		}
 	})
 }
+
+// In a graph, waits cost less than on streams, so short tasks are spread where they would stay together.
+func TestInGraphSpreadsShortTasks(t *testing.T) {
+	const wide, steps = 8, 40
+	stencil := plantest.TaskBench("stencil", wide, steps, 0)
+	stencil.Cost = slices.Repeat([]float64{2}, wide*steps)
+	g := stencil.Graph(t)
+	o := Options{InOrder: true, Streams: wide}
+	together, err := New(context.Background(), g, o)
+	require.NoError(t, err)
+	require.Less(t, together.Stats.Streams, wide)
+	o.InGraph = true
+	spread, err := New(context.Background(), g, o)
+	require.NoError(t, err)
+	require.Equal(t, wide, spread.Stats.Streams)
+	require.Equal(t, (steps-1)*(2*wide-2), spread.Stats.Waits)
+	one, err := SimulateGraph(g, together, o.Machine, nil)
+	require.NoError(t, err)
+	other, err := SimulateGraph(g, spread, o.Machine, nil)
+	require.NoError(t, err)
+	require.Equal(t, other.MakespanUS, spread.Stats.MakespanUS)
+	require.Less(t, other.MakespanUS, one.MakespanUS)
+}

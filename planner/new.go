@@ -44,7 +44,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*plan.Plan, error) {
 	if plan, err = r.fitMemory(p, plan); err != nil {
 		return nil, err
 	}
-	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, place.Computing(g, plan)), false).Note(plan)
+	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, place.Computing(g, plan)), r.o.InGraph).Note(plan)
 	plan.Spread = r.o.Spread
 	plan.Graph, plan.GraphHash, plan.Work, plan.Costs = g, g.Hash(), g.WorkHash(), model.CostsOf(g, r.o.Machine, r.o.Profile, r.durations)
 	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {

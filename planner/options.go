@@ -20,6 +20,7 @@ type Options struct {
 	Keep            []dag.BufferID // buffers that share bytes with no other, such as those that an embedder reads
 	Spread          *Spread        // what planner/spread made the graph of, if it did; a plan of a spilled graph takes its memory cap and offsets from it
 	SingleUseEvents bool           // one event per record, for programs submitted by several threads
+	InGraph         bool           // times are predicted for one CUDA graph, which captures what is submitted to the streams
 	InOrder         bool           // nodes are submitted in declared order, for a program that makes the calls itself; of plans that take within 1% as long, the one with the fewest waits; not with Spread
 }
 

@@ -158,7 +158,7 @@ func (r *request) simulate(plan *Plan) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	timeline, err := model.SimulateWith(r.g, plan, r.o.Machine, r.durations, false)
+	timeline, err := model.SimulateWith(r.g, plan, r.o.Machine, r.durations, r.o.InGraph)
 	if err != nil {
 		return fmt.Errorf("planner: the %s plan cannot be simulated: %w", plan.Strategy, err)
 	}

@@ -56,7 +56,7 @@ func (r *request) search(best *Plan, streams int) (*Plan, error) {
 
 // shorten searches for schedules with a smaller makespan: with all streams, and with as few as suffice to fill the device with kernels.
 func (r *request) shorten(best *Plan, streams, steps int) (*Plan, error) {
-	bound := model.LowerBoundWith(r.g, r.o.Machine, r.durations, streams, false).US()
+	bound := model.LowerBoundWith(r.g, r.o.Machine, r.durations, streams, r.o.InGraph).US()
 	if best.Stats.MakespanUS <= bound*(1+1e-9) {
 		return best, nil
 	}

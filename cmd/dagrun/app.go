@@ -36,6 +36,7 @@ type app struct {
 	inputs         []input                                        // files that were read
 	folder         *files.Folder                                  // of the pipeline, with --confined; nil: its files may be anywhere
 	inOrder        bool                                           // the nodes are tasks of a program, which keeps their order
+	inGraph        bool                                           // the plan is for a program that captures its calls as a CUDA graph
 	source         []byte                                         // of the pipeline, in a sweep: all points have the same; nil: it is read when it is needed
 	compilers      *kernels.Compilers                             // of modules in CUDA C; nil: nothing is compiled to see what kernels do
 	unfinished     func() []string                                // with --debug-progress: the nodes that a hang left

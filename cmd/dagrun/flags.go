@@ -203,7 +203,7 @@ func (a *app) checkFlags(c *cobra.Command) error {
 func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner.Options, error) {
 	f := a.flags
 	o := planner.Options{Strategy: f.strategy, Streams: f.streams, Machine: device, KeepAll: f.memory == "separate", SingleUseEvents: f.threads > 1}
-	o.InOrder = a.inOrder
+	o.InOrder, o.InGraph = a.inOrder, a.inGraph
 	if !f.limited {
 		o.Streams = 0
 	}

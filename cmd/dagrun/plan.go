@@ -20,14 +20,17 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	var compare, explain, calls, ascii bool
-	var save, html, against string
+	var compare, explain, ascii bool
+	var save, html, against, calls string
 	var again replanFlags
 	show := func(ctx context.Context, g *dag.Graph) error {
 		if err := a.checkOutputs(g, []namedFile{{role: "--save-plan", name: save}, {role: "--html", name: html}}, nil); err != nil {
 			return err
 		}
-		if calls && (compare || explain) {
+		if err := oneOf("--calls", calls, callsStreams, callsCaptured); err != nil {
+			return err
+		}
+		if calls != "" && (compare || explain) {
 			return errors.New("--calls is a JSON document of its own: leave out --compare and --explain")
 		}
 		if compare {
@@ -41,6 +44,7 @@ func (a *app) planCommand() *cobra.Command {
 				fmt.Fprintln(a.stdout)
 			}
 		}
+		a.inGraph = calls == callsCaptured
 		plan, options, err := a.planned(ctx, g)
 		if err != nil {
 			return err
@@ -54,7 +58,7 @@ func (a *app) planCommand() *cobra.Command {
 				return err
 			}
 		}
-		if calls {
+		if calls != "" {
 			return a.printCalls(plan)
 		}
 		a.progress.report("predict how long it takes", 0, 0)
@@ -127,7 +131,8 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 	a.recallFlags(c)
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
-	c.Flags().BoolVar(&calls, "calls", false, "print the calls of a replay as JSON, for a program that makes them")
+	c.Flags().StringVar(&calls, "calls", "", "print the calls of a replay as JSON, for a program that makes them: `how` is streams, or captured as a CUDA graph")
+	c.Flags().Lookup("calls").NoOptDefVal = callsStreams
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
 	c.Flags().StringVar(&against, "against", "", againstUsage)
@@ -151,6 +156,12 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Time
 	}
 	return a.printGantt(g, plan, timeline, ascii)
 }
+
+// The values of --calls: what the program does with the calls.
+const (
+	callsStreams  = "streams"
+	callsCaptured = "captured"
+)
 
 // replayCalls is the JSON document of plan --calls.
 type replayCalls struct {

@@ -334,14 +334,17 @@ class Plan:
         tasks = [{"name": t.name, "us": u, "reads": t.reads, "writes": t.writes} for t, u in zip(self._tasks, us)]
         return json.dumps({"tasks": tasks, "memory": self._memory.storages, "ranges": self._memory.ranges}, separators=(",", ":"))
 
-    def _schedule(self) -> None:
-        """Asks the planner for streams and waits."""
-        answer = command.run(["plan", "-", "--calls", *self._options], self._describe())
+    def _planned(self, how: str) -> tuple[dict[str, Any], list[Any]]:
+        """Streams and waits for calls on streams, or for calls that are captured as a graph, where waits cost less; and the streams beside the caller's."""
+        answer = command.run(["plan", "-", f"--calls={how}", *self._options], self._describe())
         if answer.status:
             raise RuntimeError(answer.text)
-        self._plan = json.loads(answer.out)
-        more = self._plan["streams"] - 1 - len(self._side)
-        self._side = [*self._side, *(self._torch.cuda.Stream(device=self._device) for _ in range(more))][: self._plan["streams"] - 1]
+        plan = json.loads(answer.out)
+        n = plan["streams"] - 1
+        return plan, [*self._side, *(self._torch.cuda.Stream(device=self._device) for _ in range(n - len(self._side)))][:n]
+
+    def _schedule(self) -> None:
+        self._plan, self._side = self._planned("streams")
         self._ready.clear()
 
     @property
@@ -381,7 +384,7 @@ class Plan:
         calls = self._ready.get(current.cuda_stream) or self._prepare(current)
         if self._last.cuda_stream != current.cuda_stream:
             self._follow(current)
-        self._do(calls, current)
+        self._do(calls, current, self._side)
 
     def _current(self) -> Any:
         cuda = self._torch.cuda
@@ -392,13 +395,13 @@ class Plan:
             )
         return cuda.current_stream(self._device)
 
-    def _do(self, calls: list[Callable[[], Any]], current: Any) -> None:
+    def _do(self, calls: list[Callable[[], Any]], current: Any, side: list[Any]) -> None:
         try:
             for call in calls:
                 call()
         except BaseException:
             self._torch.cuda.set_stream(current)
-            for stream in self._side:  # what runs there belongs to this run, whose caller goes on from here
+            for stream in side:  # what runs there belongs to this run, whose caller goes on from here
                 if self._capturing(stream) == self._capturing(current):
                     current.wait_stream(stream)
             raise
@@ -416,7 +419,7 @@ class Plan:
     def _prepare(self, current: Any) -> list[Callable[[], Any]]:
         """The calls of a run that is called on a stream."""
         self._share(current)
-        calls = self._ready[current.cuda_stream] = self._calls(current, self._held)
+        calls = self._ready[current.cuda_stream] = self._calls(self._plan, [current, *self._side], self._held)
         return calls
 
     def _share(self, current: Any) -> None:
@@ -426,17 +429,16 @@ class Plan:
             if t.is_cuda and any(low <= t.data_ptr() < high and stream != current.cuda_stream for low, high, stream in streams):
                 t.record_stream(current)
 
-    def _calls(self, current: Any, held: list[Any]) -> list[Callable[[], Any]]:
-        """A run as a list of calls: of tasks, records, waits, and changes of the current stream."""
+    def _calls(self, plan: dict[str, Any], on: list[Any], held: list[Any]) -> list[Callable[[], Any]]:
+        """A run as a list of calls: of tasks, records, waits, and changes of the current stream, which is the first."""
         cuda, partial = self._torch.cuda, functools.partial
-        on = [current, *self._side]
-        events = [cuda.Event() for _ in range(self._plan["events"])]
+        events = [cuda.Event() for _ in range(plan["events"])]
         calls: list[Callable[[], Any]] = []
         if self._kept:
             # What the last run's tasks returned goes back to the allocator before the streams are given more: they come after that run.
             calls.append(partial(held.__setitem__, slice(None), [None] * len(held)))
         at = 0
-        for what, which, k in self._plan["calls"]:
+        for what, which, k in plan["calls"]:
             if what != LAUNCH:
                 calls.append(partial(events[which].record if what == RECORD else events[which].wait, on[k]))
                 continue
@@ -445,7 +447,7 @@ class Plan:
                 at = k
             calls.append(self._call(self._tasks[which], held))
         if at != 0:
-            calls.append(partial(cuda.set_stream, current))
+            calls.append(partial(cuda.set_stream, on[0]))
         return calls
 
     def _call(self, task: _Task, held: list[Any]) -> Callable[[], Any]:
@@ -578,7 +580,7 @@ class Plan:
             raise RuntimeError(answer.text)
 
     def capture(self) -> Captured:
-        """Captures a run as one CUDA graph, with an edge for each wait. Takes a plan that has run; its tensors stay where they are.
+        """Captures a run as one CUDA graph, planned for that, with an edge for each wait. Takes a plan that has run; its tensors stay where they are.
 
         >>> plan.run()
         >>> h = plan.capture()
@@ -598,10 +600,11 @@ class Plan:
                     )
                 )
         self._current()
+        plan, side = self._planned("captured")
         graph, held = torch.cuda.CUDAGraph(), [None] * len(self._tasks)
         with torch.cuda.graph(graph):
             current = torch.cuda.current_stream(self._device)
-            self._do(self._calls(current, held), current)
+            self._do(self._calls(plan, [current, *side], held), current, side)
         return Captured(self, graph, held)
 
     def __del__(self) -> None:

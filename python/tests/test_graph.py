@@ -94,7 +94,7 @@ class Order(Case):
                     stand_in.races.clear()
                     stand_in._streams[0].synchronize()
                     stand_in.kernel("before", [], [x])
-                    plan._do([*calls[:k], *calls[k + 1 :]], plan._last)
+                    plan._do([*calls[:k], *calls[k + 1 :]], plan._last, plan._side)
                     stand_in.kernel("after", [], [x])
                     self.assertTrue(stand_in.races, f"seed {seed}: call {k} of {len(calls)} is a wait that nothing needs")
 
@@ -288,6 +288,32 @@ class Capturing(Case):
         self.assertEqual(h.graph.replays, 1)
         self.assertEqual(len(called), 12)
         plan.run()
+        self.assertOrdered()
+
+    def test_short_tasks_are_spread_in_a_graph(self):
+        cells, on = stand_in.empty(2, 8, 4), []
+
+        def task(t, i):
+            on.append(stand_in.cuda.current_stream().cuda_stream)
+            stand_in.kernel("task", [cells[t % 2, k] for k in range(max(0, i - 1), min(8, i + 2))], [cells[1 - t % 2, i]], 2.0)
+
+        g = dagrun.Graph()
+        for t in range(10):
+            for i in range(8):
+                g.task(task, t, i, reads=[cells[t % 2, k] for k in range(max(0, i - 1), min(8, i + 2))], writes=[cells[1 - t % 2, i]])
+        plan = g.plan(streams=8)
+        plan.run()
+        on.clear()
+        plan.run()
+        self.assertLess(len(set(on)), 8)
+        self.assertEqual(len(set(on)), plan.streams)
+        on.clear()
+        h = plan.capture()
+        self.assertEqual(len(set(on)), 8)
+        h.replay()
+        on.clear()
+        plan.run()
+        self.assertEqual(len(set(on)), plan.streams)
         self.assertOrdered()
 
     def test_the_first_run_cannot_be_captured(self):
