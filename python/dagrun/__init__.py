@@ -1,5 +1,5 @@
-"""dagrun in Python: finds missing waits in programs that use a GPU, plans captured CUDA graphs again, calls pipelines with tensors, and runs tasks on planned streams.
-`python -m dagrun` is the dagrun command."""
+"""dagrun in Python: finds missing waits in programs that use a GPU, plans captured CUDA graphs again, calls pipelines with tensors, and runs tasks on
+planned streams. `python -m dagrun` is the dagrun command."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -74,8 +74,8 @@ def _let_go(torch: Any, graph: Any) -> None:
 
 
 class Buffer(NamedTuple):
-    """A buffer of a loaded pipeline, which tensors of this type and shape can take the place of. A replay reads what was in it before if it is `given`, and leaves
-    something in it for others if it is a `result`."""
+    """A buffer of a loaded pipeline: what tensors in its place must be. A replay reads what was in it before if it is `given`, and leaves something in it for
+    others if it is a `result`."""
 
     name: str
     dtype: Any
@@ -137,9 +137,9 @@ class Loaded:
         return dict(self._buffers)
 
     def __call__(self, /, **tensors: Any) -> dict[str, Any]:
-        """Puts a replay into the current stream. Tensors, and other arrays with __dlpack__, are used where they lie, also on the GPU in the place of buffers of the
-        host. Other buffers have memory of the pipeline. Returns the results that no tensor was given for, in new tensors on the GPU; what no node writes in them is
-        undefined, and a result that a replay also reads is not among them.
+        """Puts a replay into the current stream. Tensors, and other arrays with __dlpack__, are used where they lie, also on the GPU in the place of buffers of
+        the host. Other buffers have memory of the pipeline. Returns the results that no tensor was given for, in new tensors on the GPU; what no node writes in
+        them is undefined, and a result that a replay also reads is not among them.
 
         Call once before a capture; what is captured needs the pipeline, and its tensors.
         """
@@ -200,7 +200,7 @@ class Loaded:
                 end, last = at + size, name
 
     def _hold(self, tensors: list[Any], stream: Any) -> None:
-        """Keeps memory of the host until the replay that was put into a stream has finished, unless it is captured; the allocator does that for memory of the GPU."""
+        """Keeps memory of the host until the replay in a stream has finished, unless it is captured; for memory of the GPU, the allocator does."""
         if not tensors and not self._late or self._torch.cuda.is_current_stream_capturing():
             return
         while self._late and self._late[0][0].query():
@@ -227,8 +227,8 @@ def _shown(t: Any) -> str:
 
 
 def load(file: str | os.PathLike[str], **parameters: Any) -> Loaded:
-    """Loads a pipeline for the current device: a file that `dagrun export` wrote, or one that is planned now, with these parameters. Both are code: trust them as
-    you would trust a program.
+    """Loads a pipeline for the current device: a file that `dagrun export` wrote, or one that is planned now, with these parameters. Both are code: trust them
+    as you would trust a program.
 
     >>> double = dagrun.load("first.yaml", n=1024)
     >>> double(x=torch.ones(1024, device="cuda"))["y"].sum()

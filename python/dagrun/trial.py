@@ -62,7 +62,7 @@ def nodes(torch, graph, pool, state, trials, stream):
 
 
 def _tried(torch, graph, views, own, by_node, stream):
-    """Runs the nodes, and returns of each that was tried whether it did the same again, and whether it does so where nothing is overwritten: tensors on the GPU."""
+    """Runs the nodes. Returns of each that was tried whether it did the same again, and whether it does where nothing is overwritten: tensors on the GPU."""
     noise = [torch.randint(0, 255, v.shape, dtype=torch.uint8, device="cuda") for _, _, v in views]
     before = [torch.empty_like(v) for _, _, v in views]
     after = [torch.empty_like(v) for _, _, v in views]

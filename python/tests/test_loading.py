@@ -1,4 +1,4 @@
-"""Tests of dagrun.load in a process of its own, with a stand-in for torch whose tensors lie in memory of a stand-in for the driver: that of the tests of dagrun.h,
+"""Tests of dagrun.load in a process of its own, with a stand-in for torch whose tensors lie in memory of a stand-in for the driver: that of dagrun.h's tests,
 which runs a graph when somebody waits, in any order that its edges allow."""
 
 import os

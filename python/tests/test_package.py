@@ -123,7 +123,7 @@ class Reports(unittest.TestCase):
         of_driver = driver_says(2, "CUDA_ERROR_OUT_OF_MEMORY: out of memory")
         failures = [
             OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB."),
-            AcceleratorError("CUDA error: out of memory\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"),  # of a replay that makes the graph executable
+            AcceleratorError("CUDA error: out of memory\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."),  # of the first replay
             of_driver,
         ]
         cuda = types.SimpleNamespace(synchronize=lambda: None, mem_get_info=lambda: (100 << 20, 81_559 << 20))
