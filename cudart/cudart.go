@@ -215,6 +215,7 @@ type Value struct {
 	Bytes   int64 // size of the memory at Ptr that belongs to the argument; of a tile: from its first byte to its last
 	Row     int64 // of a tile: the bytes of a row that belong to the argument; 0: all do
 	Pitch   int64 // of a tile: the bytes from one row to the next
+	Start   int64 // the kernel is passed the address so many bytes after Ptr
 	Bits    uint64
 	Size    uint8  // bytes of a scalar: 1, 2, 4, 8
 	Struct  []byte // a structure that is passed by value; the rest is 0

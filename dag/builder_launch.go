@@ -114,6 +114,15 @@ type TextureArgument struct {
 // Through is the range as an argument that a kernel reads through a texture object.
 func (r Range) Through(t Texture) TextureArgument { return TextureArgument{r, t} }
 
+// PlacedArgument is an argument in a Go call whose pointer points into its slice.
+type PlacedArgument struct {
+	Access  Access
+	Element int64 // of the slice
+}
+
+// At is the access as an argument, for kernels of modules, whose pointer points to an element of the slice: negative indexes from there are in it.
+func (a Access) At(element int64) PlacedArgument { return PlacedArgument{a, element} }
+
 // Scalar is a number of a stated type. Numbers without one get the type that the kernel's signature says.
 type Scalar struct {
 	DType DType
@@ -234,6 +243,10 @@ func (b *Builder) argument(arg any) (ArgumentSpec, error) {
 			return ArgumentSpec{}, fmt.Errorf("an access must be in, out, inout or unused")
 		}
 		return ArgumentSpec{IsBuffer: true, Range: a.Range, Mode: a.Mode}, b.pipeline.rangeProblem(a.Range)
+	case PlacedArgument:
+		placed, err := b.argument(a.Access)
+		placed.Start = a.Element
+		return placed, err
 	case TextureArgument:
 		return ArgumentSpec{IsBuffer: true, Range: a.Range, Mode: Read, Texture: &a.Texture}, b.pipeline.rangeProblem(a.Range)
 	case BufferID:

@@ -84,6 +84,8 @@ func (g *Graph) WorkHash() string {
 			for k := range l.Args {
 				if a := &l.Args[k]; a.Texture != nil {
 					h.Text(a.Texture.String())
+				} else if a.Start > 0 {
+					h.Numbers(a.Start)
 				} else if !a.IsBuffer {
 					h.Numbers(int64(a.Bits))
 					if a.Struct != "" {

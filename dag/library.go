@@ -321,6 +321,7 @@ type Arg struct {
 	Within   int32    // pointer in the structure that is another argument: 1 + the index of that; 0: an argument of its own
 	Offset   int32    // Within: its offset in the structure in bytes
 	Texture  *Texture // IsBuffer: the kernel reads it through a texture object
+	Start    int64    // IsBuffer: bytes from the slice's first to where the pointer points, so that negative indexes are in the slice
 }
 
 // Work is what a node moves and computes. Figures that are not known are 0.

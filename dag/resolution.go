@@ -55,6 +55,7 @@ type ArgumentSpec struct {
 	Null     bool       // no memory
 	Struct   *StructureSpec
 	Texture  *Texture // IsBuffer: as it was written
+	Start    int64    // IsBuffer: elements from the slice's first to where the pointer points
 }
 
 // StructureSpec is a structure as it was written, or one of its members.

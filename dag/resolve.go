@@ -345,7 +345,17 @@ func (r *resolution) buffer(k int, a *ArgumentSpec) {
 		r.argProblem(k, "%s", problem)
 		return
 	}
-	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range, Within: param.Within, Offset: param.Offset}
+	size := b.DType.Size()
+	switch {
+	case a.Start == 0:
+	case r.spec.Module < 0:
+		r.argProblem(k, "must begin where its slice does; only kernels of modules take at")
+		return
+	case a.Start < 0 || a.Start > (a.Range.Hi-a.Range.Lo)/size:
+		r.argProblem(k, "points to element %d of its slice, which has %d", a.Start, (a.Range.Hi-a.Range.Lo)/size)
+		return
+	}
+	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range, Within: param.Within, Offset: param.Offset, Start: a.Start * size}
 }
 
 // Contradiction says how the code of a kernel contradicts what argument k of its launch is used for, as the rest of a sentence about the argument; or "".

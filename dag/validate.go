@@ -307,6 +307,9 @@ func (p *Pipeline) launchProblem(kind Kind, l *Launch) error {
 			if err := p.rangeProblem(a.Range); err != nil {
 				return fmt.Errorf("argument %d: %w", k+1, err)
 			}
+			if a.Start < 0 || a.Start > a.Range.Hi-a.Range.Lo || a.Start > 0 && (l.Module < 0 || a.Texture != nil) {
+				return fmt.Errorf("argument %d points to byte %d of its slice, where it cannot", k+1, a.Start)
+			}
 			if a.Texture != nil {
 				if problem, _ := a.Texture.problem(p, a.Range); problem != "" || a.Mode != Read {
 					return fmt.Errorf("argument %d is a texture that cannot be read so: %s", k+1, problem)

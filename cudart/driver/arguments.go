@@ -37,7 +37,7 @@ func setArgs(values []uint64, args []cudart.Value) {
 		case v.Texture != nil:
 			values[at] = v.Bits
 		case v.Pointer:
-			values[at] = uint64(v.Ptr)
+			values[at] = uint64(v.Ptr) + uint64(v.Start)
 		default:
 			values[at] = v.Bits
 		}
@@ -50,7 +50,7 @@ func setMember(values []uint64, args []cudart.Value, v *cudart.Value) {
 	at := uintptr(8*argWords(args[:v.Within-1])) + uintptr(v.Offset)
 	address := v.Bits
 	if v.Pointer {
-		address = uint64(v.Ptr)
+		address = uint64(v.Ptr) + uint64(v.Start)
 	}
 	binary.NativeEndian.PutUint64(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&values[0]), at)), 8), address)
 }

@@ -118,6 +118,13 @@ func (k *kernel) SetMaxShared(bytes uint32) error {
 func (k *kernel) refuse(c *command) *cudart.Error {
 	axis := [3]string{"x", "y", "z"}
 	maxBlock, maxGrid := [3]uint32{1024, 1024, 64}, [3]uint32{1<<31 - 1, 65535, 65535}
+	if k.interpreter == nil {
+		for i := range c.args {
+			if c.args[i].Start > 0 {
+				return c.fail(invalidValue, "argument %d points into its memory, and kernels in Go are passed the beginning", i+1)
+			}
+		}
+	}
 	threads := uint64(1)
 	for i := range 3 {
 		grid, block := c.call.Grid[i], c.call.Block[i]

@@ -68,7 +68,7 @@ func (c *command) interpret(w *worker) *crash {
 	for i, v := range c.args {
 		a := simt.Arg{Bits: v.Bits, Struct: v.Struct, Within: int(v.Within), Offset: int64(v.Offset)}
 		if v.Pointer {
-			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture, Within: int(v.Within), Offset: int64(v.Offset)}
+			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture, Within: int(v.Within), Offset: int64(v.Offset), Start: v.Start}
 			if v.Unused {
 				launch.Args = append(launch.Args, simt.Arg{Pointer: true, Unused: true, Within: a.Within, Offset: a.Offset})
 				continue

@@ -5,6 +5,7 @@ package file
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -294,15 +295,38 @@ func (p *parser) unknownArgument(n *yaml.Node, name string) {
 	p.mistake(position(n), hint, "unknown name %q: neither a buffer nor a param", words.Shorten(name))
 }
 
+const startKey = "at"
+
+var modeKeys = []string{"in", "out", "inout", "unused"}
+
+// start takes at: out of an argument in braces: at which element of its slice its pointer points.
+func (p *parser) start(n *yaml.Node) (at int64, rest []*yaml.Node, ok bool) {
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		if n.Content[k].Value == startKey {
+			at, ok = p.between(n.Content[k+1], startKey, 0, math.MaxInt32)
+			return at, slices.Concat(n.Content[:k], n.Content[k+2:]), ok
+		}
+	}
+	return 0, n.Content, true
+}
+
 func (p *parser) taggedArg(n *yaml.Node) (dag.ArgumentSpec, bool) {
 	if isTexture(n) {
 		return p.texture(n)
 	}
-	if len(n.Content) != 2 || !p.isKey(n.Content[0]) {
-		p.mistake(position(n), "", "an argument in braces has one key: in, out, inout, unused, struct, texture (which can have others), or the type of a number")
+	start, rest, ok := p.start(n)
+	if !ok {
 		return dag.ArgumentSpec{}, false
 	}
-	key, value := n.Content[0], n.Content[1]
+	if len(rest) != 2 || !p.isKey(rest[0]) {
+		p.mistake(position(n), "", "an argument in braces has one key: in, out, inout, unused (which can have at), struct, texture (which can have others), or the type of a number")
+		return dag.ArgumentSpec{}, false
+	}
+	key, value := rest[0], rest[1]
+	if len(n.Content) > 2 && !slices.Contains(modeKeys, key.Value) {
+		p.mistake(position(n), "", "at goes with in, out, inout or unused")
+		return dag.ArgumentSpec{}, false
+	}
 	if key.Value == structKey {
 		v, ok := p.structure(value, 0, p.arg)
 		return dag.ArgumentSpec{Struct: &v}, ok
@@ -312,12 +336,12 @@ func (p *parser) taggedArg(n *yaml.Node) (dag.ArgumentSpec, bool) {
 			continue
 		}
 		r, ok := p.reference(value, key.Value)
-		return dag.ArgumentSpec{IsBuffer: true, Range: r, Mode: mode}, ok
+		return dag.ArgumentSpec{IsBuffer: true, Range: r, Mode: mode, Start: start}, ok
 	}
 	t, ok := dag.ParseDType(key.Value)
 	if !ok {
 		hint := "it may be in, out, inout, unused, struct, texture, or the type of a number such as i32"
-		if near := words.Suggest(key.Value, append([]string{"in", "out", "inout", "unused", structKey, textureKey}, dag.DTypes()...)); near != "" {
+		if near := words.Suggest(key.Value, slices.Concat(modeKeys, []string{structKey, textureKey}, dag.DTypes())); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		p.mistake(position(key), hint, "unknown key %q in an argument", words.Shorten(key.Value))

@@ -123,6 +123,9 @@ func (y *yamlWriter) arg(args []dag.Arg, params []dag.KernelParam, k int) string
 		}
 		return text
 	}
+	if a.Start > 0 {
+		return fmt.Sprintf("{%s: %s, at: %d}", a.Mode, y.reference(a.Range), a.Start/a.DType.Size())
+	}
 	// If the name could be read as a number or an expression, writing the mode shows that it is a buffer.
 	if name := y.p.Buffers[a.Range.Buffer].Name; (a.Mode == param.Mode || a.Inferred) && expr.ValidName(name) && !expr.IsKeyword(name) {
 		return y.reference(a.Range)

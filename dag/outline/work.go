@@ -113,7 +113,7 @@ func launchParts(l *dag.Launch, kind dag.Kind) []string {
 		params = l.Kernel.Params()
 	}
 	for k := range l.Args {
-		if a := &l.Args[k]; !a.IsBuffer || a.Texture != nil {
+		if a := &l.Args[k]; !a.IsBuffer || a.Texture != nil || a.Start > 0 {
 			name := fmt.Sprintf("argument %d", k+1)
 			if k < len(params) && params[k].Name != "" {
 				name = params[k].Name
@@ -123,6 +123,8 @@ func launchParts(l *dag.Launch, kind dag.Kind) []string {
 				text = fmt.Sprintf("%x", a.Struct)
 			} else if a.Texture != nil {
 				text = "{" + a.Texture.String() + "}"
+			} else if a.Start > 0 {
+				text = fmt.Sprintf("{at: %d}", a.Start/a.DType.Size())
 			}
 			parts = append(parts, name+"="+text)
 		}

@@ -215,7 +215,7 @@ func (k *userKernel) Leaves(l *dag.Launch) (arg int, problem string) {
 
 // known is what is known of a launch: its numbers, and the sizes of what its pointers point to. Equal launches have equal keys.
 func (k *userKernel) known(l *dag.Launch) (access.Launch, map[int]int64, []byte) {
-	known := access.Launch{Grid: l.Grid, Block: l.Block, Scalars: map[int]uint64{}}
+	known := access.Launch{Grid: l.Grid, Block: l.Block, Scalars: map[int]uint64{}, Starts: map[int]int64{}}
 	bytes := map[int]int64{}
 	key := fmt.Append(nil, l.Grid, l.Block)
 	for i := range l.Args {
@@ -228,7 +228,10 @@ func (k *userKernel) known(l *dag.Launch) (access.Launch, map[int]int64, []byte)
 			if a.Mode == dag.Untouched {
 				bytes[i] = 0
 			}
-			key = fmt.Append(key, " ", bytes[i], a.Mode == dag.Untouched)
+			if a.Start > 0 {
+				known.Starts[i] = a.Start
+			}
+			key = fmt.Append(key, " ", bytes[i], a.Mode == dag.Untouched, a.Start)
 			continue
 		}
 		if a.Struct != "" { // what depends on its members is not followed

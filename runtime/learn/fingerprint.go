@@ -96,6 +96,9 @@ func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []by
 		a := &l.Args[k]
 		if a.IsBuffer {
 			text = fmt.Appendf(text, "%s %v %v %d%s\n", place(a.Range.Buffer), a.DType, a.Mode, a.Range.Bytes(), tileText(a.Range))
+			if a.Start > 0 {
+				text = fmt.Appendf(text, "at %d\n", a.Start)
+			}
 			if a.Texture != nil {
 				text = fmt.Appendf(text, "%s\n", a.Texture)
 			}

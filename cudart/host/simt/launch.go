@@ -78,6 +78,9 @@ func (k *Kernel) Start(l Launch) (*Run, error) {
 		} else if l.Check != CheckNothing && a.Pointer && a.Bytes > 0 && a.Bits <= plainMask {
 			passed = r.number(a.memory())
 		}
+		if a.Pointer && a.Texture == nil {
+			passed += uint64(a.Start)
+		}
 		for j := range min(len(to), 8) {
 			to[j] = byte(passed >> (8 * j))
 		}

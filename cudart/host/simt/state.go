@@ -221,6 +221,7 @@ type Arg struct {
 	Bytes   int64 // for a pointer: the size of its memory; of a tile: from its first byte to its last
 	Row     int64 // of a tile: the bytes of each row that belong to it; 0: all do
 	Pitch   int64 // of a tile: the bytes from one row to the next
+	Start   int64 // for a pointer: bytes from the first of its memory to where it points
 	// ReadOnly says that the launch was declared to write none of it.
 	ReadOnly bool
 	// Unused says that the launch was declared to use none of it. Such a pointer gets an address of its own, whatever Bits is.

@@ -16,7 +16,7 @@ const (
 // Covered tells what of an argument a launch writes.
 type Covered struct {
 	Whole  bool  // every byte
-	Lo, Hi int64 // bytes that no thread writes, from where the argument points to; Hi 0: none are known
+	Lo, Hi int64 // bytes of the argument that no thread writes; Hi 0: none are known
 }
 
 // Covers follows the threads of a launch and tells what they write of what a parameter points to. bytes has the sizes of what pointers point to, by

@@ -9,13 +9,14 @@ import "github.com/dagrun/dagrun/kernels/ptx"
 type Launch struct {
 	Grid, Block [3]uint32
 	Scalars     map[int]uint64 // by parameter: the bits of the numbers that are passed
+	Starts      map[int]int64  // by parameter: how many bytes after the first of its argument a pointer points; 0 is left out
 }
 
 // Witness is an access outside an argument.
 type Witness struct {
 	Param         int
 	Write         bool
-	Lo, Hi        int64 // bytes from where the argument points to
+	Lo, Hi        int64 // bytes of the argument
 	Thread, Block [3]uint32
 	At            Place
 }
@@ -223,7 +224,7 @@ func (w *walk) parameter(in *ptx.Instruction) datum {
 			continue
 		}
 		if _, pointer := w.bytes[i]; pointer {
-			return datum{known: true, base: i + 1}
+			return datum{known: true, base: i + 1, bits: uint64(w.launch.Starts[i])}
 		}
 		if v, ok := w.launch.Scalars[i]; ok {
 			return number64(cut(v, in.Form.Type().Bits()))

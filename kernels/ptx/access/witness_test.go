@@ -32,6 +32,21 @@ const kernelText = `.entry k(.param .u64 p, .param .u64 q, .param .u32 n, .param
 E:	ret;
 }`
 
+// What is before the place that a pointer points to is in the argument too.
+func TestPointersIntoTheirArguments(t *testing.T) {
+	m, err := ptx.Parse(".version 7.0\n.target sm_60\n.address_size 64\n" + fmt.Sprintf(kernelText, thread+"add.s64 %a1, %p, %o; st.global.f32 [%a1+-8], %f;"))
+	require.NoError(t, err)
+	launch := Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{8, 1, 1}, Starts: map[int]int64{0: 8}}
+	_, escapes := Escape(m, m.Entries()[0], launch, map[int]int64{0: 32})
+	assert.False(t, escapes)
+	assert.Equal(t, Covered{Whole: true}, Covers(m, m.Entries()[0], launch, map[int]int64{0: 32}, 0, Tile{}, true))
+	assert.Equal(t, Covered{Lo: 32, Hi: 40}, Covers(m, m.Entries()[0], launch, map[int]int64{0: 40}, 0, Tile{}, true))
+	launch.Starts[0] = 4
+	w, escapes := Escape(m, m.Entries()[0], launch, map[int]int64{0: 32})
+	assert.True(t, escapes)
+	assert.Equal(t, [2]int64{-4, 0}, [2]int64{w.Lo, w.Hi})
+}
+
 func TestEscape(t *testing.T) {
 	const read = "add.s64 %a1, %p, %o; ld.global.f32 %f, [%a1];"
 	launch := Launch{Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{256, 1, 1}, Scalars: map[int]uint64{2: 1000, 3: 1 << 20}}

@@ -231,7 +231,7 @@ func (c *spreadCheck) sameWork(o, n *dag.Node) bool {
 		return false
 	}
 	return slices.EqualFunc(a.Args, b.Args, func(x, y dag.Arg) bool {
-		if x.IsBuffer != y.IsBuffer || x.DType != y.DType || x.Bits != y.Bits || x.Struct != y.Struct || x.Mode != y.Mode || x.Inferred != y.Inferred || x.Texture != y.Texture {
+		if x.IsBuffer != y.IsBuffer || x.DType != y.DType || x.Bits != y.Bits || x.Struct != y.Struct || x.Mode != y.Mode || x.Inferred != y.Inferred || x.Texture != y.Texture || x.Start != y.Start {
 			return false
 		}
 		return !x.IsBuffer || c.same(y.Range, x.Range)

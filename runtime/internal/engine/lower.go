@@ -188,7 +188,7 @@ func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 // value returns the value of an argument, with addresses in this instance's memory.
 func (in *instance) value(a dag.Arg) cudart.Value {
 	if a.IsBuffer {
-		v := cudart.Value{Pointer: true, Ptr: in.at(a.Range), Bytes: a.Range.Hi - a.Range.Lo, Size: 8, Within: a.Within, Offset: a.Offset, Unused: a.Mode == dag.Untouched}
+		v := cudart.Value{Pointer: true, Ptr: in.at(a.Range), Bytes: a.Range.Hi - a.Range.Lo, Size: 8, Within: a.Within, Offset: a.Offset, Unused: a.Mode == dag.Untouched, Start: a.Start}
 		if a.Range.Tile() {
 			_, v.Row = a.Range.Box()
 			v.Pitch = int64(a.Range.Pitch)

@@ -60,6 +60,8 @@ func exportable(g *dag.Graph) error {
 			what = fmt.Sprintf("is on device %d", n.Device)
 		case n.Launch != nil && slices.ContainsFunc(n.Launch.Args, func(a dag.Arg) bool { return a.Texture != nil }):
 			what = "reads a texture"
+		case n.Launch != nil && slices.ContainsFunc(n.Launch.Args, func(a dag.Arg) bool { return a.Start > 0 }):
+			what = "has a pointer into its slice (at)"
 		case n.Launch != nil && n.Launch.Block[0] == 0 && n.Launch.Grid[0] != 0:
 			what = "leaves its block to the driver (give it a block)"
 		}
