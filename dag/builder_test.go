@@ -70,6 +70,14 @@ func TestBuilderMistakes(t *testing.T) {
 			b.Kernel("k", "saxpy", dag.Args{4, 2, b.Part(d, 0, 2), b.Part(d, 1, 2).Out()})
 		},
 			`node "k": argument y of kernel "saxpy" is inout; "d" cannot be given as out`},
+		{"pointers beyond their slices", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Kernel("k", "mine.blur", dag.Args{4, b.Part(d, 0, 2).In().At(5), b.Part(d, 1, 2).Out().At(-1)}, dag.Grid(1))
+		},
+			"node \"k\": argument from of kernel \"mine.blur\" points to element 5 of its slice, which has 4\n" +
+				"node \"k\": argument to of kernel \"mine.blur\" points to element -1 of its slice, which has 4"},
+		{"a pointer into a slice for the library", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Kernel("k", "saxpy", dag.Args{4, 2, b.Part(d, 0, 2).In().At(1), b.Part(d, 1, 2)})
+		}, `node "k": argument x of kernel "saxpy" must begin where its slice does; only kernels of modules take at`},
 		{"out of a constant pointer", func(b *dag.Builder, d, e, h dag.BufferID) {
 			b.Kernel("k", "mine.blur", dag.Args{4, b.Part(d, 0, 2).Out(), b.Part(d, 1, 2)}, dag.Grid(1))
 		}, `node "k": argument from of kernel "mine.blur" is read only; "d" cannot be given as out`},
