@@ -5,6 +5,7 @@ package simt_test
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
 	"strings"
 	"testing"
@@ -250,6 +251,29 @@ ret; }`, ld(layout, c.m, c.k), layout, shape, c.a, list(c.a, 0, c.na), other, sh
 				require.Equal(t, want, wmmaTypes[c.d].get(unsafe.Add(unsafe.Pointer(&md[0]), at*wmmaTypes[c.d].bytes)), "%s.%s%s: row %d, column %d", shape, layout, c.word, row, column)
 			}
 			runtime.KeepAlive([]any{ma, mb, mc})
+		}
+	}
+}
+
+// Products of single bits count the bits in which a row and a column differ, or those that both have.
+func TestProductsOfBits(t *testing.T) {
+	for operation, count := range map[string]func(a, b uint32) int{
+		"xor": func(a, b uint32) int { return bits.OnesCount32(a ^ b) }, "and": func(a, b uint32) int { return bits.OnesCount32(a & b) },
+	} {
+		p := program(t, entry("mul.lo.u32 %r1, %me, 0x9e3779b9; xor.b32 %r2, %r1, 0x5bd1e995; mul.lo.u32 %r2, %r2, 0x85ebca6b; neg.s32 %r3, %me; add.u32 %r4, %me, 100;"+
+			"mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32."+operation+".popc {%r5, %r6}, {%r1}, {%r2}, {%r3, %r4};\nmul.wide.u32 %rd1, %me, 8; add.u64 %rd1, %out, %rd1; st.global.v2.u32 [%rd1], {%r5, %r6};"))
+		out, fault := run(t, p, block(32), 64)
+		require.Nil(t, fault)
+		left := func(lane int) uint32 { return uint32(lane) * 0x9e3779b9 }
+		right := func(lane int) uint32 { return (left(lane) ^ 0x5bd1e995) * 0x85ebca6b }
+		for lane := range 32 {
+			for i, want := range []int{-lane, lane + 100} {
+				row, column := lane/4, lane%4*2+i
+				for k := range 4 { // 32 bits each
+					want += count(left(4*row+k), right(4*column+k))
+				}
+				require.EqualValues(t, want, int32(out[2*lane+i]), "%s: row %d, column %d", operation, row, column)
+			}
 		}
 	}
 }
