@@ -135,7 +135,7 @@ bar("captured, to by hand", ratio[1], 1.0)
 N, REPLAYS = 1_000_000, 1000
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run([command.path(), "init", "--quiet", "first"], cwd=folder, check=True)
-    words = [command.path(), "first.yaml", f"--param=n={N}", "--graph=on", "--learn=off", f"--iterations={REPLAYS}", "--warmup=100", "--output=json"]
+    words = [command.path(), "first.yaml", f"--param=n={N}", "--graph=on", "--learn=off", "--machine=h200", f"--iterations={REPLAYS}", "--warmup=100", "--output=json"]
     first = os.path.join(folder, "first.yaml")
     double, small = dagrun.load(first, n=N), dagrun.load(first, n=1000)
     x, y = torch.rand(N).pin_memory(), torch.empty(N).pin_memory()
