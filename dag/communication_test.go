@@ -10,6 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
+	"github.com/dagrun/dagrun/dag/outline"
 	"github.com/stretchr/testify/require"
 )
 
@@ -142,7 +143,7 @@ func TestCommunicationIsWork(t *testing.T) {
 		node := b.Communicate("talk", c)
 		g, err := b.Graph()
 		require.NoError(t, err)
-		return strings.Join(g.WorkParts(node), ", ")
+		return strings.Join(outline.Parts(g, node), ", ")
 	}
 	require.Contains(t, parts(dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum}), "communication=allreduce, op=sum")
 	require.NotContains(t, parts(dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum}), "root")

@@ -212,5 +212,5 @@ func TestDifferencesOfPointers(t *testing.T) {
 	from, to := declare(0), declare(3)
 	require.Equal(t, from.Hash(), to.Hash())
 	require.NotEqual(t, from.WorkHash(), to.WorkHash())
-	require.Equal(t, `node "work" has from={at: 3}, it had no from`, to.FirstDifference(from))
+	require.Equal(t, `node "work" has from={at: 3}, it had no from`, outline.Difference(to, from))
 }

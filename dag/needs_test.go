@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/outline"
 )
 
 // targeted is a kernel whose code was made for sm_89.
@@ -249,5 +250,5 @@ func TestLaunchesFitTheirKernels(t *testing.T) {
 	node := b.Kernel("k", "m.k", dag.Args{5, 6}, grid...)
 	g, err := b.Graph()
 	require.NoError(t, err)
-	require.Equal(t, []string{"kernel=m.k", "argument 1=5", "n=6", "grid=[1 1 1]", "block=[1 1 1]"}, g.WorkParts(node)[:5])
+	require.Equal(t, []string{"kernel=m.k", "argument 1=5", "n=6", "grid=[1 1 1]", "block=[1 1 1]"}, outline.Parts(g, node)[:5])
 }
