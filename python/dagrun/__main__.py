@@ -1,4 +1,4 @@
-"""python -m dagrun ARGUMENTS: the dagrun command. `python -m dagrun check PROGRAM.py` records the program and checks the recording."""
+"""python -m dagrun ARGUMENTS: the dagrun command. `python -m dagrun check PROGRAM.py` (or `-m MODULE`) records the program and checks the recording."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from . import command
 def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["check"]:
-        at = next((k for k, w in enumerate(words[1:], 1) if w.endswith(".py") and os.path.exists(w)), None)
+        at = next((k for k, w in enumerate(words[1:], 1) if w == "-m" or w.endswith(".py") and os.path.exists(w)), None)
         if at is not None:
             return check(words[1:at], words[at:])
     os.execv(command.path(), ["dagrun", *words])
@@ -20,12 +20,13 @@ def main() -> int:
 def check(flags: list[str], program: list[str]) -> int:
     """Records a Python program and checks what it did. The program's own failure is told, and what it did until then is checked."""
     with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, os.path.basename(program[0]) + ".rec")
+        name = " ".join(program[:2]) if program[0] == "-m" else program[0]
+        file = os.path.join(folder, "program.rec")
         ran = subprocess.run([command.path(), "record", "--quiet", "-o", file, "--", sys.executable, *program]).returncode
         if not os.path.exists(file):
             return ran or 1
         if ran:
-            print(f"dagrun: {program[0]} ended with status {ran}; what it did until then is checked", file=sys.stderr)
+            print(f"dagrun: {name} ended with status {ran}; what it did until then is checked", file=sys.stderr)
         return subprocess.run([command.path(), "check", *flags, file]).returncode or ran
 
 

@@ -431,6 +431,32 @@ class Descriptors(unittest.TestCase):
         self.assertEqual(descriptors.offsets(node(driver.COPY)), [])
 
 
+class Command(unittest.TestCase):
+    """What python -m dagrun check starts."""
+
+    def started(self, *words):
+        from dagrun import __main__ as main
+
+        calls = []
+
+        def run(command, **more):
+            calls.append(command)
+            if command[1] == "record":
+                open(command[command.index("-o") + 1], "w").close()
+            return types.SimpleNamespace(returncode=0)
+
+        with unittest.mock.patch.object(sys, "argv", ["dagrun", *words]), unittest.mock.patch.object(command, "path", lambda: "dagrun"):
+            with unittest.mock.patch.object(subprocess, "run", run):
+                self.assertEqual(main.main(), 0)
+        (recorded, checked), file = calls, calls[0][calls[0].index("-o") + 1]
+        self.assertEqual(checked[-1], file)
+        return recorded[recorded.index("--") + 1 :], checked[1:-1]
+
+    def test_a_program_and_a_module(self):
+        self.assertEqual(self.started("check", "--strict", __file__, "-x"), ([sys.executable, __file__, "-x"], ["check", "--strict"]))
+        self.assertEqual(self.started("check", "-m", "pytest", "tests.py"), ([sys.executable, "-m", "pytest", "tests.py"], ["check"]))
+
+
 class Releasing(unittest.TestCase):
     def released(self, **plans):
         g = unittest.mock.Mock()
