@@ -85,7 +85,7 @@ func (g *Graph) WorkHash() string {
 				if a := &l.Args[k]; a.Texture != nil {
 					h.Text(a.Texture.String())
 				} else if a.Start > 0 {
-					h.Numbers(a.Start)
+					h.Numbers(int64(k), a.Start)
 				} else if !a.IsBuffer {
 					h.Numbers(int64(a.Bits))
 					if a.Struct != "" {

@@ -200,17 +200,18 @@ func TestDifferencesOfWork(t *testing.T) {
 
 // Where a pointer points in its slice is part of the work, and of nothing that orders nodes.
 func TestDifferencesOfPointers(t *testing.T) {
-	declare := func(element int64) *dag.Graph {
+	declare := func(from, to int64) *dag.Graph {
 		b := dag.New("test")
 		b.Module("mine", "mine.ptx", fakes.UserKernels)
 		d := b.Device("d", dag.F32, 8)
-		b.Kernel("work", "mine.blur", dag.Args{4, b.Part(d, 0, 2).In().At(element), b.Part(d, 1, 2).Out()}, dag.Grid(1))
+		b.Kernel("work", "mine.blur", dag.Args{4, b.Part(d, 0, 2).In().At(from), b.Part(d, 1, 2).Out().At(to)}, dag.Grid(1))
 		g, err := b.Graph()
 		require.NoError(t, err)
 		return g
 	}
-	from, to := declare(0), declare(3)
+	from, to := declare(0, 0), declare(3, 0)
 	require.Equal(t, from.Hash(), to.Hash())
 	require.NotEqual(t, from.WorkHash(), to.WorkHash())
+	require.NotEqual(t, declare(0, 3).WorkHash(), to.WorkHash())
 	require.Equal(t, `node "work" has from={at: 3}, it had no from`, outline.Difference(to, from))
 }
