@@ -255,6 +255,95 @@ ret; }`, ld(layout, c.m, c.k), layout, shape, c.a, list(c.a, 0, c.na), other, sh
 	}
 }
 
+// Every element of every type lies in the fragments of mma.m16n8 as PTX draws them: a lane holds some in a row of A and in a column of B, four
+// such lanes follow each other, and further registers hold the lower rows of A and the rest of the row.
+func TestProductsOfEveryElement(t *testing.T) {
+	integer := func(v int) uint32 { return uint32(v) }
+	tiny := func(table ...uint32) func(v int) uint32 {
+		return func(v int) uint32 { return table[max(v, -v)] | map[bool]uint32{true: 0x80}[v < 0] }
+	}
+	for _, c := range []struct {
+		k                int
+		a, b             string
+		width            int // bits of an element
+		encode           func(v int) uint32
+		least, greatest  int
+		floats           bool
+		accumulate, word string
+	}{
+		{32, "s8", "s8", 8, integer, -128, 127, false, "s32", ""}, {32, "u8", "u8", 8, integer, 0, 255, false, "s32", ""}, {32, "u8", "s8", 8, integer, 0, 127, false, "s32", ""},
+		{16, "s8", "s8", 8, integer, -128, 127, false, "s32", ""}, {64, "s4", "s4", 4, integer, -8, 7, false, "s32", ""}, {64, "u4", "u4", 4, integer, 0, 15, false, "s32", ""},
+		{32, "s4", "s4", 4, integer, -8, 7, false, "s32", ".satfinite"},
+		{16, "bf16", "bf16", 16, func(v int) uint32 { return math.Float32bits(float32(v)) >> 16 }, -20, 20, true, "f32", ""},
+		{8, "bf16", "bf16", 16, func(v int) uint32 { return math.Float32bits(float32(v)) >> 16 }, -20, 20, true, "f32", ""},
+		{8, "f16", "f16", 16, func(v int) uint32 { return uint32(half(v)) }, -20, 20, true, "f32", ""},
+		{8, "tf32", "tf32", 32, func(v int) uint32 { return math.Float32bits(float32(v)) }, -20, 20, true, "f32", ""},
+		{4, "tf32", "tf32", 32, func(v int) uint32 { return math.Float32bits(float32(v)) }, -20, 20, true, "f32", ""},
+		{32, "e4m3", "e4m3", 8, tiny(0, 0x38, 0x40, 0x44, 0x48), -4, 4, true, "f32", ""}, {32, "e5m2", "e5m2", 8, tiny(0, 0x3c, 0x40, 0x42, 0x44), -4, 4, true, "f32", ""},
+	} {
+		each := 32 / c.width // elements of a register
+		parts := c.k / (4 * each)
+		value := func(seed, i int) int { return c.least + (i*7919+seed*104729)%(c.greatest-c.least+1) }
+		left, right, added := func(row, k int) int { return value(1, row*c.k+k) }, func(k, column int) int { return value(2, k*8+column) }, func(row, column int) int { return row*8 + column - 60 }
+		number := func(v int) uint32 {
+			if c.floats {
+				return math.Float32bits(float32(v))
+			}
+			return uint32(v)
+		}
+		const words = 4 + 2 + 4
+		in := onHeap[uint32](32 * words)
+		for lane := range 32 {
+			pack := func(at func(i int) int) (register uint32) {
+				for i := range each {
+					register |= c.encode(at(i)) & uint32(1<<c.width-1) << (c.width * i)
+				}
+				return register
+			}
+			for r := range 2 * parts {
+				in[lane*words+r] = pack(func(i int) int { return left(lane/4+r%2*8, r/2*4*each+lane%4*each+i) })
+			}
+			for r := range parts {
+				in[lane*words+4+r] = pack(func(i int) int { return right(r*4*each+lane%4*each+i, lane/4) })
+			}
+			for i := range 4 {
+				in[lane*words+6+i] = number(added(lane/4+i/2*8, lane%4*2+i%2))
+			}
+		}
+		list := func(first, n int) string {
+			var all []string
+			for i := range n {
+				all = append(all, fmt.Sprintf("%%r%d", first+i))
+			}
+			return "{" + strings.Join(all, ", ") + "}"
+		}
+		loads := ""
+		for i := range words {
+			loads += fmt.Sprintf("ld.global.u32 %%r%d, [%%rd1+%d]; ", 10+i, 4*i)
+		}
+		code := ".visible .entry k(.param .u64 in, .param .u64 out)\n{ .reg .b32 %r<40>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, " + fmt.Sprint(4*words) +
+			", %rd1; mad.wide.u32 %rd2, %r1, 16, %rd2; " + loads + fmt.Sprintf("\nmma.sync.aligned.m16n8k%d.row.col%s.%s.%s.%s.%[3]s %[6]s, %s, %s, %s;\n", c.k, c.word, c.accumulate, c.a, c.b, list(30, 4), list(10, 2*parts), list(14, parts), list(16, 4)) +
+			"st.global.v4.u32 [%rd2], {%r30, %r31, %r32, %r33}; ret; }\n"
+		out := onHeap[uint32](32 * 4)
+		arg := func(p unsafe.Pointer, n int64) simt.Arg {
+			return simt.Arg{Bits: uint64(uintptr(p)), Pointer: true, Bytes: n}
+		}
+		fault := launch(t, program(t, code), "k", simt.Launch{Block: [3]uint32{32, 1, 1}, Args: []simt.Arg{arg(unsafe.Pointer(&in[0]), 4*32*words), arg(unsafe.Pointer(&out[0]), 512)}})
+		require.Nil(t, fault, "%v", fault)
+		for lane := range 32 {
+			for i := range 4 {
+				row, column := lane/4+i/2*8, lane%4*2+i%2
+				want := added(row, column)
+				for k := range c.k {
+					want += left(row, k) * right(k, column)
+				}
+				require.Equal(t, number(want), out[4*lane+i], "k%d of %s and %s: row %d, column %d", c.k, c.a, c.b, row, column)
+			}
+		}
+		runtime.KeepAlive(in)
+	}
+}
+
 // Products of single bits count the bits in which a row and a column differ, or those that both have.
 func TestProductsOfBits(t *testing.T) {
 	for operation, count := range map[string]func(a, b uint32) int{
