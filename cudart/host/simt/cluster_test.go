@@ -53,6 +53,29 @@ func TestBlocksOfAClusterReachEachOther(t *testing.T) {
 	}
 }
 
+// A barrier of the cluster orders what its blocks do in global memory too; without it, that is a race.
+func TestClusterBarriersOrderGlobalMemory(t *testing.T) {
+	for barrier, kind := range map[string]simt.FaultKind{"barrier.cluster.arrive.release; barrier.cluster.wait.acquire;": 0, "": simt.Race} {
+		p := program(t, clustered(`
+			mov.u32 %r3, %ctaid.x; mul.wide.u32 %rd1, %r3, 4; add.u64 %rd1, %out, %rd1;
+			setp.eq.u32 %p1, %me, 5; @%p1 st.global.u32 [%rd1], %r3;
+			`+barrier+`
+			and.b32 %r4, %r3, 3; add.u32 %r5, %r4, 3; and.b32 %r5, %r5, 3; sub.u32 %r6, %r3, %r4; add.u32 %r5, %r5, %r6;
+			mul.wide.u32 %rd2, %r5, 4; add.u64 %rd2, %out, %rd2; ld.global.u32 %r8, [%rd2];
+			add.u32 %me, %me, 12; shl.b32 %r9, %r3, 6; add.u32 %me, %me, %r9;`+put("%r8")))
+		out, fault := run(t, p, simt.Launch{Grid: [3]uint32{12, 1, 1}, Block: [3]uint32{64, 1, 1}, Check: simt.CheckFull}, 12+12*64)
+		if kind != 0 {
+			require.NotNil(t, fault)
+			require.Equal(t, kind, fault.Kind)
+			continue
+		}
+		require.Nil(t, fault, "%v", fault)
+		for i, got := range out[12:] {
+			require.Equal(t, uint32(i/64&^3|(i/64+3)&3), got, "element %d", i)
+		}
+	}
+}
+
 // A shared address says of which block of the cluster it is; one that nobody mapped is of the block itself.
 func TestAddressesKnowTheirBlock(t *testing.T) {
 	p := program(t, clustered(`

@@ -254,6 +254,13 @@ func TestTablesOfVariablesAndFunctions(t *testing.T) {
 	require.EqualValues(t, 714, out[0])
 }
 
+// A register and a number are added before the instruction, in the width of its type.
+func TestOperandsOfARegisterAndANumber(t *testing.T) {
+	out, fault := run(t, program(t, entry("mov.u32 %r1, 0xfffffffe; mov.u32 %r2, %r1+5; cvt.u64.u32 %rd1, %r1; mov.u64 %rd2, %rd1+5; shr.u64 %rd2, %rd2, 32; cvt.u32.u64 %r3, %rd2; mad.lo.u32 %r2, %r3, 100, %r2;"+put("%r2"))), block(1), 1)
+	require.Nil(t, fault)
+	require.EqualValues(t, 103, out[0])
+}
+
 // The fourth part of a place is 0.
 func TestPlacesHaveThreeParts(t *testing.T) {
 	for _, register := range []string{"tid", "ntid", "ctaid", "nctaid"} {
