@@ -4,6 +4,7 @@ package learn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,7 +31,8 @@ type written struct {
 	counts  []int                     // of replays, by round
 	broken  error                     // of every round
 	has     bool
-	refused error // of adopting
+	refused error                   // of adopting
+	answer  func(own string) string // of rank 1, in place of others
 	others  []string
 	loading time.Duration
 }
@@ -46,6 +48,9 @@ func (w *written) TimeReplays(_ context.Context, n int) (float64, error) {
 func (w *written) Has(engine.Way) bool        { return w.has }
 func (w *written) LoadingTook() time.Duration { return w.loading }
 func (w *written) Exchange(_ context.Context, own string) ([]string, error) {
+	if w.answer != nil {
+		return []string{own, w.answer(own)}, w.broken
+	}
 	return append([]string{own}, w.others...), w.broken
 }
 
@@ -328,4 +333,83 @@ func TestNodesBesideOthers(t *testing.T) {
 	} {
 		require.Equal(t, c.want, besideOthers(c.spans), "%v", c.spans)
 	}
+}
+
+// Ranks plan with the same strategies, one that was asked for or some that differ.
+func TestRanksProposeTheSame(t *testing.T) {
+	count := func(strategy string, streams int) (n int) {
+		l := learnerFrom(t, &written{}, false)
+		l.o.Plan.Strategy, l.o.Plan.Streams = strategy, streams
+		all := l.proposals()
+		require.Equal(t, proposal{strategy, streams}, all[0])
+		return len(all)
+	}
+	require.Equal(t, 1, count("list", 0))
+	require.Equal(t, 1, count("serial", 4))
+	require.Equal(t, 1+4+2*3+2, count("auto", 0))
+	require.Equal(t, 1+4+2*3+2, count("", 8))
+	require.Equal(t, 1+3+2*2+2, count("", 4))
+	require.Equal(t, 1+1+2, count("auto", 1))
+	l := learnerFrom(t, &written{}, false)
+	l.graph.Nodes = make([]dag.Node, largestTried+1)
+	require.Len(t, l.proposals(), 1, "a large graph")
+}
+
+// Ways are those that all ranks can plan, each once, by the longest time that any rank predicts; what is hopeless is left out.
+func TestWaysOfRanksTogether(t *testing.T) {
+	together := func(change func(k int, o *offer)) ([]Way, error) {
+		l, _ := spinning(t)
+		l.graph.Ranks, l.left = 2, 1000
+		l.o.Plan.Streams, l.o.Plan.Strategy = 2, "auto"
+		l.trials = &written{answer: func(own string) string {
+			var offers []offer
+			require.NoError(t, json.Unmarshal([]byte(own), &offers))
+			for k := range offers {
+				if change != nil {
+					change(k, &offers[k])
+				}
+			}
+			text, err := json.Marshal(offers)
+			require.NoError(t, err)
+			return string(text)
+		}}
+		return l.waysTogether(t.Context())
+	}
+	ways, err := together(nil)
+	require.NoError(t, err)
+	require.NotEmpty(t, ways)
+	for k := range ways {
+		require.LessOrEqual(t, ways[k].Predicted, hopeless*ways[0].Predicted)
+		if k > 0 {
+			require.GreaterOrEqual(t, ways[k].Predicted, ways[k-1].Predicted)
+		}
+		for j := range k {
+			require.False(t, ways[j].Mode == ways[k].Mode && samePlan(ways[j].Plan, ways[k].Plan), "each plan once")
+		}
+	}
+	slower, err := together(func(_ int, o *offer) {
+		for m := range o.US {
+			o.US[m] *= 3
+		}
+	})
+	require.NoError(t, err)
+	require.Len(t, slower, len(ways))
+	for k := range ways {
+		require.InEpsilon(t, 3*ways[k].Predicted, slower[k].Predicted, 1e-9, "the slowest rank counts")
+	}
+	faster, err := together(func(_ int, o *offer) {
+		for m := range o.US {
+			o.US[m] /= 3
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, ways[0].Predicted, faster[0].Predicted)
+	none, err := together(func(_ int, o *offer) { o.US = nil })
+	require.NoError(t, err)
+	require.Empty(t, none, "the other rank can plan nothing")
+	more, err := together(func(k int, o *offer) { o.Same = k })
+	require.NoError(t, err)
+	require.Greater(t, len(more), len(ways), "plans that are the same here may differ there")
+	_, err = together(func(_ int, o *offer) { o.US = []float64{1} })
+	require.ErrorContains(t, err, "the ranks do not learn with the same options")
 }
