@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/dag/internal/operands"
 )
 
 // operandMark starts the names of operands: a letter that nobody types.
@@ -44,13 +43,13 @@ func NewCondition(text string, names ConditionNames) (*Condition, error) {
 	var rewritten strings.Builder
 	var moved []shift
 	at := 0
-	for _, name := range bufferNames(text, names.IsBuffer) {
-		r, dtype, err := names.Operand(text[name.lo:name.hi])
+	for _, name := range operands.Find(text, names.IsBuffer) {
+		r, dtype, err := names.Operand(text[name.Lo:name.Hi])
 		if err != nil {
-			return nil, &expr.Error{Offset: name.lo, Message: err.Error()}
+			return nil, &expr.Error{Offset: name.Lo, Message: err.Error()}
 		}
-		if problem := operandProblem(text[name.lo:name.hi], r, dtype); problem != "" {
-			return nil, &expr.Error{Offset: name.lo, Message: problem}
+		if problem := operandProblem(text[name.Lo:name.Hi], r, dtype); problem != "" {
+			return nil, &expr.Error{Offset: name.Lo, Message: problem}
 		}
 		k := 0
 		for k < len(c.Operands) && c.Operands[k] != r {
@@ -59,11 +58,11 @@ func NewCondition(text string, names ConditionNames) (*Condition, error) {
 		if k == len(c.Operands) {
 			c.Operands, c.Types = append(c.Operands, r), append(c.Types, dtype)
 		}
-		rewritten.WriteString(text[at:name.lo])
-		moved = append(moved, shift{rewritten.Len(), name.lo})
+		rewritten.WriteString(text[at:name.Lo])
+		moved = append(moved, shift{rewritten.Len(), name.Lo})
 		rewritten.WriteString(OperandName(k))
-		at = name.hi
-		moved = append(moved, shift{rewritten.Len(), name.hi})
+		at = name.Hi
+		moved = append(moved, shift{rewritten.Len(), name.Hi})
 	}
 	rewritten.WriteString(text[at:])
 	free := make([]string, len(c.Operands))
@@ -79,7 +78,8 @@ func NewCondition(text string, names ConditionNames) (*Condition, error) {
 		_, err = c.kind(e.Root)
 	}
 	if err == nil && len(c.Operands) == 0 {
-		return nil, &expr.Error{Message: "the condition reads no device buffer, so it would be the same in every pass", Hint: "use times, or when for a decision at planning time"}
+		return nil, &expr.Error{Message: "the condition reads no device buffer, so it would be the same in every pass",
+			Hint: "use times, or when for a decision at planning time"}
 	}
 	if err == nil && !c.isTruth(e.Root) {
 		return nil, &expr.Error{Message: "the condition must be true or false, not a number", Hint: "compare it, as in " + text + " > 0"}
@@ -120,100 +120,6 @@ func operandProblem(text string, r Range, dtype DType) string {
 		return fmt.Sprintf("%s is of type u64, which conditions cannot compute with; use i64", text)
 	}
 	return ""
-}
-
-// textSpan is a part of a text.
-type textSpan struct{ lo, hi int }
-
-// bufferNames finds the buffers and slices in a condition's text.
-func bufferNames(text string, isBuffer func(string) bool) []textSpan {
-	var found []textSpan
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		switch {
-		case unicode.IsDigit(r):
-			at = numberEnd(text, at)
-			continue
-		case r != '_' && !unicode.IsLetter(r):
-			at += size
-			continue
-		}
-		name := at
-		at = bufferNameEnd(text, at)
-		word := text[name:at]
-		open := at
-		for open < len(text) && text[open] == ' ' {
-			open++
-		}
-		if open < len(text) && text[open] == '(' {
-			end := closingParenthesis(text, open)
-			if word == "len" {
-				at = end
-				continue
-			}
-			if expr.LooksLikeSlice(text[name:end]) || isBuffer(word) {
-				if end < len(text) && text[end] == '(' { // the columns
-					end = closingParenthesis(text, end)
-				}
-				found = append(found, textSpan{name, end})
-				at = end
-			}
-			continue
-		}
-		if strings.ContainsAny(word, ".$") || isBuffer(word) {
-			found = append(found, textSpan{name, at})
-		}
-	}
-	return found
-}
-
-// numberEnd is where a number ends that begins at a digit.
-func numberEnd(text string, at int) int {
-	for at < len(text) {
-		c := text[at]
-		sign := (c == '+' || c == '-') && (text[at-1] == 'e' || text[at-1] == 'E')
-		if !sign && c != '.' && c != '_' && !('0' <= c && c <= '9') && !('a' <= c && c <= 'z') && !('A' <= c && c <= 'Z') {
-			break
-		}
-		at++
-	}
-	return at
-}
-
-// bufferNameEnd is where a name ends that may have points and variables in it, such as r.$i.
-func bufferNameEnd(text string, at int) int {
-	for at < len(text) {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		switch {
-		case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
-			at += size
-		case r == '.' && at+1 < len(text) && text[at+1] != '.':
-			at++
-		case r == '$' && at+1 < len(text) && text[at+1] == '(':
-			at = closingParenthesis(text, at+1)
-		case r == '$':
-			at++
-		default:
-			return at
-		}
-	}
-	return at
-}
-
-// closingParenthesis is the place after the parenthesis that closes the one at open, or the end of the text.
-func closingParenthesis(text string, open int) int {
-	depth := 0
-	for at := open; at < len(text); at++ {
-		switch text[at] {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				return at + 1
-			}
-		}
-	}
-	return len(text)
 }
 
 // NumberKind is how a part of a condition is computed.

@@ -80,10 +80,12 @@ func (r *resolution) devices() {
 		switch {
 		case r.node.Peer:
 		case b.Device != first:
-			r.problem(PartArg, i, fmt.Sprintf("%s uses buffers of devices %d and %d (%q)", r.what, first, b.Device, b.Name), "peer: true lets a kernel touch the memory of another device")
+			r.problem(PartArg, i, fmt.Sprintf("%s uses buffers of devices %d and %d (%q)", r.what, first, b.Device, b.Name),
+				"peer: true lets a kernel touch the memory of another device")
 			first = b.Device
 		case r.device >= 0 && b.Device != r.device:
-			r.problem(PartDevice, -1, fmt.Sprintf("%s is to run on device %d, but %q is on device %d", r.what, r.device, b.Name, b.Device), "peer: true lets a kernel touch the memory of another device")
+			r.problem(PartDevice, -1, fmt.Sprintf("%s is to run on device %d, but %q is on device %d", r.what, r.device, b.Name, b.Device),
+				"peer: true lets a kernel touch the memory of another device")
 			r.device = -1
 		}
 	})
@@ -438,6 +440,19 @@ func (r *resolution) number(k int, a *ArgumentSpec) {
 	r.args[k] = Arg{DType: t, Bits: bits}
 }
 
+// null makes argument k a null pointer.
+func (r *resolution) null(k int) {
+	param := &r.params[k]
+	switch {
+	case r.spec.Module < 0 || r.spec.Map != nil:
+		r.argProblem(k, "must not be null; only kernels of modules take null pointers")
+	case param.Struct != nil || param.Texture || param.Code.Fetch.Seen || !param.Buffer && (param.DType != InvalidDType || param.Size != 8):
+		r.argProblem(k, "is no pointer, so it cannot be null")
+	default:
+		r.args[k] = Arg{DType: U64, Within: param.Within, Offset: param.Offset}
+	}
+}
+
 // describe chooses the form of the kernel and asks it what the launch touches.
 func (r *resolution) describe() {
 	if k, ok := r.kernel.(ShapedKernel); ok {
@@ -592,6 +607,7 @@ func (r *resolution) scratch(k int) Range {
 		name = fmt.Sprintf("%s%d", name, earlier+1)
 	}
 	p := r.pipeline
-	p.Buffers = append(p.Buffers, Buffer{Name: name, Place: Device, DType: U8, Scratch: true, Device: r.device, Shape: []int64{size}, Bytes: size, Pos: r.node.Pos})
+	p.Buffers = append(p.Buffers, Buffer{Name: name, Place: Device, DType: U8, Scratch: true, Device: r.device, Shape: []int64{size}, Bytes: size,
+		Pos: r.node.Pos})
 	return Range{Buffer: BufferID(len(p.Buffers) - 1), Lo: 0, Hi: size}
 }
