@@ -59,7 +59,8 @@ func deriveGraph(p *Pipeline) (*Graph, error) {
 		}
 	}
 	for i := range p.Nodes {
-		if !h.used[i] && p.Nodes[i].Kind != Task && p.Nodes[i].Kind != HostFunction && slices.ContainsFunc(p.Accesses(NodeID(i)), func(a Access) bool { return a.Mode&Write != 0 && a.Lo < a.Hi }) {
+		if !h.used[i] && p.Nodes[i].Kind != Task && p.Nodes[i].Kind != HostFunction &&
+			slices.ContainsFunc(p.Accesses(NodeID(i)), func(a Access) bool { return a.Mode&Write != 0 && a.Lo < a.Hi }) {
 			g.unread = append(g.unread, NodeID(i))
 		}
 	}

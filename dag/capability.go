@@ -58,11 +58,13 @@ func (n *Node) beyond(capability int) (why, fix string) {
 			fmt.Sprintf("leave out cluster:, or use a GPU of sm_%d or newer", clustersFrom)
 	}
 	if l.Cooperative && capability < cooperativeFrom {
-		return fmt.Sprintf("is a cooperative launch, which sm_%d does not have", capability), fmt.Sprintf("leave out cooperative:, or use a GPU of sm_%d or newer", cooperativeFrom)
+		return fmt.Sprintf("is a cooperative launch, which sm_%d does not have",
+			capability), fmt.Sprintf("leave out cooperative:, or use a GPU of sm_%d or newer", cooperativeFrom)
 	}
 	if k, ok := l.Kernel.(Targeted); ok {
 		if made := k.Capability(); made > capability {
-			return fmt.Sprintf("launches code that was made for sm_%d, which sm_%d does not load", made, capability), fmt.Sprintf("compile it for sm_%d, or use a GPU of sm_%d or newer", capability, made)
+			return fmt.Sprintf("launches code that was made for sm_%d, which sm_%d does not load", made,
+				capability), fmt.Sprintf("compile it for sm_%d, or use a GPU of sm_%d or newer", capability, made)
 		}
 	}
 	most := int64(0)
@@ -72,7 +74,8 @@ func (n *Node) beyond(capability int) (why, fix string) {
 		}
 	}
 	if int64(l.Shared) > most {
-		return fmt.Sprintf("takes %s of shared memory, and a block of sm_%d has at most %s", words.Bytes(int64(l.Shared)), capability, words.Bytes(most)), "use smaller blocks, or another GPU"
+		return fmt.Sprintf("takes %s of shared memory, and a block of sm_%d has at most %s", words.Bytes(int64(l.Shared)), capability,
+			words.Bytes(most)), "use smaller blocks, or another GPU"
 	}
 	return "", ""
 }

@@ -138,11 +138,14 @@ func (p *Pipeline) collectiveProblem(c *Communication) (hint string, err error) 
 	elements := func(bytes int64) string { return words.Count(bytes/c.DType.Size(), "element", "elements") }
 	switch {
 	case c.Verb == AllGather && to != from*count:
-		return "", fmt.Errorf("allgather: %s has %s, and %s with %s each need %s in %s", name(c.To), elements(to), words.Count(count, "rank", "ranks"), elements(from), elements(from*count), name(c.To))
+		return "", fmt.Errorf("allgather: %s has %s, and %s with %s each need %s in %s", name(c.To), elements(to), words.Count(count, "rank", "ranks"),
+			elements(from), elements(from*count), name(c.To))
 	case c.Verb == ReduceScatter && from != to*count:
-		return "", fmt.Errorf("reducescatter: %s has %s, and %s with %s each need %s in %s", name(c.From), elements(from), words.Count(count, "rank", "ranks"), elements(to), elements(to*count), name(c.From))
+		return "", fmt.Errorf("reducescatter: %s has %s, and %s with %s each need %s in %s", name(c.From), elements(from),
+			words.Count(count, "rank", "ranks"), elements(to), elements(to*count), name(c.From))
 	case c.Verb == AllToAll && (from != to || from/c.DType.Size()%count != 0):
-		return "", fmt.Errorf("alltoall: %s has %s and %s has %s; both need the same number, a multiple of %d", name(c.From), elements(from), name(c.To), elements(to), count)
+		return "", fmt.Errorf("alltoall: %s has %s and %s has %s; both need the same number, a multiple of %d", name(c.From), elements(from), name(c.To),
+			elements(to), count)
 	case slices.Contains([]Verb{AllReduce, Reduce}, c.Verb) && from != to:
 		return "", fmt.Errorf("%s: %s has %s and %s has %s", c.Verb, name(c.From), elements(from), name(c.To), elements(to))
 	}

@@ -56,7 +56,8 @@ func (p *Pipeline) reinterpreted(a *ArgumentSpec, want DType) string {
 		return fmt.Sprintf("has elements of type %s, but %q has %s", want, b.Name, b.DType)
 	}
 	if a.Range.Lo%want.Align() != 0 {
-		return fmt.Sprintf("has elements of type %s, which begin at multiples of %d bytes; %s begins at byte %d of %q", want, want.Align(), p.rangeText(a.Range), a.Range.Lo, b.Name)
+		return fmt.Sprintf("has elements of type %s, which begin at multiples of %d bytes; %s begins at byte %d of %q", want, want.Align(),
+			p.rangeText(a.Range), a.Range.Lo, b.Name)
 	}
 	if a.Range.Bytes()%want.Size() != 0 {
 		return fmt.Sprintf("has elements of type %s (%d bytes); %s has %s", want, want.Size(), p.rangeText(a.Range), words.Count(a.Range.Bytes(), "byte", "bytes"))

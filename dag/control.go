@@ -146,7 +146,8 @@ func (p *Pipeline) bodyProblem(owner *Node) error {
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		if n.Priority != owner.Priority {
-			return fmt.Errorf("%q of its body has %s priority; nodes of a body have the priority of the node around them, which is %s", n.Name, n.Priority, owner.Priority)
+			return fmt.Errorf("%q of its body has %s priority; nodes of a body have the priority of the node around them, which is %s", n.Name, n.Priority,
+				owner.Priority)
 		}
 	}
 	return nil

@@ -96,7 +96,8 @@ func (p *Pipeline) copyProblem(dst, src Range) error {
 		return fmt.Errorf("the tiles differ: %s has %s, %s has %d", p.rangeText(src), words.Count(fromRows, "row", "rows"), p.rangeText(dst), toRows)
 	}
 	if to != from {
-		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), words.Count(from, "byte", "bytes"), p.rangeText(dst), words.Count(to, "byte", "bytes"))
+		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), words.Count(from, "byte", "bytes"), p.rangeText(dst),
+			words.Count(to, "byte", "bytes"))
 	}
 	if dst.Overlaps(src) {
 		return fmt.Errorf("source and destination overlap in %s", p.rangeText(p.overlap(dst, src)))
@@ -218,7 +219,8 @@ func (p *Pipeline) overlap(a, b Range) Range {
 // setProblem says what is wrong with a memset, or nil. The devices fill the rows of a tile with patterns of up to four bytes.
 func (p *Pipeline) setProblem(dst Range, bits uint64) error {
 	if b := &p.Buffers[dst.Buffer]; dst.Tile() && b.DType.Component().Size() == 8 && bits>>32 != bits&math.MaxUint32 {
-		return fmt.Errorf("%s is a tile of %s, which can only be filled with a value whose upper and lower four bytes are the same, such as 0", p.rangeText(dst), b.DType)
+		return fmt.Errorf("%s is a tile of %s, which can only be filled with a value whose upper and lower four bytes are the same, such as 0",
+			p.rangeText(dst), b.DType)
 	}
 	return nil
 }

@@ -63,7 +63,8 @@ func (g *Graph) WorkHash() string {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		w := &n.Work
-		h.Numbers(digest.Flag(n.HasCost)+2*digest.Flag(w.US > 0), int64(math.Float64bits(n.CostUS)), w.Bytes, w.Flops, w.Blocks, int64(w.Threads), int64(w.Shared), digest.Flag(n.Launch != nil))
+		h.Numbers(digest.Flag(n.HasCost)+2*digest.Flag(w.US > 0), int64(math.Float64bits(n.CostUS)), w.Bytes, w.Flops, w.Blocks, int64(w.Threads),
+			int64(w.Shared), digest.Flag(n.Launch != nil))
 		if w.US > 0 {
 			h.Numbers(int64(math.Float64bits(w.US)))
 		}
@@ -118,7 +119,8 @@ func mapText(l *Launch) string {
 
 // bufferFacts is what a plan relies on beside a buffer's name and shape.
 func bufferFacts(b *Buffer) []int64 {
-	return []int64{int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes, digest.Flag(b.Pageable), digest.Flag(b.Scratch), digest.Flag(b.Init != nil), digest.Flag(b.Save != ""), digest.Flag(b.Expect != nil) + 2*digest.Flag(b.Symbol != "")}
+	return []int64{int64(b.Place), int64(b.DType), int64(b.Device), b.Bytes, digest.Flag(b.Pageable), digest.Flag(b.Scratch), digest.Flag(b.Init != nil),
+		digest.Flag(b.Save != ""), digest.Flag(b.Expect != nil) + 2*digest.Flag(b.Symbol != "")}
 }
 
 // hashStructure adds what makes a plan correct.

@@ -341,8 +341,10 @@ type Work struct {
 
 // problem says what is wrong with a node's work, or nil.
 func (w *Work) problem() error {
-	if w.Bytes < 0 || w.Flops < 0 || w.Blocks < 0 || w.Threads < 0 || w.Shared < 0 || !(w.US >= 0 && w.US <= math.MaxFloat64) || !(w.Steps >= 0 && w.Steps <= math.MaxFloat64) {
-		return fmt.Errorf("its work (%d bytes, %d operations, %d blocks of %d threads and %d bytes, %v steps, %v us) must not be negative", w.Bytes, w.Flops, w.Blocks, w.Threads, w.Shared, w.Steps, w.US)
+	if w.Bytes < 0 || w.Flops < 0 || w.Blocks < 0 || w.Threads < 0 || w.Shared < 0 || !(w.US >= 0 && w.US <= math.MaxFloat64) ||
+		!(w.Steps >= 0 && w.Steps <= math.MaxFloat64) {
+		return fmt.Errorf("its work (%d bytes, %d operations, %d blocks of %d threads and %d bytes, %v steps, %v us) must not be negative", w.Bytes,
+			w.Flops, w.Blocks, w.Threads, w.Shared, w.Steps, w.US)
 	}
 	return nil
 }

@@ -145,7 +145,8 @@ func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 	r.kernel, r.params = kernel, kernel.Params()
 	for k := range r.params {
 		if p := &r.params[k]; p.DType != InvalidDType && !p.DType.known() || p.Mode > ReadWrite || p.Size < 0 {
-			r.problem(PartKernel, -1, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode, p.Size), "")
+			r.problem(PartKernel, -1, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode,
+				p.Size), "")
 			return
 		}
 	}

@@ -66,7 +66,8 @@ func (r *resolution) findMap(library Library) bool {
 	m.InTypes, m.Single = make([]DType, len(m.Inputs)), nil
 	for i := range 1 + len(m.Inputs) {
 		if b := &r.pipeline.Buffers[r.spec.Args[i].Range.Buffer]; !b.DType.isNumber() {
-			r.problem(PartArg, i, fmt.Sprintf("map: %q is of type %s; a map computes with single numbers", b.Name, b.DType), "use a kernel, or a buffer of "+b.DType.Component().String())
+			r.problem(PartArg, i, fmt.Sprintf("map: %q is of type %s; a map computes with single numbers", b.Name, b.DType),
+				"use a kernel, or a buffer of "+b.DType.Component().String())
 			return false
 		}
 	}

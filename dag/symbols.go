@@ -158,8 +158,8 @@ func (r *resolution) symbols(accesses []Access) []Access {
 		}
 		if id < 0 {
 			id = BufferID(len(p.Buffers))
-			p.Buffers = append(p.Buffers, Buffer{Name: hiddenName(p, name, r.device), Place: Device, DType: U8, Scratch: true, Device: r.device, Symbol: name, Initialised: true,
-				Shape: []int64{use.Symbol.Bytes}, Bytes: use.Symbol.Bytes, Pos: r.node.Pos})
+			p.Buffers = append(p.Buffers, Buffer{Name: hiddenName(p, name, r.device), Place: Device, DType: U8, Scratch: true, Device: r.device, Symbol: name,
+				Initialised: true, Shape: []int64{use.Symbol.Bytes}, Bytes: use.Symbol.Bytes, Pos: r.node.Pos})
 		}
 		accesses = append(accesses, Access{Range{Buffer: id, Lo: 0, Hi: p.Buffers[id].Bytes}, use.Mode})
 	}

@@ -109,11 +109,14 @@ func (t *Texture) problem(p *Pipeline, r Range) (problem, hint string) {
 	case t.Width > MostTexels || t.Height > 0 && (t.Width > mostTextureWidth || t.Height > MostTextureHeight):
 		return fmt.Sprintf("is a texture of %d x %d texels; not every GPU has more than %d x %d", t.Width, t.Height, mostTextureWidth, MostTextureHeight), ""
 	case t.Height == 0 && t.Width*texel > r.Hi-r.Lo, t.Height > 0 && !r.Tile() && t.Width*texel*t.Height > r.Hi-r.Lo:
-		return fmt.Sprintf("is a texture of %s with %s, but %s has %s", t.size(), words.Count(t.Width*max(t.Height, 1)*texel, "byte", "bytes"), p.rangeText(r), words.Count(r.Hi-r.Lo, "byte", "bytes")), ""
+		return fmt.Sprintf("is a texture of %s with %s, but %s has %s", t.size(), words.Count(t.Width*max(t.Height, 1)*texel, "byte", "bytes"),
+			p.rangeText(r), words.Count(r.Hi-r.Lo, "byte", "bytes")), ""
 	case t.Height > rows || t.Width*texel > width:
-		return fmt.Sprintf("is a texture of %s, but %s has %s of %s", t.size(), p.rangeText(r), words.Count(rows, "row", "rows"), words.Count(width, "byte", "bytes")), ""
+		return fmt.Sprintf("is a texture of %s, but %s has %s of %s", t.size(), p.rangeText(r), words.Count(rows, "row", "rows"),
+			words.Count(width, "byte", "bytes")), ""
 	case r.Lo%TextureAlign != 0:
-		return fmt.Sprintf("is a texture that starts at byte %d of %q; textures start at multiples of %d bytes", r.Lo, b.Name, TextureAlign), "copy the slice to a buffer of its own"
+		return fmt.Sprintf("is a texture that starts at byte %d of %q; textures start at multiples of %d bytes", r.Lo, b.Name,
+			TextureAlign), "copy the slice to a buffer of its own"
 	case t.Height > 1 && pitch%TexturePitchAlign != 0:
 		padded := (pitch + TexturePitchAlign - 1) / TexturePitchAlign * TexturePitchAlign
 		return fmt.Sprintf("is a texture whose rows are %d bytes apart; the distance must be a multiple of %d", pitch, TexturePitchAlign),
@@ -127,7 +130,8 @@ func (t *Texture) problem(p *Pipeline, r Range) (problem, hint string) {
 	case t.Height == 0 && (t.Address != [2]AddressMode{} || t.Normalized):
 		return "is read by index, so that address: and coordinates: mean nothing", "leave them out, or write height:"
 	case t.Filter == Linear && !element.Float() && !t.NormalizedFloat:
-		return fmt.Sprintf("is read with filter: linear, but its elements are %s, which cannot be interpolated", element), "write read: normalized_float, or filter: nearest"
+		return fmt.Sprintf("is read with filter: linear, but its elements are %s, which cannot be interpolated",
+			element), "write read: normalized_float, or filter: nearest"
 	case !t.Normalized && slices.ContainsFunc(t.Address[:], func(m AddressMode) bool { return m == Wrap || m == Mirror }):
 		return "is read with address: wrap or mirror, which need coordinates: normalized", ""
 	}

@@ -44,11 +44,13 @@ func (c *checker) pipeline(p *Pipeline) {
 		c.problem("pipeline", p.Name, CheckName(p.Name))
 	}
 	if len(p.Nodes) > MaxNodes || len(p.Buffers) > math.MaxInt32 || len(p.accesses) > math.MaxInt32 {
-		c.wrong("pipeline", p.Name, fmt.Sprintf("there are %d nodes, %d buffers and %d accesses; at most %d nodes are allowed", len(p.Nodes), len(p.Buffers), len(p.accesses), MaxNodes), "")
+		c.wrong("pipeline", p.Name, fmt.Sprintf("there are %d nodes, %d buffers and %d accesses; at most %d nodes are allowed", len(p.Nodes),
+			len(p.Buffers), len(p.accesses), MaxNodes), "")
 		return
 	}
 	if max(len(p.accessStart), 1) != len(p.Nodes)+1 {
-		c.wrong("pipeline", p.Name, fmt.Sprintf("there are %d nodes, but the accesses of %d", len(p.Nodes), max(len(p.accessStart)-1, 0)), "declare nodes with New and Builder.Node, which takes their accesses")
+		c.wrong("pipeline", p.Name, fmt.Sprintf("there are %d nodes, but the accesses of %d", len(p.Nodes), max(len(p.accessStart)-1, 0)),
+			"declare nodes with New and Builder.Node, which takes their accesses")
 		return
 	}
 	if p.Sync > SyncExplicit {
@@ -188,9 +190,11 @@ func (c *checker) streams(p *Pipeline) {
 		if earlier := first[stream]; earlier == nil {
 			first[stream] = n
 		} else if earlier.Device != n.Device && p.Devices == 0 {
-			c.wrong("node", n.Name, fmt.Sprintf("stream %d has %q on device %d and %q on device %d", stream, earlier.Name, earlier.Device, n.Name, n.Device), "a stream belongs to one device")
+			c.wrong("node", n.Name, fmt.Sprintf("stream %d has %q on device %d and %q on device %d", stream, earlier.Name, earlier.Device, n.Name, n.Device),
+				"a stream belongs to one device")
 		} else if earlier.Priority != n.Priority {
-			c.wrong("node", n.Name, fmt.Sprintf("stream %d has %q of %s priority and %q of %s priority", stream, earlier.Name, earlier.Priority, n.Name, n.Priority), "a stream has one priority")
+			c.wrong("node", n.Name, fmt.Sprintf("stream %d has %q of %s priority and %q of %s priority", stream, earlier.Name, earlier.Priority, n.Name,
+				n.Priority), "a stream has one priority")
 		}
 	}
 }

@@ -209,7 +209,8 @@ func (p *Platform) checkConditional(c *checked, i int, streams bool) error {
 	case streams:
 		return c.refused(i, "a loop or branch is part of a graph, not of a list")
 	case !p.TakesDeciders():
-		return c.refused(i, "the driver (CUDA %s) has no conditional graph nodes, which came with CUDA %s", versionText(p.lib.version), versionText(conditionalDriver))
+		return c.refused(i, "the driver (CUDA %s) has no conditional graph nodes, which came with CUDA %s", versionText(p.lib.version),
+			versionText(conditionalDriver))
 	}
 	number := int32(0)
 	if s, ok := c.Stream.(*stream); ok && s.p == p {

@@ -29,7 +29,8 @@ func (g *graph) addDecider(template uintptr, s *nodeScratch, decider *kernel, be
 		s.params = append(s.params, uintptr(unsafe.Pointer(&s.values[i])))
 	}
 	s.kernel = kernelNodeParams{function: decider.handle, grid: [3]uint32{1, 1, 1}, block: [3]uint32{1, 1, 1}, params: uintptr(unsafe.Pointer(&s.params[0]))}
-	if code := uint32(dl.Call(g.p.lib.address[cuGraphAddKernelNode], uintptr(unsafe.Pointer(&s.node)), template, uintptr(unsafe.Pointer(unsafe.SliceData(s.before))),
+	if code := uint32(dl.Call(g.p.lib.address[cuGraphAddKernelNode], uintptr(unsafe.Pointer(&s.node)), template,
+		uintptr(unsafe.Pointer(unsafe.SliceData(s.before))),
 		uintptr(len(s.before)), uintptr(unsafe.Pointer(&s.kernel)))); code != 0 {
 		return 0, g.d.fail(g.p.lib, cuGraphAddKernelNode, uint64(code))
 	}

@@ -30,10 +30,12 @@ func (p *Platform) CanOverlap(number int32) error {
 		return err
 	}
 	if major := d.info.Capability[0]; major < earlyCapability {
-		return fmt.Errorf("%w: launches overlap on devices of compute capability %d.0 and newer, and device %d has %d.%d", cudart.ErrUnsupported, earlyCapability, number, major, d.info.Capability[1])
+		return fmt.Errorf("%w: launches overlap on devices of compute capability %d.0 and newer, and device %d has %d.%d", cudart.ErrUnsupported,
+			earlyCapability, number, major, d.info.Capability[1])
 	}
 	if p.lib.version < earlyDriver {
-		return fmt.Errorf("%w: launches overlap with drivers for CUDA %s and newer, and this one is for CUDA %s", cudart.ErrUnsupported, versionText(earlyDriver), versionText(p.lib.version))
+		return fmt.Errorf("%w: launches overlap with drivers for CUDA %s and newer, and this one is for CUDA %s", cudart.ErrUnsupported,
+			versionText(earlyDriver), versionText(p.lib.version))
 	}
 	for _, f := range [2]function{cuLaunchKernelEx, cuGraphAddDependencies2} {
 		if err := p.lib.need(f); err != nil {

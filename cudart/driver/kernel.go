@@ -157,7 +157,8 @@ func (k *kernel) fitsTogether(grid [3]uint32, threads, shared uint32) error {
 	}
 	most := uint64(uint32(s.outs[0])) * uint64(k.d.info.Multiprocessors)
 	if blocks := uint64(grid[0]) * uint64(grid[1]) * uint64(grid[2]); blocks > most {
-		return fmt.Errorf("kernel %s: a cooperative launch of %d blocks of %d threads; at most %d such blocks run at once on device %d", k.entry, blocks, threads, most, k.d.number)
+		return fmt.Errorf("kernel %s: a cooperative launch of %d blocks of %d threads; at most %d such blocks run at once on device %d", k.entry, blocks,
+			threads, most, k.d.number)
 	}
 	return nil
 }

@@ -486,7 +486,8 @@ func (g *graph) addConditional(template uintptr, s *nodeScratch, c *checked, pri
 		ends = append(ends, node)
 	}
 	s.before = append(s.before[:0], ends...)
-	if code := uint32(dl.Call(g.p.lib.address[cuGraphAddEmptyNode], uintptr(unsafe.Pointer(&s.node)), template, uintptr(unsafe.Pointer(&s.before[0])), 2)); code != 0 {
+	if code := uint32(dl.Call(g.p.lib.address[cuGraphAddEmptyNode], uintptr(unsafe.Pointer(&s.node)), template, uintptr(unsafe.Pointer(&s.before[0])),
+		2)); code != 0 {
 		return 0, d.fail(g.p.lib, cuGraphAddEmptyNode, uint64(code))
 	}
 	return s.node, nil

@@ -44,7 +44,8 @@ func Join(ctx context.Context, o JoinOptions) (w *World, decision json.RawMessag
 	if ctx.Err() == nil && o.Secret == "" && at.loopback == "" {
 		return nil, nil, fmt.Errorf("the ranks meet at %s, which other machines can reach: set DAGRUN_SECRET to the same text on all ranks", o.Place.Rendezvous)
 	}
-	w = &World{place: o.Place, timeout: o.Timeout, text: o.Text, failed: make(chan struct{}), left: make(chan struct{}), told: make(chan struct{}), answers: make(chan frame, 16)}
+	w = &World{place: o.Place, timeout: o.Timeout, text: o.Text, failed: make(chan struct{}), left: make(chan struct{}), told: make(chan struct{}),
+		answers: make(chan frame, 16)}
 	defer func() {
 		if err != nil {
 			if w.server != nil { // the others must hear why before the store closes
@@ -369,8 +370,8 @@ const lastWords = 5 * time.Second
 
 func newStore(listener net.Listener, o *JoinOptions) *store {
 	n := o.Place.Ranks
-	s := &store{listener: listener, secret: o.key(), place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check, session: nonce(),
-		links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
+	s := &store{listener: listener, secret: o.key(), place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check,
+		session: nonce(), links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
 		done: make([]bool, n), heard: make([]bool, n), over: make(chan struct{}), quiet: make(chan struct{}), states: make(chan statedState, n)}
 	go s.unknown.serve(listener, s.serve)
 	go s.beat()

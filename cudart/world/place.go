@@ -121,12 +121,14 @@ func (e *environment) place() Place {
 	var p Place
 	switch {
 	case e.getenv("DAGRUN_RANK") != "" && e.getenv("DAGRUN_RANKS") != "":
-		p = Place{Rank: e.number("DAGRUN_RANK", 0), Ranks: e.number("DAGRUN_RANKS", 1), LocalRank: e.number("DAGRUN_LOCAL_RANK", 0), Rendezvous: e.getenv("DAGRUN_RENDEZVOUS"), Launcher: "DAGRUN_RANK and DAGRUN_RANKS"}
+		p = Place{Rank: e.number("DAGRUN_RANK", 0), Ranks: e.number("DAGRUN_RANKS", 1), LocalRank: e.number("DAGRUN_LOCAL_RANK", 0),
+			Rendezvous: e.getenv("DAGRUN_RENDEZVOUS"), Launcher: "DAGRUN_RANK and DAGRUN_RANKS"}
 	case e.getenv("RANK") != "" && e.getenv("WORLD_SIZE") != "" && e.getenv("MASTER_ADDR") != "":
 		p = Place{Rank: e.number("RANK", 0), Ranks: e.number("WORLD_SIZE", 1), LocalRank: e.number("LOCAL_RANK", 0), Derived: true, Launcher: "torchrun"}
 		p.Rendezvous, p.Job = joined(e.getenv("MASTER_ADDR"), e.getenv("MASTER_PORT")), "torchrun "+e.getenv("MASTER_PORT")
 	case e.getenv("OMPI_COMM_WORLD_SIZE") != "":
-		p = Place{Rank: e.number("OMPI_COMM_WORLD_RANK", 0), Ranks: e.number("OMPI_COMM_WORLD_SIZE", 1), LocalRank: e.number("OMPI_COMM_WORLD_LOCAL_RANK", 0), Launcher: "Open MPI"}
+		p = Place{Rank: e.number("OMPI_COMM_WORLD_RANK", 0), Ranks: e.number("OMPI_COMM_WORLD_SIZE", 1),
+			LocalRank: e.number("OMPI_COMM_WORLD_LOCAL_RANK", 0), Launcher: "Open MPI"}
 		if e.number("OMPI_COMM_WORLD_LOCAL_SIZE", 0) == p.Ranks {
 			p.meetHere("Open MPI " + e.getenv("PMIX_NAMESPACE") + e.getenv("OMPI_MCA_ess_base_jobid"))
 		}
@@ -136,7 +138,8 @@ func (e *environment) place() Place {
 			p.meetHere("MPICH " + from)
 		}
 	case e.getenv("SLURM_STEP_ID") != "" && e.getenv("SLURM_PROCID") != "":
-		p = Place{Rank: e.number("SLURM_PROCID", 0), Ranks: e.number("SLURM_STEP_NUM_TASKS", e.number("SLURM_NTASKS", 1)), LocalRank: e.number("SLURM_LOCALID", 0), Launcher: "Slurm"}
+		p = Place{Rank: e.number("SLURM_PROCID", 0), Ranks: e.number("SLURM_STEP_NUM_TASKS", e.number("SLURM_NTASKS", 1)),
+			LocalRank: e.number("SLURM_LOCALID", 0), Launcher: "Slurm"}
 		host := firstHost(e.getenv("SLURM_STEP_NODELIST"))
 		if e.number("SLURM_STEP_NUM_NODES", 1) == 1 {
 			host = "127.0.0.1"

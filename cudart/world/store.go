@@ -123,9 +123,11 @@ func (s *store) join(rank int, l *link, f frame) bool {
 	switch {
 	case cause != nil:
 	case s.links[rank] != nil:
-		cause = s.blames(rank, "came twice, from host %s (process %d) and from host %s (process %d)", s.members[rank].Host, s.members[rank].Pid, f.Member.Host, f.Member.Pid)
+		cause = s.blames(rank, "came twice, from host %s (process %d) and from host %s (process %d)", s.members[rank].Host, s.members[rank].Pid,
+			f.Member.Host, f.Member.Pid)
 	case f.Ranks != s.place.Ranks:
-		cause = &RankError{Rank: rank, Ranks: s.place.Ranks, Host: f.Member.Host, What: fmt.Sprintf("was told that there are %d ranks, and rank 0 that there are %d", f.Ranks, s.place.Ranks)}
+		cause = &RankError{Rank: rank, Ranks: s.place.Ranks, Host: f.Member.Host,
+			What: fmt.Sprintf("was told that there are %d ranks, and rank 0 that there are %d", f.Ranks, s.place.Ranks)}
 	}
 	if cause != nil {
 		s.mu.Unlock()

@@ -159,7 +159,8 @@ func (s *store) awaited(states []*State, reporter int, after string) *RankError 
 			}
 		default:
 			waits[rank] = slices.DeleteFunc(slices.Clone(state.For), func(other int32) bool {
-				return other < 0 || int(other) >= len(states) || int(other) == rank || state.Mutual && states[other] != nil && slices.Contains(states[other].For, int32(rank))
+				return other < 0 || int(other) >= len(states) || int(other) == rank ||
+					state.Mutual && states[other] != nil && slices.Contains(states[other].For, int32(rank))
 			})
 		}
 	}

@@ -89,7 +89,8 @@ func FromGraph[K comparable, T any](g graph.Graph[K, T], node func(K, T) dag.Nod
 			n.Name = fmt.Sprint(k)
 		}
 		if n.Kind != dag.Task || n.Copy != nil || n.Set != nil || n.Launch != nil {
-			wrong = append(wrong, &dag.DeclarationError{What: "node", Name: n.Name, Message: "a vertex has no buffers, so it can only become a task", Hint: "declare the node with dag.New"})
+			wrong = append(wrong, &dag.DeclarationError{What: "node", Name: n.Name, Message: "a vertex has no buffers, so it can only become a task",
+				Hint: "declare the node with dag.New"})
 		}
 		own := after[start[i]:start[i+1]:start[i+1]]
 		if len(n.After) > 0 {

@@ -547,7 +547,8 @@ func (p *parser) slices(s *Slice) *Error {
 	}
 	p.skipSpace()
 	if p.at("(") {
-		return errorAt(p.pos, "leave the third slice out: what follows the second dimension is whole", "a slice of %q has at most two dimensions", shorten(s.Name.Text))
+		return errorAt(p.pos, "leave the third slice out: what follows the second dimension is whole", "a slice of %q has at most two dimensions",
+			shorten(s.Name.Text))
 	}
 	return nil
 }

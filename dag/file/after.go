@@ -93,7 +93,8 @@ func (p *parser) afterPattern(id dag.NodeID, pattern string) (problem, hint stri
 		return fmt.Sprintf("no node matches %q", words.Shorten(pattern)), p.nearPattern(pattern)
 	}
 	if p.patterns.edges += int64(others); p.patterns.edges > maxPatternEdges {
-		return fmt.Sprintf("the patterns of after match more than %d nodes in all, the limit of a file", int64(maxPatternEdges)), "put one node after them, and the others after that"
+		return fmt.Sprintf("the patterns of after match more than %d nodes in all, the limit of a file",
+			int64(maxPatternEdges)), "put one node after them, and the others after that"
 	}
 	node := &p.pipeline.Nodes[id]
 	before := slices.Sorted(slices.Values(node.After)) // the list so far, from names and other patterns

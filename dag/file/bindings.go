@@ -27,7 +27,8 @@ func (p *parser) bindFiles() {
 		b.Save = path
 		file := files.Full(p.options.Dir, path)
 		if first, taken := written[file]; taken {
-			p.mistake(dag.Pos{}, "give each buffer a file of its own", "--save %s: buffer %q%s is saved to the same file", bindingText(b.Name, given), words.Shorten(first.buffer), first.pos.OnLine())
+			p.mistake(dag.Pos{}, "give each buffer a file of its own", "--save %s: buffer %q%s is saved to the same file", bindingText(b.Name, given),
+				words.Shorten(first.buffer), first.pos.OnLine())
 			return
 		}
 		written[file] = savePlace{b.Name, dag.Pos{}}
@@ -65,7 +66,8 @@ func (p *parser) bindAll(flag string, bindings []Binding, bind func(b *dag.Buffe
 			refuse(p.hostBufferHint(f.Buffer), "unknown buffer %q", words.Shorten(f.Buffer))
 		case id == broken: // it has a mistake of its own
 		case p.pipeline.Buffers[id].Place == dag.Device:
-			refuse(p.hostBufferHint(""), "%q%s is a device buffer; a file can be bound only to a host buffer", words.Shorten(f.Buffer), p.pipeline.Buffers[id].Pos.OnLine())
+			refuse(p.hostBufferHint(""), "%q%s is a device buffer; a file can be bound only to a host buffer", words.Shorten(f.Buffer),
+				p.pipeline.Buffers[id].Pos.OnLine())
 		default:
 			bind(&p.pipeline.Buffers[id], f.File, relativeTo(p.options.Dir, f.File))
 		}

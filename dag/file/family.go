@@ -198,7 +198,8 @@ func (m *member) communication(h *digest.Digest, p *dag.Pipeline, c *dag.Communi
 	if c.Verb == dag.Reduce || c.Verb == dag.Broadcast {
 		root = c.Among.Members(max(p.Ranks, 1)).Index(c.Root)
 	}
-	h.Numbers(int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(root), int64(c.Among.Count), int64(c.Among.Step), c.From.Bytes(), c.To.Bytes(), int64(len(c.Transfers)))
+	h.Numbers(int64(c.Verb), int64(c.Reduction), int64(c.DType), int64(root), int64(c.Among.Count), int64(c.Among.Step), c.From.Bytes(), c.To.Bytes(),
+		int64(len(c.Transfers)))
 	if !c.Among.All() {
 		m.firsts = append(m.firsts, c.Among.First)
 	}

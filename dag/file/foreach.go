@@ -156,7 +156,8 @@ func (p *parser) values(n *yaml.Node, name string) (sequence, bool) {
 		return sequence{}, false
 	}
 	if from, to, ok := strings.Cut(n.Value, ".."); ok && !strings.ContainsAny(n.Value, "()") {
-		p.mistake(position(n), fmt.Sprintf("write {from: %s, to: %s}", strings.TrimSpace(from), strings.TrimSpace(to)), "the range of %s is a count, a list or a mapping, not %s", name, words.Shorten(n.Value))
+		p.mistake(position(n), fmt.Sprintf("write {from: %s, to: %s}", strings.TrimSpace(from), strings.TrimSpace(to)),
+			"the range of %s is a count, a list or a mapping, not %s", name, words.Shorten(n.Value))
 		return sequence{}, false
 	}
 	count, ok := p.between(n, "the count of "+name, 0, math.MaxInt64)

@@ -36,8 +36,10 @@ var (
 	}
 	repeatLayout = &layout{keys: repeatKeys.keys}
 	nodeLayout   = &layout{
-		keys: []string{"foreach", "name", "repeat", "if", "memcpy", "memset", "kernel", "map", "call", "host", "use", "allreduce", "reduce", "broadcast", "allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "cooperative", "cluster", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes", "else"},
-		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "repeat": repeatLayout, "allreduce": collectiveLayout, "reduce": collectiveLayout, "broadcast": collectiveLayout,
+		keys: []string{"foreach", "name", "repeat", "if", "memcpy", "memset", "kernel", "map", "call", "host", "use", "allreduce", "reduce", "broadcast",
+			"allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "cooperative", "cluster", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes", "else"},
+		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "repeat": repeatLayout, "allreduce": collectiveLayout,
+			"reduce": collectiveLayout, "broadcast": collectiveLayout,
 			"allgather": collectiveLayout, "reducescatter": collectiveLayout, "alltoall": collectiveLayout, "exchange": transferLayout},
 	}
 	fileOrder = []string{"version", "name", "sync", "devices", "params", "modules", "buffers", "nodes"}
@@ -252,7 +254,8 @@ func (f *formatter) entry(key, value *yaml.Node, l *layout, limit int) *item {
 		inner = "buffers"
 	}
 	group := lookup(value, inner)
-	if l == nil || group == nil || len(group.Content) == 0 || (group.Kind == yaml.SequenceNode) != (inner == "nodes") || group.Kind == yaml.ScalarNode || repeatsKey(value, inner) {
+	if l == nil || group == nil || len(group.Content) == 0 || (group.Kind == yaml.SequenceNode) != (inner == "nodes") || group.Kind == yaml.ScalarNode ||
+		repeatsKey(value, inner) {
 		return f.leaf(key, value, l, limit)
 	}
 	it := &item{block: true, start: int32(value.Line)}
@@ -544,7 +547,8 @@ func (f *formatter) lost(out []byte, root *yaml.Node) int32 {
 
 // differs returns the first node of a that has no counterpart in b, whatever the order of keys.
 func differs(a, b *yaml.Node) *yaml.Node {
-	if a.Kind != b.Kind || len(a.Content) != len(b.Content) || a.Kind == yaml.ScalarNode && (a.Value != b.Value || isNull(a) != isNull(b)) && !(isNull(a) && isNull(b)) {
+	if a.Kind != b.Kind || len(a.Content) != len(b.Content) || a.Kind == yaml.ScalarNode && (a.Value != b.Value || isNull(a) != isNull(b)) &&
+		!(isNull(a) && isNull(b)) {
 		return a
 	}
 	if a.Kind != yaml.MappingNode {

@@ -40,13 +40,15 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 		return -1 // that key was meant as the action
 	}
 	if action < 0 {
-		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, call, host, repeat, if, or a communication such as allreduce", "node %q has no action", words.Shorten(name))
+		p.mistake(position(item), "it needs one of memcpy, memset, kernel, map, call, host, repeat, if, or a communication such as allreduce",
+			"node %q has no action", words.Shorten(name))
 		return -1
 	}
 	isKernel, isMap, takesArgs := action == nodeKernel, action == nodeMap, action == nodeCall || action == nodeHost
 	foreign := false
 	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeCooperative, nodeCluster, nodeWith, nodePeer, nodeRank} {
-		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || takesArgs && k == nodeArgs || k == nodeRank && (action == nodeSend || action == nodeReceive)
+		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || takesArgs && k == nodeArgs ||
+			k == nodeRank && (action == nodeSend || action == nodeReceive)
 		if f[k].value != nil && !allowed {
 			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])
 			foreign = true
@@ -146,7 +148,8 @@ func (p *parser) copy(node *dag.Node, f *[nodeKeyCount]field, accesses []dag.Acc
 	}
 	if wanted >= 0 && wanted != node.Device && !(p.pipeline.Roams(src.Buffer) || p.pipeline.Roams(dst.Buffer)) {
 		to, from := &p.pipeline.Buffers[dst.Buffer], &p.pipeline.Buffers[src.Buffer]
-		if (to.Place == dag.Device || from.Place == dag.Device) && !(to.Place == dag.Device && to.Device == wanted) && !(from.Place == dag.Device && from.Device == wanted) {
+		if (to.Place == dag.Device || from.Place == dag.Device) && !(to.Place == dag.Device && to.Device == wanted) &&
+			!(from.Place == dag.Device && from.Device == wanted) {
 			p.mistake(position(f[nodeDevice].value), "", "neither side of the copy is on device %d", wanted)
 			return nil, false
 		}

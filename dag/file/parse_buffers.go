@@ -167,7 +167,8 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, unknown
 	p.buffers[name] = dag.BufferID(len(p.pipeline.Buffers))
 	p.pipeline.Buffers = append(p.pipeline.Buffers, b)
 	if b.Pageable {
-		p.warning(position(f[bufferPinned].value), "leave pinned out unless memory is short", "copies of %q are not asynchronous: its memory is not pinned%s", name, p.repetition())
+		p.warning(position(f[bufferPinned].value), "leave pinned out unless memory is short",
+			"copies of %q are not asynchronous: its memory is not pinned%s", name, p.repetition())
 	}
 }
 
@@ -288,7 +289,8 @@ func (p *parser) dtype(n *yaml.Node) dag.DType {
 
 // dtypeHint suggests the type for its name in other languages.
 func dtypeHint(s string) string {
-	other := map[string]string{"float": "f32", "float32": "f32", "fp32": "f32", "single": "f32", "double": "f64", "float64": "f64", "fp64": "f64", "half": "f16", "float16": "f16", "fp16": "f16",
+	other := map[string]string{"float": "f32", "float32": "f32", "fp32": "f32", "single": "f32", "double": "f64", "float64": "f64", "fp64": "f64",
+		"half": "f16", "float16": "f16", "fp16": "f16",
 		"bfloat16": "bf16", "int": "i32", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint": "u32", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
 		"char": "i8", "uchar": "u8", "byte": "u8", "short": "i16", "ushort": "u16", "long": "i64", "ulong": "u64", "longlong": "i64", "ulonglong": "u64", "boolean": "bool",
 		"complex64": "c64", "complex128": "c128", "complex": "c64", "cucomplex": "c64", "cufloatcomplex": "c64", "cudoublecomplex": "c128"}
@@ -339,9 +341,11 @@ func (p *parser) save(n *yaml.Node, buffer string, sound bool) (string, bool) {
 	}
 	if first.pos == pos && p.within == nil {
 		extension := filepath.Ext(path)
-		p.mistake(pos, "put a variable of the foreach in it, as in "+strings.TrimSuffix(path, extension)+".$i"+extension, "each repetition is saved to %q", words.Shorten(path))
+		p.mistake(pos, "put a variable of the foreach in it, as in "+strings.TrimSuffix(path, extension)+".$i"+extension, "each repetition is saved to %q",
+			words.Shorten(path))
 	} else {
-		p.mistake(pos, "give each buffer a file of its own", "%q is saved to the same file as %q (line %d)", words.Shorten(buffer), words.Shorten(first.buffer), first.pos.Line)
+		p.mistake(pos, "give each buffer a file of its own", "%q is saved to the same file as %q (line %d)", words.Shorten(buffer),
+			words.Shorten(first.buffer), first.pos.Line)
 	}
 	return path, false
 }

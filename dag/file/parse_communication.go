@@ -62,7 +62,8 @@ func (p *parser) communication(node *dag.Node, item *yaml.Node, f *[nodeKeyCount
 		return nil, true, false
 	}
 	group := c.Among.Members(ranks(p.pipeline))
-	if last := int64(group.First) + int64(group.Count-1)*int64(group.Step); group.Index(p.pipeline.Rank) < 0 && group.Count > 0 && group.Step > 0 && group.First >= 0 && last < int64(ranks(p.pipeline)) {
+	if last := int64(group.First) + int64(group.Count-1)*int64(group.Step); group.Index(p.pipeline.Rank) < 0 && group.Count > 0 && group.Step > 0 &&
+		group.First >= 0 && last < int64(ranks(p.pipeline)) {
 		return nil, false, true
 	}
 	wanted := node.Device
@@ -76,7 +77,8 @@ func (p *parser) communication(node *dag.Node, item *yaml.Node, f *[nodeKeyCount
 		if c.Verb == dag.Exchange {
 			first = c.Transfers[0].Range
 		}
-		p.mistake(position(f[nodeDevice].value), "", "the %s is to run on device %d, but %q is on device %d", nodeKeys.keys[action], wanted, p.pipeline.Buffers[first.Buffer].Name, node.Device)
+		p.mistake(position(f[nodeDevice].value), "", "the %s is to run on device %d, but %q is on device %d", nodeKeys.keys[action], wanted,
+			p.pipeline.Buffers[first.Buffer].Name, node.Device)
 		return nil, true, false
 	}
 	if f[nodePriority].value == nil && len(p.levels.open) == 0 { // in a body it has the priority of the node around it

@@ -40,7 +40,8 @@ const (
 func (p *parser) repeat(n *yaml.Node, node *dag.Node) bool {
 	var f [repeatKeyCount]field
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		p.mistake(position(n), fmt.Sprintf("write {times: %s} or {until: CONDITION, most: N}", words.Shorten(n.Value)), "repeat must be a mapping, not %s", kindText(n))
+		p.mistake(position(n), fmt.Sprintf("write {times: %s} or {until: CONDITION, most: N}", words.Shorten(n.Value)), "repeat must be a mapping, not %s",
+			kindText(n))
 		return false
 	}
 	if !p.fields(n, &repeatKeys, f[:]) {
@@ -60,7 +61,8 @@ func (p *parser) repeat(n *yaml.Node, node *dag.Node) bool {
 	}
 	if tests == 0 {
 		if ok {
-			p.mistake(position(n), "write {times: 20}, {until: d_error < 1e-6, most: 500} or {while: d_left > 0, most: 500}", "repeat has neither times nor until nor while")
+			p.mistake(position(n), "write {times: 20}, {until: d_error < 1e-6, most: 500} or {while: d_left > 0, most: 500}",
+				"repeat has neither times nor until nor while")
 		}
 		return false
 	}
@@ -81,7 +83,8 @@ func (p *parser) repeat(n *yaml.Node, node *dag.Node) bool {
 		c.Condition = p.test(f[test].value)
 		ok = ok && c.Condition != nil
 		if f[repeatMost].value == nil {
-			p.mistake(position(f[test].key), fmt.Sprintf("write {%s: ..., most: 500}", repeatKeys.keys[test]), "repeat %s needs most: how many passes it may take", repeatKeys.keys[test])
+			p.mistake(position(f[test].key), fmt.Sprintf("write {%s: ..., most: 500}", repeatKeys.keys[test]),
+				"repeat %s needs most: how many passes it may take", repeatKeys.keys[test])
 			return false
 		}
 	}
@@ -206,7 +209,8 @@ func (p *parser) warnCondition(at *yaml.Node, node *dag.Node) {
 			}
 		}
 	}
-	p.warning(position(at), "", "the condition of %q reads %s, which no node of its body writes", words.Shorten(node.Name), p.pipeline.RangeText(c.Condition.Operands[0]))
+	p.warning(position(at), "", "the condition of %q reads %s, which no node of its body writes", words.Shorten(node.Name),
+		p.pipeline.RangeText(c.Condition.Operands[0]))
 }
 
 // writes reports whether a node of a body may write some of the bytes.

@@ -38,7 +38,8 @@ func (p *parser) hostFunction(node *dag.Node, f *[nodeKeyCount]field) ([]dag.Acc
 			p.mistake(position(n), hostArgsHint, "a host function takes buffers only%s", p.repetition())
 			fine = false
 		case a.Mode == 0, a.Mode == dag.Untouched:
-			p.mistake(position(n), hostArgsHint, "how the host function accesses %q is not said%s", words.Shorten(p.pipeline.Buffers[a.Range.Buffer].Name), p.repetition())
+			p.mistake(position(n), hostArgsHint, "how the host function accesses %q is not said%s", words.Shorten(p.pipeline.Buffers[a.Range.Buffer].Name),
+				p.repetition())
 			fine = false
 		default:
 			if problem, hint := p.pipeline.HostAccessProblem(a.Range); problem != "" {

@@ -220,7 +220,8 @@ func (p *parser) freshNode(at *yaml.Node, name string) bool {
 	case id == broken:
 		p.mistake(position(at), "", "node %q is declared twice%s", words.Shorten(name), p.repetition())
 	case len(p.loops) > 0 && p.pipeline.Nodes[id].Pos.Line == int32(at.Line) && strings.IndexByte(at.Value, '$') < 0:
-		p.mistake(position(at), fmt.Sprintf("put a variable of the foreach in its name, as in %s.$%s", words.Shorten(name), p.loops[len(p.loops)-1].name), "each repetition declares the node %q again", words.Shorten(name))
+		p.mistake(position(at), fmt.Sprintf("put a variable of the foreach in its name, as in %s.$%s", words.Shorten(name), p.loops[len(p.loops)-1].name),
+			"each repetition declares the node %q again", words.Shorten(name))
 	default:
 		p.mistake(position(at), "", "node %q is declared twice%s; the first is on line %d", words.Shorten(name), p.repetition(), p.pipeline.Nodes[id].Pos.Line)
 	}
@@ -263,7 +264,8 @@ func (p *parser) readAfter() {
 					continue
 				}
 				if p.levels.taken(name) {
-					p.mistake(position(at), "let the loop or branch itself come after it, or before", "after: does not cross the border of a body, and %q is on the other side", words.Shorten(name))
+					p.mistake(position(at), "let the loop or branch itself come after it, or before",
+						"after: does not cross the border of a body, and %q is on the other side", words.Shorten(name))
 					continue
 				}
 				hint := ""
@@ -314,9 +316,11 @@ func (p *parser) checkStreams() {
 		earlier := &p.pipeline.Nodes[id]
 		switch {
 		case earlier.Device != node.Device && p.pipeline.Devices == 0: // spreading keeps the nodes of a stream together
-			p.mistake(node.Pos, "a stream belongs to one device", "stream %d has %q on device %d and %q on device %d", stream, words.Shorten(earlier.Name), earlier.Device, words.Shorten(node.Name), node.Device)
+			p.mistake(node.Pos, "a stream belongs to one device", "stream %d has %q on device %d and %q on device %d", stream, words.Shorten(earlier.Name),
+				earlier.Device, words.Shorten(node.Name), node.Device)
 		case earlier.Priority != node.Priority:
-			p.mistake(node.Pos, "a stream has one priority", "stream %d has %q of %s priority and %q of %s priority", stream, words.Shorten(earlier.Name), earlier.Priority, words.Shorten(node.Name), node.Priority)
+			p.mistake(node.Pos, "a stream has one priority", "stream %d has %q of %s priority and %q of %s priority", stream, words.Shorten(earlier.Name),
+				earlier.Priority, words.Shorten(node.Name), node.Priority)
 		}
 	}
 }
@@ -524,7 +528,8 @@ func (p *parser) readUse(ctx context.Context, item, at *yaml.Node, name, path st
 	options.Name, options.Params, options.Load, options.Save = p.shownPath(path), nil, nil, nil
 	q := newParser(options)
 	q.pipeline, q.uses, q.path, q.outside, q.saves, q.ended = pl, p.uses, path, file.outside, p.saves, p.ended
-	q.within = &within{user: p, at: item, name: name, prefix: p.prefixed(name) + ".", folder: filepath.Dir(path), with: with, mistakes: p.mistakes.count(), firstNode: len(pl.Nodes), firstBuffer: len(pl.Buffers)}
+	q.within = &within{user: p, at: item, name: name, prefix: p.prefixed(name) + ".", folder: filepath.Dir(path), with: with,
+		mistakes: p.mistakes.count(), firstNode: len(pl.Nodes), firstBuffer: len(pl.Buffers)}
 	q.mistakes, q.warnings, q.cache, q.text = file.mistakes, file.warnings, file.cache, file.text
 	q.budget, q.suggested = p.budget, p.suggested
 	q.readUsed(ctx, file)

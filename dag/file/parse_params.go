@@ -138,7 +138,8 @@ func (p *parser) readModules(f field) {
 
 func (p *parser) module(key, value *yaml.Node) (dag.Module, bool) {
 	if value.Kind == yaml.ScalarNode && !isNull(value) {
-		p.mistake(position(value), fmt.Sprintf("write %s: {source: %s}", words.Shorten(key.Value), words.Shorten(value.Value)), "a module must be a mapping, not %s", kindText(value))
+		p.mistake(position(value), fmt.Sprintf("write %s: {source: %s}", words.Shorten(key.Value), words.Shorten(value.Value)),
+			"a module must be a mapping, not %s", kindText(value))
 		return dag.Module{}, false
 	}
 	var f [5]field

@@ -81,10 +81,12 @@ func (p *parser) unfilled(g *dag.Graph) {
 			switch {
 			case id < 0:
 				warned[name] = true
-				p.warning(n.Pos, fmt.Sprintf("declare a buffer with symbol: %s, and copy to it", name), "kernel %q reads the variable %s, which nothing fills", n.Launch.Name, use.Symbol.String())
+				p.warning(n.Pos, fmt.Sprintf("declare a buffer with symbol: %s, and copy to it", name), "kernel %q reads the variable %s, which nothing fills",
+					n.Launch.Name, use.Symbol.String())
 			case g.Buffers[id].Init == nil && !written[id]:
 				warned[name] = true
-				p.warning(g.Buffers[id].Pos, "give it an init, or copy to it", "%q is read by %q, and nothing fills it", words.Shorten(g.Buffers[id].Name), words.Shorten(n.Name))
+				p.warning(g.Buffers[id].Pos, "give it an init, or copy to it", "%q is read by %q, and nothing fills it", words.Shorten(g.Buffers[id].Name),
+					words.Shorten(n.Name))
 			}
 		}
 	}

@@ -285,7 +285,8 @@ func (p *parser) exprMistakeAt(n *yaml.Node, err error, when string) {
 		}
 	case expr.UnknownFunction:
 		if _, known := p.buffers[e.Name]; known {
-			message, hint = fmt.Sprintf("%q is a buffer, and a number is needed here", e.Name), fmt.Sprintf("a slice such as %s(lo..hi) can stand for a buffer, or in len(...)", e.Name)
+			message, hint = fmt.Sprintf("%q is a buffer, and a number is needed here",
+				e.Name), fmt.Sprintf("a slice such as %s(lo..hi) can stand for a buffer, or in len(...)", e.Name)
 		}
 	}
 	if notFinite(n.Value) {

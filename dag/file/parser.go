@@ -79,7 +79,8 @@ const broken = -1
 
 func newParser(options Options) *parser {
 	shared := &uses{files: map[string]*usedFile{}, libraries: map[string]dag.Library{}, names: map[string]bool{}}
-	return &parser{options: options, uses: shared, saves: map[string]savePlace{}, cache: map[string]*parsedText{}, mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
+	return &parser{options: options, uses: shared, saves: map[string]savePlace{}, cache: map[string]*parsedText{},
+		mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
 }
 
 // tree reads the text of a file, or reports why it has no tree and returns nil. The hint is for an empty file.
@@ -126,9 +127,11 @@ func (p *parser) problem(bad *problem) { p.mistake(bad.pos, bad.hint, "%s", bad.
 
 func (p *parser) diagnostic(pos dag.Pos, severity dag.Severity, hint, format string, args ...any) dag.Diagnostic {
 	if p.outside {
-		return dag.Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: outsideText + p.usedBy(), Hint: "dagrun check " + p.options.Name + " shows it", UsedAt: p.outermostUse()}
+		return dag.Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: outsideText + p.usedBy(),
+			Hint: "dagrun check " + p.options.Name + " shows it", UsedAt: p.outermostUse()}
 	}
-	return dag.Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: fmt.Sprintf(format, args...) + p.usedBy(), Hint: hint, UsedAt: p.outermostUse()}
+	return dag.Diagnostic{File: p.options.Name, Pos: pos, Severity: severity, Message: fmt.Sprintf(format, args...) + p.usedBy(), Hint: hint,
+		UsedAt: p.outermostUse()}
 }
 
 // outsideText takes the place of what is wrong in a file outside of the pipeline's folder, because that might quote what was never meant to be shown.

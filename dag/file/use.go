@@ -62,7 +62,8 @@ func (p *parser) usedFile(n *yaml.Node) (*usedFile, string) {
 	if p.uses.bytes += int64(len(source)); p.uses.bytes > MaxBytes {
 		return refuse("", "the files that are used have more than %s, the limit of a pipeline", words.Bytes(MaxBytes))
 	}
-	file := &usedFile{source: source, outside: p.options.Outside != nil && p.options.Outside(p.shownPath(path)), cache: map[string]*parsedText{}, mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
+	file := &usedFile{source: source, outside: p.options.Outside != nil && p.options.Outside(p.shownPath(path)), cache: map[string]*parsedText{},
+		mistakes: findings{most: MaxDiagnostics}, warnings: findings{most: MaxWarnings}}
 	p.uses.files[path] = file
 	p.uses.list = append(p.uses.list, file)
 	return file, path

@@ -60,10 +60,12 @@ func (p *parser) bindBuffer(name string, declared *dag.Buffer, hasDevice bool, b
 		user.mistake(position(b.value), "", "%s is a variable of a module, which no other buffer can stand for", place)
 		return
 	case b.arg.Range.Lo != 0 || b.arg.Range.Hi != given.Bytes:
-		user.mistake(position(b.value), "copy the slice to a buffer of its own first", "%s is bound to a part of %q; only whole buffers are possible", place, words.Shorten(given.Name))
+		user.mistake(position(b.value), "copy the slice to a buffer of its own first", "%s is bound to a part of %q; only whole buffers are possible",
+			place, words.Shorten(given.Name))
 		return
 	case given.Place != declared.Place || given.DType != declared.DType || !slices.Equal(given.Shape, declared.Shape) || hasDevice && given.Device != declared.Device:
-		user.mistake(position(b.value), "", "%s is %s, but %q (line %d) is %s%s", place, bufferText(declared), words.Shorten(given.Name), given.Pos.Line, bufferText(given), user.repetition())
+		user.mistake(position(b.value), "", "%s is %s, but %q (line %d) is %s%s", place, bufferText(declared), words.Shorten(given.Name), given.Pos.Line,
+			bufferText(given), user.repetition())
 		return
 	}
 	p.buffers[name] = b.arg.Range.Buffer

@@ -32,12 +32,14 @@ func (p *parser) warn(g *dag.Graph) {
 		switch {
 		case b.Scratch || b.Symbol != "": // variables begin as their code says, or as zeros; see unfilled
 		case reader.Control.MayOnly(dag.Range{Buffer: u.Buffer, Lo: u.Lo, Hi: u.Hi}):
-			p.warning(reader.Pos, fmt.Sprintf("give %s an init", words.Shorten(b.Name)), "%q writes %s only if its condition says so, and nothing writes it before", words.Shorten(reader.Name), text)
+			p.warning(reader.Pos, fmt.Sprintf("give %s an init", words.Shorten(b.Name)),
+				"%q writes %s only if its condition says so, and nothing writes it before", words.Shorten(reader.Name), text)
 		case later[k] < 0:
 			p.warning(b.Pos, initHint(b, u.Buffer, reader), "%q is read by %q before anything wrote it", words.Shorten(b.Name), words.Shorten(reader.Name))
 		default:
 			writer := &g.Nodes[later[k]]
-			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", words.Shorten(reader.Name), text, words.Shorten(writer.Name), writer.Pos.OnLine())
+			p.warning(reader.Pos, "", "node %q reads %s, which %q%s writes only later", words.Shorten(reader.Name), text, words.Shorten(writer.Name),
+				writer.Pos.OnLine())
 		}
 	}
 	p.unfilled(g)

@@ -36,7 +36,8 @@ func (p *parser) warnPartlySaved(g *dag.Graph) {
 		}
 		b := &g.Buffers[k]
 		if gap := firstGap(id, b.Bytes, list); gap.Lo < gap.Hi {
-			p.warning(b.Pos, "give it an init, or save a buffer of which all is written", "%q is saved, but no node writes %s", words.Shorten(b.Name), words.Shorten(g.RangeText(gap)))
+			p.warning(b.Pos, "give it an init, or save a buffer of which all is written", "%q is saved, but no node writes %s", words.Shorten(b.Name),
+				words.Shorten(g.RangeText(gap)))
 		}
 	}
 }

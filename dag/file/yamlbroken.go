@@ -567,7 +567,8 @@ func rightVariable(braces string) string {
 func (s *brokenScan) plainInBrackets() {
 	for s.at < len(s.source) && !isBreak(s.source[s.at]) {
 		c, next := s.source[s.at], s.peek(1)
-		if strings.IndexByte(",[]{}", c) >= 0 || c == ':' && (isBlank(next) || isBreak(next) || strings.IndexByte(",[]{}", next) >= 0) || c == '#' && isBlank(s.source[s.at-1]) {
+		if strings.IndexByte(",[]{}", c) >= 0 || c == ':' && (isBlank(next) || isBreak(next) || strings.IndexByte(",[]{}", next) >= 0) ||
+			c == '#' && isBlank(s.source[s.at-1]) {
 			break
 		}
 		s.at++

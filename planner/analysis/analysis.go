@@ -516,7 +516,8 @@ func (a *Analysis) Lines() []string {
 	for _, s := range a.Path {
 		ran += s.End - s.Start
 	}
-	lines = append(lines, fmt.Sprintf("critical path: %s, which ran for %s", words.Count(len(a.Path), "node", "nodes"), words.Time(ran))+waitedText(" and waited", a.Waited, betweenText))
+	lines = append(lines, fmt.Sprintf("critical path: %s, which ran for %s", words.Count(len(a.Path), "node", "nodes"),
+		words.Time(ran))+waitedText(" and waited", a.Waited, betweenText))
 	for _, e := range a.Engines {
 		lines = append(lines, fmt.Sprintf("engine %s%s: busy %s", e.Engine, a.deviceText(e.Device), percent(e.Part))+waitedText("; idle", e.Idle, idleText))
 	}

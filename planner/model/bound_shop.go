@@ -38,7 +38,8 @@ func (e EngineAt) String() string {
 	if e.Engine == plan.HostCopy {
 		return "the copies on the host"
 	}
-	what := [...]string{plan.Compute: "kernels of", plan.Upload: "uploads of", plan.Download: "downloads of", plan.PeerCopy: "peer copies of", plan.LocalCopy: "copies within"}
+	what := [...]string{plan.Compute: "kernels of", plan.Upload: "uploads of", plan.Download: "downloads of", plan.PeerCopy: "peer copies of",
+		plan.LocalCopy: "copies within"}
 	return fmt.Sprintf("the %s device %d", what[e.Engine], e.Device)
 }
 

@@ -156,8 +156,10 @@ type figure struct {
 func (m *Machine) figures() []figure {
 	return []figure{
 		{"launch_us", &m.LaunchUS, false}, {"copy_launch_us", &m.CopyLaunchUS, false}, {"event_us", &m.EventUS, false}, {"sync_us", &m.SyncUS, false},
-		{"gap_us", &m.GapUS, false}, {"graph_launch_us", &m.GraphLaunchUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us", &m.GraphIssueUS, false}, {"graph_edge_us", &m.GraphEdgeUS, false},
-		{"engine_us", &m.EngineUS, false}, {"kernel_us", &m.KernelUS, false}, {"step_us", &m.StepUS, false}, {"copy_us", &m.CopyUS, false}, {"fill_us", &m.FillUS, false},
+		{"gap_us", &m.GapUS, false}, {"graph_launch_us", &m.GraphLaunchUS, false}, {"graph_node_us", &m.GraphNodeUS, false}, {"graph_issue_us",
+			&m.GraphIssueUS, false}, {"graph_edge_us", &m.GraphEdgeUS, false},
+		{"engine_us", &m.EngineUS, false}, {"kernel_us", &m.KernelUS, false}, {"step_us", &m.StepUS, false}, {"copy_us", &m.CopyUS, false}, {"fill_us",
+			&m.FillUS, false},
 		{"copy_switch_us", &m.CopySwitchUS, false}, {"graph_switch_us", &m.GraphSwitchUS, false},
 		{"host_to_device", &m.HostToDevice, true}, {"device_to_host", &m.DeviceToHost, true}, {"both_ways", &m.BothWays, false},
 		{"device_to_device", &m.DeviceToDevice, true}, {"peer_to_peer", &m.PeerToPeer, true},

@@ -83,7 +83,8 @@ func (c *Calls) WritePage(w io.Writer) error {
 
 func (c *Calls) pageData() *pageData {
 	d := &pageData{Name: clean(c.Title), Unit: "thread", Lower: -1, Causes: []string{"", "wait"},
-		Recorded: &recordedPage{Words: []string{"kernel or graph", "copy to device", "copy to host", "record or wait", "memset, allocation or copy on a device", "the host itself"}}}
+		Recorded: &recordedPage{Words: []string{"kernel or graph", "copy to device", "copy to host", "record or wait",
+			"memset, allocation or copy on a device", "the host itself"}}}
 	for e := planner.Compute; e <= planner.HostCopy; e++ {
 		d.Engines = append(d.Engines, e.String())
 	}

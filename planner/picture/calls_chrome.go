@@ -59,7 +59,8 @@ func (c *Calls) WriteChrome(w io.Writer) error {
 	}
 	for k := range c.Calls {
 		call := &c.Calls[k]
-		entry := chromeCall{Phase: "X", Group: chromeThreads, Track: call.Thread, Name: call.Name, At: micros(call.BeganUS), Takes: micros(call.WaitedUS), More: map[string]any{"kind": call.Kind}}
+		entry := chromeCall{Phase: "X", Group: chromeThreads, Track: call.Thread, Name: call.Name, At: micros(call.BeganUS), Takes: micros(call.WaitedUS),
+			More: map[string]any{"kind": call.Kind}}
 		if call.Place != "" {
 			entry.More["place"] = call.Place
 		}

@@ -386,7 +386,8 @@ func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run
 
 // pageSummary is the plan, and its run, in a line.
 func (s *Schedule) pageSummary(measured *Course) string {
-	text := words.Count(s.graph.Len(), "node", "nodes") + " on " + words.Count(len(s.plan.Streams), "stream", "streams") + ", " + words.Count(len(s.waits), "wait", "waits")
+	text := words.Count(s.graph.Len(), "node", "nodes") + " on " + words.Count(len(s.plan.Streams), "stream",
+		"streams") + ", " + words.Count(len(s.waits), "wait", "waits")
 	if s.plan.Strategy != "" {
 		text += "; strategy " + s.plan.Strategy
 	}

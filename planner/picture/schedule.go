@@ -76,7 +76,8 @@ func checkTimeline(p *planner.Plan, t *planner.Timeline) error {
 		case !(s.Start >= 0 && s.Start <= s.End && s.End <= t.MakespanUS && s.Alone >= 0 && s.Alone <= longestUS):
 			return fmt.Errorf("node %d of the timeline runs from %v to %v us, and %v us alone, of %v us", i, s.Start, s.End, s.Alone, t.MakespanUS)
 		case s.Stream < 0 || int(s.Stream) >= len(p.Streams) || s.Device < 0 || s.By < -1 || int(s.By) >= len(t.Nodes) || s.Engine > planner.HostCopy || s.Cause > planner.AfterIssue:
-			return fmt.Errorf("node %d of the timeline is on stream %d of %d, device %d and %v, after node %d because of %v", i, s.Stream, len(p.Streams), s.Device, s.Engine, s.By, s.Cause)
+			return fmt.Errorf("node %d of the timeline is on stream %d of %d, device %d and %v, after node %d because of %v", i, s.Stream, len(p.Streams),
+				s.Device, s.Engine, s.By, s.Cause)
 		}
 	}
 	for k := range t.Host {
@@ -205,7 +206,8 @@ func streamName(k int) string { return fmt.Sprintf("stream %d", k) }
 
 // summary is a schedule in one line.
 func (s *Schedule) summary() string {
-	text := words.Count(s.graph.Len(), "node", "nodes") + " on " + words.Count(len(s.plan.Streams), "stream", "streams") + ", " + words.Count(len(s.waits), "wait", "waits")
+	text := words.Count(s.graph.Len(), "node", "nodes") + " on " + words.Count(len(s.plan.Streams), "stream",
+		"streams") + ", " + words.Count(len(s.waits), "wait", "waits")
 	text += "; predicted " + words.Time(s.timeline.MakespanUS)
 	if s.timeline.Machine != "" {
 		text += " on " + s.timeline.Machine

@@ -513,7 +513,8 @@ func (d *planDecoder) settle() {
 	}
 	for s := range taken {
 		if taken[s] != len(p.Streams[s].Ops) {
-			d.FailAt(d.orderAt, ErrPlanShape, "stream %d appears %s, but has %s", s, words.Count(taken[s], "time", "times"), words.Count(len(p.Streams[s].Ops), "op", "ops"))
+			d.FailAt(d.orderAt, ErrPlanShape, "stream %d appears %s, but has %s", s, words.Count(taken[s], "time", "times"),
+				words.Count(len(p.Streams[s].Ops), "op", "ops"))
 			return
 		}
 	}

@@ -83,7 +83,8 @@ func (e *planEncoder) check(p *Plan) error {
 			return fmt.Errorf("%w: %q is not valid UTF-8", ErrPlanShape, s)
 		}
 	}
-	if s := p.Spread; s != nil && (!utf8.ValidString(s.Original) || !utf8.ValidString(s.Policy) || !utf8.ValidString(s.Requested) || !(s.Stats.OneUS >= 0) || math.IsInf(s.Stats.OneUS, 0)) {
+	if s := p.Spread; s != nil && (!utf8.ValidString(s.Original) || !utf8.ValidString(s.Policy) || !utf8.ValidString(s.Requested) ||
+		!(s.Stats.OneUS >= 0) || math.IsInf(s.Stats.OneUS, 0)) {
 		return fmt.Errorf("%w: its spread has a name that is not valid UTF-8, or takes %v us", ErrPlanShape, s.Stats.OneUS)
 	}
 	for i := range e.g.Nodes {

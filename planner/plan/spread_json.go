@@ -98,7 +98,8 @@ func (e *planEncoder) spilled(s *Spread) {
 		if k > 0 {
 			e.WriteString(", ")
 		}
-		fmt.Fprintf(e, `{"buffer": %d, "lo": %d, "hi": %d, "first": %d, "last": %d, "offset": %d, "stays": %t}`, r.Buffer, r.Lo, r.Hi, r.First, r.Last, r.Offset, r.Stays)
+		fmt.Fprintf(e, `{"buffer": %d, "lo": %d, "hi": %d, "first": %d, "last": %d, "offset": %d, "stays": %t}`, r.Buffer, r.Lo, r.Hi, r.First, r.Last,
+			r.Offset, r.Stays)
 	}
 	e.WriteString("]")
 	if len(s.Order) == 0 {
@@ -216,7 +217,8 @@ func (p *Plan) writeSpread(out *bufio.Writer) {
 	if s.Requested != s.Policy && s.Requested != "" {
 		policy += " (requested: " + s.Requested + ")"
 	}
-	fmt.Fprintf(out, "spread over %s by %s: of %s %s", words.Count(s.Devices, "device", "devices"), policy, words.Count(len(s.At), "node", "nodes"), strings.Join(parts, ", "))
+	fmt.Fprintf(out, "spread over %s by %s: of %s %s", words.Count(s.Devices, "device", "devices"), policy, words.Count(len(s.At), "node", "nodes"),
+		strings.Join(parts, ", "))
 	if s.Stats.Copies > 0 {
 		fmt.Fprintf(out, "; %s between devices, %s", words.Count(s.Stats.Copies, "copy", "copies"), words.Bytes(s.Stats.Bytes))
 	}
@@ -235,7 +237,8 @@ func (p *Plan) writeSpill(out *bufio.Writer) {
 	if s.Stats.Spills+s.Stats.Reloads == 0 {
 		out.WriteString("spilled: nothing has to be copied to host memory, because slices of buffers are in device memory only while they are used")
 	} else {
-		fmt.Fprintf(out, "spilled: in a replay %s to host memory and %s back move %s", words.Count(s.Stats.Spills, "copy", "copies"), words.Count(s.Stats.Reloads, "copy", "copies"), words.Bytes(s.Stats.SpilledBytes))
+		fmt.Fprintf(out, "spilled: in a replay %s to host memory and %s back move %s", words.Count(s.Stats.Spills, "copy", "copies"),
+			words.Count(s.Stats.Reloads, "copy", "copies"), words.Bytes(s.Stats.SpilledBytes))
 	}
 	if s.Graph != nil {
 		if names := s.spilledNames(); len(names) > 0 {

@@ -124,8 +124,8 @@ type reader struct {
 // follow sets the walk up for a graph.
 func (w *accessWalk) follow(g *dag.Graph, s *schedule) {
 	n := len(g.Buffers)
-	*w = accessWalk{g: g, s: s, bands: lines(g), buffers: sized(w.buffers, n), readers: w.readers[:0], readFirst: zeroed(w.readFirst, n), carried: zeroed(w.carried, n),
-		needed: sized(w.needed, g.Len()+1), after: w.after[:0]}
+	*w = accessWalk{g: g, s: s, bands: lines(g), buffers: sized(w.buffers, n), readers: w.readers[:0], readFirst: zeroed(w.readFirst, n),
+		carried: zeroed(w.carried, n), needed: sized(w.needed, g.Len()+1), after: w.after[:0]}
 	for k := range w.buffers {
 		w.buffers[k] = byteRuns{first: byteRun{lo: lowest, hi: highest, writer: -1}}
 	}

@@ -86,7 +86,8 @@ func edgeAncestry(g *dag.Graph, p *plan.Plan, s *schedule, edges []plan.GraphEdg
 			continue
 		}
 		if rank[e.From] >= rank[e.To] {
-			v := newViolation(ErrDeadlock, "edge %d makes %q wait for %q, which the plan submits later", k, plan.NodeName(g, e.To), plan.NodeName(g, e.From)).node(g, e.To)
+			v := newViolation(ErrDeadlock, "edge %d makes %q wait for %q, which the plan submits later", k, plan.NodeName(g, e.To),
+				plan.NodeName(g, e.From)).node(g, e.To)
 			v.Before, v.BeforeName = e.From, plan.NodeName(g, e.From)
 			v.Stream, v.BeforeStream = s.spots[e.To].stream, s.spots[e.From].stream
 			return nil, v.fix("remove the edge")

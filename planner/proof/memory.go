@@ -86,7 +86,8 @@ func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
 		}
 		m := &p.Memory[k]
 		if textured != nil && textured[i] && m.Offset%plan.TextureAlign != 0 {
-			v := newViolation(plan.ErrMemory, "%q is placed at byte %d, which is not a multiple of %d, as a texture must be", plan.BufferName(g, m.Buffer), m.Offset, plan.TextureAlign)
+			v := newViolation(plan.ErrMemory, "%q is placed at byte %d, which is not a multiple of %d, as a texture must be", plan.BufferName(g, m.Buffer),
+				m.Offset, plan.TextureAlign)
 			v.Buffer, v.BufferName = m.Buffer, plan.BufferName(g, m.Buffer)
 			return nil, v
 		}
@@ -97,7 +98,8 @@ func checkPlacements(g *dag.Graph, p *plan.Plan) (deviceEnds, *Violation) {
 		k++
 	}
 	if k < len(p.Memory) {
-		return nil, newViolation(plan.ErrOtherGraph, "the plan places %q, which is not a device buffer of the graph, or places it twice", plan.BufferName(g, p.Memory[k].Buffer)).
+		return nil, newViolation(plan.ErrOtherGraph, "the plan places %q, which is not a device buffer of the graph, or places it twice",
+			plan.BufferName(g, p.Memory[k].Buffer)).
 			fix("plan this graph again")
 	}
 	return ends, nil

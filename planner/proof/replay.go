@@ -49,7 +49,8 @@ func checkReplayOps(g *dag.Graph, p *plan.Plan, r *plan.Replay) *Violation {
 			continue
 		}
 		if op.Kind > plan.Wait || op.Event >= r.Events {
-			return newViolation(plan.ErrPlanShape, "op %d of the replay is of kind %d on event %d, but the replay has %d events", k, uint8(op.Kind), op.Event, r.Events).at(k, op.Stream)
+			return newViolation(plan.ErrPlanShape, "op %d of the replay is of kind %d on event %d, but the replay has %d events", k, uint8(op.Kind), op.Event,
+				r.Events).at(k, op.Stream)
 		}
 		own := op.Event - p.Events
 		switch {
@@ -129,7 +130,8 @@ func checkInstances(g *dag.Graph, r *plan.Replay) *Violation {
 	}
 	for b, carried := range walkDeclared(g, declaredSchedule(g)).carried {
 		if carried {
-			v := newViolation(ErrHazard, "%d replays in flight cannot run side by side: each changes bytes of %q that the next one reads", r.Instances, plan.BufferName(g, dag.BufferID(b))).
+			v := newViolation(ErrHazard, "%d replays in flight cannot run side by side: each changes bytes of %q that the next one reads", r.Instances,
+				plan.BufferName(g, dag.BufferID(b))).
 				fix("keep 1 replay in flight")
 			v.Buffer, v.BufferName = dag.BufferID(b), plan.BufferName(g, dag.BufferID(b))
 			return v

@@ -116,7 +116,8 @@ func (s *schedule) read(g *dag.Graph, p *plan.Plan) *Violation {
 		}
 		if op.Kind == plan.Record {
 			if dag.NodeID(last[stream]) != op.Node || op.Node < 0 {
-				v := newViolation(ErrEvent, "stream %d records event %d after %q, but the launch before it is %s", stream, op.Event, plan.NodeName(g, op.Node), lastLaunch(g, dag.NodeID(last[stream])))
+				v := newViolation(ErrEvent, "stream %d records event %d after %q, but the launch before it is %s", stream, op.Event, plan.NodeName(g, op.Node),
+					lastLaunch(g, dag.NodeID(last[stream])))
 				v.Event = op.Event
 				return v.node(g, op.Node).at(k, stream)
 			}
@@ -227,7 +228,8 @@ func wrongWait(g *dag.Graph, p *plan.Plan, k int, stream int32, op *plan.Op, rec
 	var v *Violation
 	switch {
 	case recorded >= 0:
-		v = newViolation(ErrEvent, "stream %d waits on event %d for %q, but its latest record submitted follows %q", stream, op.Event, name, plan.NodeName(g, dag.NodeID(recorded))).
+		v = newViolation(ErrEvent, "stream %d waits on event %d for %q, but its latest record submitted follows %q", stream, op.Event, name,
+			plan.NodeName(g, dag.NodeID(recorded))).
 			fix("record another event after %q", name)
 	case recordSubmitted(p, op):
 		v = newViolation(ErrEvent, "stream %d waits on event %d before its record after %q is submitted", stream, op.Event, name).

@@ -237,7 +237,8 @@ func (d *drawing) kernel() *node {
 			pick(d.trial, quoted(d.regions(1, false)[0]), fmt.Sprintf("{unused: %q}", d.regions(1, false)[0].text)))+grid,
 			r[1], r[:1], func(i int, in []int64) int64 { return 3*in[0] + int64(i) })
 	case kind == 1 && d.p.module:
-		return d.each(d.name("bump"), launch("own.bump", fmt.Sprintf("{i32: %d}", n), quoted(r[0]))+grid, r[0], r[:1], func(i int, in []int64) int64 { return 5*in[0] + int64(i) })
+		return d.each(d.name("bump"), launch("own.bump", fmt.Sprintf("{i32: %d}", n), quoted(r[0]))+grid, r[0], r[:1],
+			func(i int, in []int64) int64 { return 5*in[0] + int64(i) })
 	case kind == 2:
 		return d.each(d.name("scale"), launch("scale", n, a, quoted(r[0])), r[0], r[:1], func(_ int, in []int64) int64 { return a * in[0] })
 	case kind == 3 && different:
@@ -336,7 +337,8 @@ func (d *drawing) repetition() []*node {
 		n.inner = i > 0
 		all = append(all, n)
 	}
-	all[0].group = fmt.Sprintf("{foreach: {i: %d}, name: %s.$i, memcpy: {from: \"%s(i of %d)\", to: \"%s(i of %d)\"}}", parts, name, d.p.buffers[one].name, parts, d.p.buffers[two].name, parts)
+	all[0].group = fmt.Sprintf("{foreach: {i: %d}, name: %s.$i, memcpy: {from: \"%s(i of %d)\", to: \"%s(i of %d)\"}}", parts, name,
+		d.p.buffers[one].name, parts, d.p.buffers[two].name, parts)
 	return all
 }
 
@@ -358,7 +360,8 @@ func (d *drawing) branch() *node {
 	if d.p.columns > 0 {
 		r.text = fmt.Sprintf("%s(%d..%d)(%d..%d)", d.p.buffers[b].name, row, row+1, column, column+1)
 	}
-	n := &node{name: d.name("branch"), text: fmt.Sprintf("if: %q", fmt.Sprintf("%s > %d", r.text, bound)), body: d.body(), holds: func(m []int64) bool { return m[r.at[0]] > bound }}
+	n := &node{name: d.name("branch"), text: fmt.Sprintf("if: %q", fmt.Sprintf("%s > %d", r.text, bound)), body: d.body(),
+		holds: func(m []int64) bool { return m[r.at[0]] > bound }}
 	if d.chance(2) {
 		n.other = d.body()
 	}

@@ -132,7 +132,8 @@ func (t *trial) damagedArray() {
 		header = string(t.mangle([]byte(header)))
 	}
 	header += strings.Repeat(" ", (64-(len(header)+11)%64)%64) + "\n"
-	file := append([]byte("\x93NUMPY\x01\x00"), binary.LittleEndian.AppendUint16(nil, uint16(pick(t, len(header), len(header), len(header), len(header), 0, 65535)))...)
+	file := append([]byte("\x93NUMPY\x01\x00"), binary.LittleEndian.AppendUint16(nil,
+		uint16(pick(t, len(header), len(header), len(header), len(header), 0, 65535)))...)
 	file = append(file, header...)
 	file = append(file, make([]byte, pick(t, 32, 32, 32, 32, 31, 0, 4096))...)
 	if t.chance(5) {

@@ -148,7 +148,8 @@ func run(w io.Writer, s settings) error {
 // tryCase tries one case in a folder of its own, which is removed if nothing was found.
 func tryCase(s settings, work string, number int) (*trial, int) {
 	kind := number % len(kinds)
-	t := &trial{Rand: rand.New(rand.NewPCG(s.seed, uint64(number))), dagrun: s.dagrun, folder: filepath.Join(work, fmt.Sprint(number), "case"), counts: map[string]int{}}
+	t := &trial{Rand: rand.New(rand.NewPCG(s.seed, uint64(number))), dagrun: s.dagrun, folder: filepath.Join(work, fmt.Sprint(number), "case"),
+		counts: map[string]int{}}
 	t.must(os.MkdirAll(t.folder, 0o700))
 	kinds[kind].try(t)
 	if len(t.found) > 0 || s.only >= 0 {
@@ -166,7 +167,8 @@ func report(w io.Writer, s settings, t *trial, number, kind int) {
 		fmt.Fprintf(w, "%s\nfiles in %s\n", strings.Join(t.runs, "\n"), filepath.Join(s.keep, fmt.Sprint(number)))
 	}
 	for _, text := range t.found {
-		fmt.Fprintf(w, "case %d (%s): %s: %s\nagain: go run ./tests/cases -seed %d -only %d\n\n", number, kinds[kind].name, t.runs[len(t.runs)-1], text, s.seed, number)
+		fmt.Fprintf(w, "case %d (%s): %s: %s\nagain: go run ./tests/cases -seed %d -only %d\n\n", number, kinds[kind].name, t.runs[len(t.runs)-1], text,
+			s.seed, number)
 	}
 }
 

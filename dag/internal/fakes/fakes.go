@@ -109,14 +109,16 @@ var Kernels = Library{
 	"saxpy": {entry: "saxpy_f32", hint: true, params: []dag.KernelParam{
 		scalarParam("n", dag.I64), scalarParam("alpha", dag.F32), bufferParam("x", dag.F32, dag.Read), bufferParam("y", dag.F32, dag.ReadWrite)}},
 	"sum": {entry: "sum_f32", hint: true, scratch: 1024, params: []dag.KernelParam{
-		scalarParam("n", dag.I64), bufferParam("x", dag.F32, dag.Read), bufferParam("result", dag.F32, dag.Write), {Name: "partial", DType: dag.U8, Buffer: true, Scratch: true, Mode: dag.Write, Size: 8}}},
+		scalarParam("n", dag.I64), bufferParam("x", dag.F32, dag.Read), bufferParam("result", dag.F32, dag.Write), {Name: "partial", DType: dag.U8,
+			Buffer: true, Scratch: true, Mode: dag.Write, Size: 8}}},
 	"picky": {entry: "picky", hint: true, params: []dag.KernelParam{bufferParam("x", dag.InvalidDType, dag.Read)}},
 	"tiny":  {entry: "tiny", hint: true, params: []dag.KernelParam{scalarParam("k", dag.U8), scalarParam("h", dag.F16)}},
 }
 
 // userKernels stand for a module: blur from CUDA C, opaque from a cubin, seen from PTX.
 var UserKernels = Library{
-	"blur": {entry: "blur", params: []dag.KernelParam{scalarParam("n", dag.I64), bufferParam("from", dag.F32, dag.Read), bufferParam("to", dag.F32, dag.ReadWrite)}},
+	"blur": {entry: "blur", params: []dag.KernelParam{scalarParam("n", dag.I64), bufferParam("from", dag.F32, dag.Read),
+		bufferParam("to", dag.F32, dag.ReadWrite)}},
 	"opaque": {entry: "opaque", params: []dag.KernelParam{
 		{Name: "", Size: 8}, {Name: "", Size: 4}}},
 	"seen": {entry: "seen", params: []dag.KernelParam{

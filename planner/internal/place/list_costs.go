@@ -14,7 +14,8 @@ import (
 func (c *costTable) size(n, window, streams int) {
 	columns := min(streams, mostWeighed+1)
 	rows := min(n, window+columns)
-	c.ready, c.nodes, c.streams, c.cost = scratch.Sized(c.ready, rows), scratch.Sized(c.nodes, rows), scratch.Sized(c.streams, columns), scratch.Sized(c.cost, rows*columns)
+	c.ready, c.nodes, c.streams, c.cost = scratch.Sized(c.ready, rows), scratch.Sized(c.nodes, rows), scratch.Sized(c.streams,
+		columns), scratch.Sized(c.cost, rows*columns)
 }
 
 const (
@@ -95,7 +96,8 @@ func (l *lister) placeCompute(q int32) {
 		i, k := c.nodes[a], c.streams[b].stream
 		opened := len(pool.unused)
 		// A busy stream starts the node even sooner if it will be free before a wait would be over.
-		if other := l.entrants[i].prefer; c.cost[a*len(c.streams)+b] >= laterCost/2 && other >= 0 && !l.streams[other].idle && l.streams[other].computes && l.startOn(i, other) <= l.startOn(i, k) {
+		if other := l.entrants[i].prefer; c.cost[a*len(c.streams)+b] >= laterCost/2 && other >= 0 && !l.streams[other].idle && l.streams[other].computes &&
+			l.startOn(i, other) <= l.startOn(i, k) {
 			l.place(i, other)
 			c.clear()
 			continue

@@ -123,7 +123,8 @@ func (a score) cost() int { return a.waits<<32 + a.records }
 
 func newPolisher(p *Problem, a *Assignment) *polisher {
 	n, width := p.len(), len(a.streams)
-	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), streams: a.streams, random: chance.New()}
+	h := &polisher{p: p, width: int32(width), sync: p.sync(), order: slices.Clone(a.order), stream: slices.Clone(a.stream), streams: a.streams,
+		random: chance.New()}
 	h.place = make([]int32, n)
 	h.tail = make([]float64, n)
 	for k, i := range h.order {

@@ -50,7 +50,8 @@ const (
 func newEstimator(p *Problem, m *model.Machine, times []float64, streams int) *estimator {
 	g := p.Graph
 	n := g.Len()
-	e := &estimator{p: p, m: m, flows: findFlows(p), times: times, shares: shares(g, m), engine: make([]plan.Engine, n), slots: max(1, streams), homes: make([]int32, len(g.Buffers)),
+	e := &estimator{p: p, m: m, flows: findFlows(p), times: times, shares: shares(g, m), engine: make([]plan.Engine, n), slots: max(1, streams),
+		homes:  make([]int32, len(g.Buffers)),
 		finish: make([]float64, g.Vertices()), work: make([]float64, p.Devices), in: make([]float64, p.Devices), copyUS: m.CopyUS, rate: m.PeerToPeer}
 	if m.Unit {
 		e.copyUS, e.rate = 1, math.Inf(1)

@@ -27,7 +27,8 @@ func NewProblem(g *dag.Graph, devices int, keep []bool) (*Problem, error) {
 		return nil, fmt.Errorf("%w: each of its ranks has one device", ErrCannot)
 	}
 	n := len(g.Buffers)
-	p := &Problem{Graph: g, Devices: devices, inner: map[int32][]int32{}, stays: make([]bool, n), keep: make([]bool, n), written: make([]bool, n), early: make([]bool, n)}
+	p := &Problem{Graph: g, Devices: devices, inner: map[int32][]int32{}, stays: make([]bool, n), keep: make([]bool, n), written: make([]bool, n),
+		early: make([]bool, n)}
 	p.findLevels(g, -1)
 	p.Fixed = make([]int32, p.nodes)
 	for k := range g.Buffers {

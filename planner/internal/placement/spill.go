@@ -262,7 +262,8 @@ func (p *SpillProblem) findTouches() {
 					p.across = true
 					u := &p.units[k]
 					u.written = u.written || writes
-					*list = append(*list, touch{unit: k, reads: a.Mode&dag.Read != 0, writes: writes, all: writes && a.Pitch == 0 && a.Lo <= u.usedLo && a.Hi >= u.usedHi, copied: true, across: true})
+					*list = append(*list, touch{unit: k, reads: a.Mode&dag.Read != 0, writes: writes,
+						all: writes && a.Pitch == 0 && a.Lo <= u.usedLo && a.Hi >= u.usedHi, copied: true, across: true})
 				})
 				continue
 			}

@@ -63,7 +63,8 @@ func (c *choosing) choose(p *SpillProblem, r *rule, when []float64) []plan.Resid
 	c.reset()
 	for b := range p.Graph.Buffers {
 		if at := &p.Graph.Buffers[b]; at.InArena() && (r.stays[b] || p.pinned[b]) && p.first[b] < p.first[b+1] {
-			c.list = append(c.list, plan.Residency{Buffer: dag.BufferID(b), Hi: at.Bytes, Last: dag.NodeID(max(0, p.Graph.Len()-1)), Offset: c.base[at.Device], Stays: true})
+			c.list = append(c.list, plan.Residency{Buffer: dag.BufferID(b), Hi: at.Bytes, Last: dag.NodeID(max(0, p.Graph.Len()-1)), Offset: c.base[at.Device],
+				Stays: true})
 			if c.base[at.Device] += plan.AlignUp(at.Bytes); c.base[at.Device] > r.limit {
 				return nil
 			}

@@ -32,7 +32,8 @@ func Spill(p *SpillProblem, list []plan.Residency) (*plan.Spread, error) {
 		return nil, err
 	}
 	n := len(p.Graph.Buffers)
-	m := &spilling{making: making{b: p.Graph.Empty(), names: map[string]bool{}}, p: p, walked: walked, parts: make([]dag.BufferID, len(list)), homes: make([]piece, n),
+	m := &spilling{making: making{b: p.Graph.Empty(), names: map[string]bool{}}, p: p, walked: walked, parts: make([]dag.BufferID, len(list)),
+		homes: make([]piece, n),
 		whole: slices.Repeat([]dag.BufferID{-1}, n), made: make([]dag.NodeID, len(walked.steps))}
 	m.making.walker = &walker{p: &Problem{Graph: p.Graph}}
 	m.s = &plan.Spread{Devices: p.Graph.UsedDevices(), Original: p.Graph.Hash(), Spilled: slices.Clone(list)}

@@ -195,7 +195,8 @@ func (q *nextQueue) Pop() any {
 func (p *SpillProblem) greedyOrder(taste taste, random *rand.Rand, most int) ([]dag.NodeID, int) {
 	g := p.Graph
 	n := g.Len()
-	q := &greedy{p: p, taste: taste, random: random, waits: make([]int32, g.Vertices()), here: make([]bool, len(p.units)), has: make([]bool, len(p.units)), used: make([]int32, len(p.units)),
+	q := &greedy{p: p, taste: taste, random: random, waits: make([]int32, g.Vertices()), here: make([]bool, len(p.units)),
+		has: make([]bool, len(p.units)), used: make([]int32, len(p.units)),
 		left: make([]int32, len(p.units)), oldest: map[int32][]lastUse{}, room: map[int32]int64{}, ready: slices.Repeat([]int32{-1}, n), version: make([]int32, n)}
 	q.users = p.ordered(nil).uses
 	for u := range p.units {

@@ -70,7 +70,8 @@ func SpillCandidates(ctx context.Context, p *SpillProblem, m *model.Machine, tim
 		return nil, err
 	}
 	g := p.Graph
-	s := &spillSearch{p: p, m: m, times: times, shares: shares(g, m), engine: make([]plan.Engine, g.Len()), finish: make([]float64, g.Vertices()), steps: spillSteps(how, g.Len()), random: rand.New(rand.NewPCG(2, uint64(len(times))))}
+	s := &spillSearch{p: p, m: m, times: times, shares: shares(g, m), engine: make([]plan.Engine, g.Len()), finish: make([]float64, g.Vertices()),
+		steps: spillSteps(how, g.Len()), random: rand.New(rand.NewPCG(2, uint64(len(times))))}
 	for i := range times {
 		s.engine[i] = plan.EngineOf(g, dag.NodeID(i))
 	}
@@ -116,7 +117,8 @@ func (s *spillSearch) ordered(order []dag.NodeID) way {
 // startingOrders are the declared order and greedy ones, as many as there are steps for.
 func (s *spillSearch) startingOrders() []way {
 	list := []way{s.ordered(nil)}
-	tastes := []taste{{deep: true, memory: 0.25}, {memory: 1}, {deep: true, memory: 1, shared: true}, {memory: 0.25, shared: true}, {deep: true, memory: 0.5, noise: 0.5}, {memory: 0.5, noise: 0.5, shared: true}}
+	tastes := []taste{{deep: true, memory: 0.25}, {memory: 1}, {deep: true, memory: 1, shared: true}, {memory: 0.25, shared: true},
+		{deep: true, memory: 0.5, noise: 0.5}, {memory: 0.5, noise: 0.5, shared: true}}
 	for range drawnOrders {
 		tastes = append(tastes, taste{deep: s.random.IntN(2) == 0, memory: s.random.Float64(), shared: s.random.IntN(2) == 0, noise: s.random.Float64()})
 	}

@@ -272,7 +272,8 @@ func (b *Beam) rank(s *beamState, tile int) int {
 // run is a node with the slots that its missing tiles take.
 func (b *Beam) run(s *beamState, i int, missing, slots []int, stay nodeSet, limit float32, visit func(*beamState)) {
 	job := &b.jobs[i]
-	t := &beamState{done: s.done, here: s.here, dirty: s.dirty, home: s.home, slots: slices.Clone(s.slots), free: slices.Clone(s.free), ready: slices.Clone(s.ready), written: slices.Clone(s.written), compute: s.compute, up: s.up, down: s.down, from: s, node: i, victims: slots}
+	t := &beamState{done: s.done, here: s.here, dirty: s.dirty, home: s.home, slots: slices.Clone(s.slots), free: slices.Clone(s.free),
+		ready: slices.Clone(s.ready), written: slices.Clone(s.written), compute: s.compute, up: s.up, down: s.down, from: s, node: i, victims: slots}
 	begin := t.compute
 	for k, slot := range slots {
 		if old := int(t.slots[slot]); old >= 0 {
@@ -423,7 +424,8 @@ func (b *Beam) way(last *beamState, stays []int) *BeamWay {
 		for _, slot := range s.victims {
 			delete(at, s.from.slots[slot])
 			at[s.slots[slot]] = len(w.Spilled)
-			w.Spilled = append(w.Spilled, plan.Residency{Buffer: dag.BufferID(s.slots[slot]), Hi: BlockBytes, First: dag.NodeID(k), Offset: int64(len(stays)+slot) * BlockBytes})
+			w.Spilled = append(w.Spilled, plan.Residency{Buffer: dag.BufferID(s.slots[slot]), Hi: BlockBytes, First: dag.NodeID(k),
+				Offset: int64(len(stays)+slot) * BlockBytes})
 		}
 		for _, tile := range b.jobs[s.node].tiles {
 			if r, on := at[int16(tile)]; on {

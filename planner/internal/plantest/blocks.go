@@ -24,7 +24,8 @@ func DrawBlocks(t testing.TB, random *rand.Rand, blocks, nodes int, us float64, 
 	b := dag.New("blocks")
 	var ids []dag.BufferID
 	for k := range blocks {
-		ids = append(ids, b.Buffer(dag.Buffer{Name: fmt.Sprintf("b%d", k), Place: dag.Device, DType: dag.U8, Shape: []int64{BlockBytes}, Init: &dag.Init{Kind: dag.InitRamp}}))
+		ids = append(ids, b.Buffer(dag.Buffer{Name: fmt.Sprintf("b%d", k), Place: dag.Device, DType: dag.U8, Shape: []int64{BlockBytes},
+			Init: &dag.Init{Kind: dag.InitRamp}}))
 	}
 	for i := range nodes {
 		use := random.Perm(blocks)[:1+random.IntN(2)]

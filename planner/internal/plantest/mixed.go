@@ -71,7 +71,8 @@ func MixedGraph(t require.TestingT, seed uint64, n int, explicit bool) *dag.Grap
 	for k := range 4 {
 		host = append(host, b.Host(fmt.Sprintf("h%d", k), dag.U8, 65536))
 		for d := range devices {
-			device[d] = append(device[d], b.Buffer(dag.Buffer{Name: fmt.Sprintf("d%d.%d", d, k), Place: dag.Device, Device: int32(d), DType: dag.U8, Shape: []int64{65536}}))
+			device[d] = append(device[d], b.Buffer(dag.Buffer{Name: fmt.Sprintf("d%d.%d", d, k), Place: dag.Device, Device: int32(d), DType: dag.U8,
+				Shape: []int64{65536}}))
 		}
 	}
 	pick := func(ids []dag.BufferID) dag.Range {
@@ -247,7 +248,8 @@ func Mixed(tb require.TestingT, seed uint64, n int) *dag.Graph {
 		if rng.IntN(3) == 0 {
 			node.HasCost, node.CostUS = true, float64(rng.IntN(40))
 		}
-		b.Node(node, dag.Access{Range: slice(dag.BufferID(pick(devices[d]))), Mode: dag.Read}, dag.Access{Range: slice(dag.BufferID(pick(devices[d]))), Mode: dag.Mode(1 + rng.IntN(3))})
+		b.Node(node, dag.Access{Range: slice(dag.BufferID(pick(devices[d]))), Mode: dag.Read},
+			dag.Access{Range: slice(dag.BufferID(pick(devices[d]))), Mode: dag.Mode(1 + rng.IntN(3))})
 	}
 	if bind := seed % 4; bind > 0 {
 		// Streams numbered by pool, so that no binding conflicts: of some nodes, of most, of all; the last under sync: explicit.

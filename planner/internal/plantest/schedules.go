@@ -375,7 +375,8 @@ func BruteAlive(g *dag.Graph, before [][]bool, a, b int32) bool {
 // bruteKept reports whether a buffer must keep its bytes for the whole program.
 func bruteKept(g *dag.Graph, b int32) bool {
 	buffer := &g.Buffers[b]
-	return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil || slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == dag.BufferID(b) }) && !buffer.Scratch
+	return buffer.Init != nil || buffer.Save != "" || buffer.Expect != nil ||
+		slices.ContainsFunc(g.ReadFirst(), func(u dag.UnwrittenRead) bool { return u.Buffer == dag.BufferID(b) }) && !buffer.Scratch
 }
 
 func bruteUses(g *dag.Graph, node dag.NodeID, buffer dag.BufferID) bool {

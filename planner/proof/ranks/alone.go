@@ -19,7 +19,8 @@ func alone(g *dag.Graph, ops []op, rank int32) []Violation {
 	var found []Violation
 	for k := range ops[1:] {
 		if o.next[ops[k].node] != int32(k+1) {
-			found = append(found, Violation{[]int32{rank}, fmt.Sprintf("rank %d: nothing orders %s before %s; all communication of a rank needs one order", rank, ops[k].at(), ops[k+1].at())})
+			found = append(found, Violation{[]int32{rank}, fmt.Sprintf("rank %d: nothing orders %s before %s; all communication of a rank needs one order",
+				rank, ops[k].at(), ops[k+1].at())})
 		}
 	}
 	if len(found) > 0 {

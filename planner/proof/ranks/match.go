@@ -65,7 +65,8 @@ func (w *world) collective(g *group, rank, k int32) {
 	if at >= len(g.ops) {
 		if !g.bad {
 			g.bad = true
-			w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, together with %s, and rank %d has no such %s there%s", rank, o.at(), o.what(), groupText(g.of, w.ranks), g.first, o.kind(), o.allNeed())
+			w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, together with %s, and rank %d has no such %s there%s", rank, o.at(), o.what(),
+				groupText(g.of, w.ranks), g.first, o.kind(), o.allNeed())
 		}
 		return
 	}
@@ -98,7 +99,8 @@ func (w *world) complete(g *group) {
 		rank := g.of.First + k*g.of.Step
 		if done := g.at[rank]; done < len(g.ops) {
 			o := &w.ops(g.first)[g.ops[done]]
-			w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, together with %s, and rank %d has no such %s%s", g.first, o.at(), o.what(), groupText(g.of, w.ranks), rank, o.kind(), o.allNeed())
+			w.wrong([]int32{g.first, rank}, "rank %d does %s, %s, together with %s, and rank %d has no such %s%s", g.first, o.at(), o.what(),
+				groupText(g.of, w.ranks), rank, o.kind(), o.allNeed())
 			return
 		}
 	}
@@ -153,17 +155,20 @@ func (w *world) pairs() {
 			w.partners[p.to][in[k].op][in[k].transfer] = out[k].op
 			s, r := &a.transfers[out[k].transfer], &b.transfers[in[k].transfer]
 			if s.bytes != r.bytes || s.dtype != r.dtype {
-				w.wrong([]int32{p.from, p.to}, "rank %d sends %d bytes of %s (%s) with %s, and rank %d receives %d of %s (%s) with %s", p.from, s.bytes, s.buffer, s.dtype, a.at(), p.to, r.bytes, r.buffer, r.dtype, b.at())
+				w.wrong([]int32{p.from, p.to}, "rank %d sends %d bytes of %s (%s) with %s, and rank %d receives %d of %s (%s) with %s", p.from, s.bytes, s.buffer,
+					s.dtype, a.at(), p.to, r.bytes, r.buffer, r.dtype, b.at())
 				break
 			}
 		}
 		switch {
 		case len(out) > len(in):
 			a := &w.ops(p.from)[out[len(in)].op]
-			w.wrong([]int32{p.from, p.to}, "rank %d sends %s to rank %d with %s, and rank %d has no receive for it", p.from, a.transfers[out[len(in)].transfer].buffer, p.to, a.at(), p.to)
+			w.wrong([]int32{p.from, p.to}, "rank %d sends %s to rank %d with %s, and rank %d has no receive for it", p.from,
+				a.transfers[out[len(in)].transfer].buffer, p.to, a.at(), p.to)
 		case len(in) > len(out):
 			b := &w.ops(p.to)[in[len(out)].op]
-			w.wrong([]int32{p.from, p.to}, "rank %d receives %s from rank %d with %s, and rank %d has no send for it", p.to, b.transfers[in[len(out)].transfer].buffer, p.from, b.at(), p.from)
+			w.wrong([]int32{p.from, p.to}, "rank %d receives %s from rank %d with %s, and rank %d has no send for it", p.to,
+				b.transfers[in[len(out)].transfer].buffer, p.from, b.at(), p.from)
 		}
 	}
 }

@@ -149,7 +149,8 @@ func communication(g *dag.Graph, groups *int) []op {
 		if c == nil {
 			continue
 		}
-		o := op{node: dag.NodeID(i), name: n.Name, line: n.Pos.Line, verb: c.Verb, reduction: c.Reduction, dtype: c.DType, from: c.From.Bytes(), to: c.To.Bytes(), group: -1}
+		o := op{node: dag.NodeID(i), name: n.Name, line: n.Pos.Line, verb: c.Verb, reduction: c.Reduction, dtype: c.DType, from: c.From.Bytes(),
+			to: c.To.Bytes(), group: -1}
 		for _, more := range c.More {
 			o.more = append(o.more, more.From.Bytes())
 		}
@@ -277,7 +278,8 @@ func (o *op) alike(other *op) bool {
 		return o.control != nil && other.control != nil && o.control.facts == other.control.facts && o.control.condition == other.control.condition &&
 			len(o.control.bodies) == len(other.control.bodies)
 	}
-	return o.verb == other.verb && o.reduction == other.reduction && o.dtype == other.dtype && o.from == other.from && o.to == other.to && o.root == other.root && slices.Equal(o.more, other.more)
+	return o.verb == other.verb && o.reduction == other.reduction && o.dtype == other.dtype && o.from == other.from && o.to == other.to &&
+		o.root == other.root && slices.Equal(o.more, other.more)
 }
 
 // at names a node with its line.

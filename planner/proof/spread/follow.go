@@ -52,7 +52,8 @@ func (c *spreadCheck) reads(l *spreadLevel, i dag.NodeID, declared dag.Range, a 
 			continue
 		}
 		r := c.bands[declared.Buffer].rangeOf(declared.Buffer, at)
-		v := wrongAt(l.g, i, "%q reads %s on %s and finds %s, but in the pipeline it reads %s", l.g.Nodes[i].Name, c.original.RangeText(r), c.placeText(a.Buffer), c.versionText(has), c.versionText(want))
+		v := wrongAt(l.g, i, "%q reads %s on %s and finds %s, but in the pipeline it reads %s", l.g.Nodes[i].Name, c.original.RangeText(r),
+			c.placeText(a.Buffer), c.versionText(has), c.versionText(want))
 		v.Buffer, v.BufferName, v.Access = a.Buffer, c.g.Buffers[a.Buffer].Name, a.Mode
 		v.Lo, v.Hi = r.Lo-c.s.Buffers[a.Buffer].Lo, r.Hi-c.s.Buffers[a.Buffer].Lo
 		return v

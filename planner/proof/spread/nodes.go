@@ -25,7 +25,8 @@ func (c *spreadCheck) nodes() *proof.Violation {
 
 // level checks the nodes of the graph or of a body, and of all bodies in it.
 func (c *spreadCheck) level(original, g *dag.Graph, nodes []dag.NodeID) (*spreadLevel, *proof.Violation) {
-	l := &spreadLevel{original: original, g: g, nodes: nodes, ids: slices.Repeat([]dag.NodeID{-1}, original.Len()), first: int32(len(c.names)), inner: map[dag.NodeID][]*spreadLevel{}, changed: map[dag.NodeID]*changes{}}
+	l := &spreadLevel{original: original, g: g, nodes: nodes, ids: slices.Repeat([]dag.NodeID{-1}, original.Len()), first: int32(len(c.names)),
+		inner: map[dag.NodeID][]*spreadLevel{}, changed: map[dag.NodeID]*changes{}}
 	for i := range original.Nodes {
 		c.names = append(c.names, original.Nodes[i].Name)
 	}
@@ -70,7 +71,8 @@ func (c *spreadCheck) control(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	k := l.ids[i]
 	n := &l.g.Nodes[k]
 	o, made := l.original.Nodes[i].Control, n.Control
-	if made.Times != o.Times || made.While != o.While || made.Every != o.Every || made.OrStop != o.OrStop || !reflect.DeepEqual(made.Expect, o.Expect) || len(made.Bodies) != len(o.Bodies) || !c.sameTest(o.Condition, made.Condition) {
+	if made.Times != o.Times || made.While != o.While || made.Every != o.Every || made.OrStop != o.OrStop || !reflect.DeepEqual(made.Expect, o.Expect) ||
+		len(made.Bodies) != len(o.Bodies) || !c.sameTest(o.Condition, made.Condition) {
 		return wrongAt(l.g, k, "%q makes other passes or has another condition than in the pipeline", n.Name)
 	}
 	if made.Condition != nil {
@@ -117,11 +119,13 @@ func declaredText(g *dag.Graph, i dag.NodeID) string {
 func (c *spreadCheck) inserted(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	node, accesses := &l.g.Nodes[i], l.g.Accesses(i)
 	move := node.Copy
-	if node.Kind != dag.Memcpy || move == nil || len(accesses) != 2 || accesses[0] != (dag.Access{Range: move.Src, Mode: dag.Read}) || accesses[1] != (dag.Access{Range: move.Dst, Mode: dag.Write}) {
+	if node.Kind != dag.Memcpy || move == nil || len(accesses) != 2 || accesses[0] != (dag.Access{Range: move.Src, Mode: dag.Read}) ||
+		accesses[1] != (dag.Access{Range: move.Dst, Mode: dag.Write}) {
 		return wrongAt(l.g, i, "%q is not in the pipeline, and is no copy", node.Name)
 	}
 	src, dst := c.s.Buffers[move.Src.Buffer], c.s.Buffers[move.Dst.Buffer]
-	if o := &c.original.Buffers[src.Buffer]; src.Buffer != dst.Buffer || o.Place == dag.Host || move.Src.Lo+src.Lo != move.Dst.Lo+dst.Lo || move.Src.Pitch != move.Dst.Pitch {
+	if o := &c.original.Buffers[src.Buffer]; src.Buffer != dst.Buffer || o.Place == dag.Host || move.Src.Lo+src.Lo != move.Dst.Lo+dst.Lo ||
+		move.Src.Pitch != move.Dst.Pitch {
 		return wrongAt(l.g, i, "%q copies %s to %s, which are not the same bytes of one buffer", node.Name, c.g.RangeText(move.Src), c.g.RangeText(move.Dst))
 	}
 	return c.copyDevice(l, i)
@@ -131,7 +135,8 @@ func (c *spreadCheck) inserted(l *spreadLevel, i dag.NodeID) *proof.Violation {
 func (c *spreadCheck) copyDevice(l *spreadLevel, i dag.NodeID) *proof.Violation {
 	node := &l.g.Nodes[i]
 	from, to := &c.g.Buffers[node.Copy.Src.Buffer], &c.g.Buffers[node.Copy.Dst.Buffer]
-	if from.Place == dag.Device && from.Device == node.Device || to.Place == dag.Device && to.Device == node.Device || from.Place == dag.Host && to.Place == dag.Host {
+	if from.Place == dag.Device && from.Device == node.Device || to.Place == dag.Device && to.Device == node.Device ||
+		from.Place == dag.Host && to.Place == dag.Host {
 		return nil
 	}
 	return wrongAt(l.g, i, "%q runs on device %d, where none of its buffers is", node.Name, node.Device)
@@ -147,7 +152,8 @@ func (c *spreadCheck) same(r, declared dag.Range) bool {
 func (c *spreadCheck) node(l *spreadLevel, i, k dag.NodeID) *proof.Violation {
 	o, n := &l.original.Nodes[i], &l.g.Nodes[k]
 	declared, accesses := l.original.Accesses(i), l.g.Accesses(k)
-	if n.Name != o.Name || n.Kind != o.Kind || n.Priority != o.Priority || n.Stream != o.Stream || n.Peer != o.Peer || n.HasCost != o.HasCost || n.CostUS != o.CostUS || n.Work != o.Work ||
+	if n.Name != o.Name || n.Kind != o.Kind || n.Priority != o.Priority || n.Stream != o.Stream || n.Peer != o.Peer || n.HasCost != o.HasCost ||
+		n.CostUS != o.CostUS || n.Work != o.Work ||
 		n.Function != o.Function || (n.Control == nil) != (o.Control == nil) || n.Communication != o.Communication || !c.sameWork(o, n) {
 		return wrongAt(l.g, k, "%q does other work than %q of the pipeline", n.Name, o.Name)
 	}
@@ -159,7 +165,8 @@ func (c *spreadCheck) node(l *spreadLevel, i, k dag.NodeID) *proof.Violation {
 	}
 	for j, a := range accesses {
 		if a.Mode != declared[j].Mode || !c.same(a.Range, declared[j].Range) {
-			return wrongAt(l.g, k, "%q uses %s (%s) where the pipeline says %s (%s)", n.Name, c.g.RangeText(a.Range), a.Mode, c.original.RangeText(declared[j].Range), declared[j].Mode)
+			return wrongAt(l.g, k, "%q uses %s (%s) where the pipeline says %s (%s)", n.Name, c.g.RangeText(a.Range), a.Mode,
+				c.original.RangeText(declared[j].Range), declared[j].Mode)
 		}
 		if !c.oneAddress(n, a) {
 			return wrongAt(l.g, k, "%q declares that it uses %s, but is given another address", n.Name, c.g.RangeText(a.Range))
@@ -227,11 +234,13 @@ func (c *spreadCheck) sameWork(o, n *dag.Node) bool {
 		return true
 	}
 	a, b := o.Launch, n.Launch
-	if a.Name != b.Name || a.Module != b.Module || a.Kernel.Entry() != b.Kernel.Entry() || a.Grid != b.Grid || a.Block != b.Block || a.Shared != b.Shared || a.Cooperative != b.Cooperative || a.Cluster != b.Cluster || a.Map != b.Map {
+	if a.Name != b.Name || a.Module != b.Module || a.Kernel.Entry() != b.Kernel.Entry() || a.Grid != b.Grid || a.Block != b.Block ||
+		a.Shared != b.Shared || a.Cooperative != b.Cooperative || a.Cluster != b.Cluster || a.Map != b.Map {
 		return false
 	}
 	return slices.EqualFunc(a.Args, b.Args, func(x, y dag.Arg) bool {
-		if x.IsBuffer != y.IsBuffer || x.DType != y.DType || x.Bits != y.Bits || x.Struct != y.Struct || x.Mode != y.Mode || x.Inferred != y.Inferred || x.Texture != y.Texture || x.Start != y.Start {
+		if x.IsBuffer != y.IsBuffer || x.DType != y.DType || x.Bits != y.Bits || x.Struct != y.Struct || x.Mode != y.Mode || x.Inferred != y.Inferred ||
+			x.Texture != y.Texture || x.Start != y.Start {
 			return false
 		}
 		return !x.IsBuffer || c.same(y.Range, x.Range)

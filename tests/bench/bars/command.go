@@ -121,7 +121,8 @@ func (s *settings) answerIn(ctx context.Context, into any, environment []string,
 func (s *settings) run(ctx context.Context, file, cache string, args ...string) (*ran, error) {
 	r := &ran{}
 	compiled := []string{"CUDA_CACHE_PATH=" + cache + ".driver"}
-	wall, said, err := s.answerIn(ctx, r, compiled, append([]string{file, "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir", cache}, args...)...)
+	wall, said, err := s.answerIn(ctx, r, compiled, append([]string{file, "--iterations", strconv.Itoa(s.iterations), "--warmup", "20", "--cache-dir",
+		cache}, args...)...)
 	r.wall, r.phases = wall, phasesOf(said)
 	return r, err
 }

@@ -50,7 +50,8 @@ func measureCPU(ctx context.Context, s *settings) error {
 		}
 		ratio := median(ratios)
 		factors = append(factors, off(ratio))
-		fmt.Printf("%-24s %6d %8d %8s %12.1f %12.1f %8.2f  %s\n", baseName(file), last.Nodes, last.Streams, last.Replay, last.EachUS, last.PredictedUS, ratio, spread(ratios))
+		fmt.Printf("%-24s %6d %8d %8s %12.1f %12.1f %8.2f  %s\n", baseName(file), last.Nodes, last.Streams, last.Replay, last.EachUS, last.PredictedUS,
+			ratio, spread(ratios))
 	}
 	if len(factors) == 0 {
 		return fmt.Errorf("no pipeline ran")

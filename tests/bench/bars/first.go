@@ -43,12 +43,14 @@ func measureFirst(ctx context.Context, s *settings) error {
 			continue
 		}
 		extra.add(baseName(file), parts)
-		fmt.Printf(line, baseName(file), fmt.Sprintf("%.0f", median(firsts)), spread(firsts), fmt.Sprintf("%.0f", median(seconds)), spread(seconds), fmt.Sprintf("%.0f", median(longer)), fmt.Sprintf("%.2f", median(parts)), longest(phases))
+		fmt.Printf(line, baseName(file), fmt.Sprintf("%.0f", median(firsts)), spread(firsts), fmt.Sprintf("%.0f", median(seconds)), spread(seconds),
+			fmt.Sprintf("%.0f", median(longer)), fmt.Sprintf("%.2f", median(parts)), longest(phases))
 	}
 	if len(extra.medians) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
-	bar("first run with files of libraries in memory, part of what it may take longer", quantile(extra.medians, 1), 1, "%s; median %.2f; of 150 ms or a quarter of the second run; %d of %d took longer, %d pairs each",
+	bar("first run with files of libraries in memory, part of what it may take longer", quantile(extra.medians, 1), 1,
+		"%s; median %.2f; of 150 ms or a quarter of the second run; %d of %d took longer, %d pairs each",
 		extra.worst, median(extra.medians), above(extra.medians, 1), len(extra.medians), s.pairs)
 	return nil
 }

@@ -26,7 +26,8 @@ var parts = []struct {
 	name    string
 	measure func(ctx context.Context, s *settings) error
 }{
-	{"startup", measureStartup}, {"wide", measureWide}, {"first", measureFirst}, {"plain", measurePlain}, {"queues", measureQueues}, {"unknown", measureUnknown}, {"formulas", measureFormulas}, {"prediction", measurePrediction},
+	{"startup", measureStartup}, {"wide", measureWide}, {"first", measureFirst}, {"plain", measurePlain}, {"queues", measureQueues}, {"unknown",
+		measureUnknown}, {"formulas", measureFormulas}, {"prediction", measurePrediction},
 	{"cpu", measureCPU},
 }
 

@@ -87,7 +87,8 @@ func measureWide(ctx context.Context, s *settings) error {
 	for _, pattern := range []string{"trivial", "stencil"} {
 		cache, way := filepath.Join(s.work, "wide-"+pattern), ""
 		dagrun := func() (float64, error) {
-			r, err := s.run(ctx, filepath.Join(s.pipelines, "taskbench-"+pattern+".yaml"), cache, "-p", fmt.Sprint("width=", width), "-p", fmt.Sprint("steps=", steps), "--graph=off", "--backend", "cuda")
+			r, err := s.run(ctx, filepath.Join(s.pipelines, "taskbench-"+pattern+".yaml"), cache, "-p", fmt.Sprint("width=", width), "-p",
+				fmt.Sprint("steps=", steps), "--graph=off", "--backend", "cuda")
 			if err != nil {
 				return 0, err
 			}
@@ -108,7 +109,8 @@ func measureWide(ctx context.Context, s *settings) error {
 		if err != nil {
 			return err
 		}
-		bar("streams, "+pattern+" 8 wide / C++ on one thread", median(ratios), 0.6, "%.0f us and %.0f us, %s, pairs %s", median(ours), median(theirs), way, spread(ratios))
+		bar("streams, "+pattern+" 8 wide / C++ on one thread", median(ratios), 0.6, "%.0f us and %.0f us, %s, pairs %s", median(ours), median(theirs), way,
+			spread(ratios))
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ func (n *network) kernel(after ...int) int {
 	for _, k := range after {
 		names = append(names, fmt.Sprintf("k%d", k))
 	}
-	n.lines = append(n.lines, fmt.Sprintf("name: k%d, kernel: m.busy, args: [%g], grid: %d, block: 128, after: [%s]", len(n.lines), us, blocks, strings.Join(names, ", ")))
+	n.lines = append(n.lines, fmt.Sprintf("name: k%d, kernel: m.busy, args: [%g], grid: %d, block: 128, after: [%s]", len(n.lines), us, blocks,
+		strings.Join(names, ", ")))
 	n.costs = append(n.costs, us)
 	return len(n.lines) - 1
 }

@@ -51,7 +51,8 @@ type plainTable struct {
 const plainLine = "%-20s %-24s %9s %9s %9s %7s %-22s %-14s %7s %7s %8s %7s %6s %6s %s\n"
 
 func (t *plainTable) title() {
-	fmt.Printf(plainLine, "pipeline", "best row of bench", "bench us", "plain us", "learned", "ratio", "of pairs", "surely within", "control", "same", "first ms", "second", "find s", "s", "way that the plain command took last")
+	fmt.Printf(plainLine, "pipeline", "best row of bench", "bench us", "plain us", "learned", "ratio", "of pairs", "surely within", "control", "same",
+		"first ms", "second", "find s", "s", "way that the plain command took last")
 }
 
 func (t *plainTable) add(name string, c *compared) {
@@ -75,9 +76,11 @@ func (t *plainTable) add(name string, c *compared) {
 	if low, high := surely(c.pairs); low > 0 {
 		within = fmt.Sprintf("%.3f to %.3f", low, high)
 	}
-	fmt.Printf(plainLine, name, fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)), fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
+	fmt.Printf(plainLine, name, fmt.Sprintf("%s %d, %s", c.best.Strategy, c.best.Streams, c.best.Replay), fmt.Sprintf("%.1f", median(c.rows)),
+		fmt.Sprintf("%.1f", median(c.plains)), fmt.Sprintf("%.1f", c.chosen),
 		fmt.Sprintf("%.3f", median(c.pairs)), fmt.Sprintf("%d: %s", len(c.pairs), spread(c.pairs)), within, controlled, fmt.Sprintf("%d/%d", c.own, len(c.pairs)),
-		fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f", c.took.Seconds()), c.ways[len(c.ways)-1])
+		fmt.Sprintf("%.0f", c.first), fmt.Sprintf("%.0f", c.second), fmt.Sprintf("%.1f", c.find.Seconds()), fmt.Sprintf("%.1f",
+			c.took.Seconds()), c.ways[len(c.ways)-1])
 }
 
 // bars prints the bars of so many pipelines.
@@ -90,10 +93,13 @@ func (t *plainTable) bars(of int) {
 		if len(r.medians) == 0 {
 			continue
 		}
-		bar(part.name+" / best row of bench, worst", quantile(r.medians, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it, %d surely", r.worst, median(r.medians), above(r.medians, mostPlain), len(r.medians), above(r.least, mostPlain))
-		bar(part.name+" / best row of bench, geometric mean", geometricMean(r.medians), mostPlainMean, "%d of %d pipelines, %.1f pairs each", len(r.medians), of, float64(r.pairs)/float64(len(r.medians)))
+		bar(part.name+" / best row of bench, worst", quantile(r.medians, 1), mostPlain, "%s; median %.3f; %d of %d pipelines missed it, %d surely", r.worst,
+			median(r.medians), above(r.medians, mostPlain), len(r.medians), above(r.least, mostPlain))
+		bar(part.name+" / best row of bench, geometric mean", geometricMean(r.medians), mostPlainMean, "%d of %d pipelines, %.1f pairs each",
+			len(r.medians), of, float64(r.pairs)/float64(len(r.medians)))
 	}
-	bar("first run, part of what it may take longer", quantile(t.first.medians, 1), 1, "%s; of 150 ms or a quarter of the second run; %d of %d took longer", t.first.worst, above(t.first.medians, 1), len(t.first.medians))
+	bar("first run, part of what it may take longer", quantile(t.first.medians, 1), 1,
+		"%s; of 150 ms or a quarter of the second run; %d of %d took longer", t.first.worst, above(t.first.medians, 1), len(t.first.medians))
 }
 
 // measurePlain compares one pipeline after the other, and prints each as soon as it is measured. Then it compares those again that missed the bar, if

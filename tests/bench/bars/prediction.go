@@ -221,7 +221,8 @@ func (e *predictionErrors) add(r *record, each bool) {
 			e.graphs = append(e.graphs, off)
 		}
 		if each {
-			fmt.Printf("  %-12s as %-7s %8.1f measured %8.1f predicted %6.2f  rounds %.1f  host %.2f\n", w.Asked, w.Mode, measured, w.Now, w.Now/measured, walls, w.Hosts)
+			fmt.Printf("  %-12s as %-7s %8.1f measured %8.1f predicted %6.2f  rounds %.1f  host %.2f\n", w.Asked, w.Mode, measured, w.Now, w.Now/measured,
+				walls, w.Hosts)
 		}
 	}
 	if len(errs) > 0 {
@@ -238,7 +239,8 @@ func (e *predictionErrors) bars() error {
 	for _, part := range []struct {
 		name string
 		errs []float64
-	}{{"as graphs", e.graphs}, {"as streams", e.streams}, {"for the host as it was while learning", e.learned}, {"of one round, if it predicted the median", e.noise}} {
+	}{{"as graphs", e.graphs}, {"as streams", e.streams}, {"for the host as it was while learning",
+		e.learned}, {"of one round, if it predicted the median", e.noise}} {
 		if len(part.errs) > 0 {
 			fmt.Printf("%s: median %.1f%%, 95th percentile %.1f%%\n", part.name, 100*median(part.errs), 100*quantile(part.errs, 0.95))
 		}

@@ -38,13 +38,15 @@ func measureQueues(ctx context.Context, s *settings) error {
 			continue
 		}
 		ratios, sooner = append(ratios, median(c.ratios)), append(sooner, median(c.ms[1])-median(c.ms[0]))
-		fmt.Printf(line, baseName(file), fmt.Sprintf("%s %d, %s", row.Strategy, row.Streams, row.Replay), fmt.Sprintf("%.1f", median(c.us[0])), spread(c.us[0]), fmt.Sprintf("%.1f", median(c.us[1])), spread(c.us[1]),
+		fmt.Printf(line, baseName(file), fmt.Sprintf("%s %d, %s", row.Strategy, row.Streams, row.Replay), fmt.Sprintf("%.1f", median(c.us[0])),
+			spread(c.us[0]), fmt.Sprintf("%.1f", median(c.us[1])), spread(c.us[1]),
 			fmt.Sprintf("%.3f", median(c.ratios)), spread(c.ratios), fmt.Sprintf("%.0f", median(c.ms[0])), fmt.Sprintf("%.0f", median(c.ms[1])))
 	}
 	if len(ratios) == 0 {
 		return fmt.Errorf("no pipeline ran")
 	}
-	bar("graphs with one hardware queue / with eight, geometric mean", geometricMean(ratios), 1, "median %.3f, %s; processes take %.0f ms less; %d pipelines, %d pairs each",
+	bar("graphs with one hardware queue / with eight, geometric mean", geometricMean(ratios), 1,
+		"median %.3f, %s; processes take %.0f ms less; %d pipelines, %d pairs each",
 		median(ratios), spread(ratios), median(sooner), len(ratios), s.pairs)
 	return nil
 }

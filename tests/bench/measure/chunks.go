@@ -156,7 +156,8 @@ func chunkTable(rows []*chunkRow, p cudart.Platform, s settings) table {
 		head:  []string{"workload", "chunks", "nodes", "streams used", "streams", "graph", "predicted"},
 		notes: []string{"Predicted without a profile, from the machine's figures."}}
 	for _, r := range rows {
-		t.row(r.Name, fmt.Sprint(r.Chunks), fmt.Sprint(r.Nodes), fmt.Sprint(r.Streams), ms(median(r.Times[runtime.Streams.String()])), ms(median(r.Times[runtime.Captured.String()])), ms(r.Predicted))
+		t.row(r.Name, fmt.Sprint(r.Chunks), fmt.Sprint(r.Nodes), fmt.Sprint(r.Streams), ms(median(r.Times[runtime.Streams.String()])),
+			ms(median(r.Times[runtime.Captured.String()])), ms(r.Predicted))
 	}
 	return t
 }

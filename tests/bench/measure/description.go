@@ -68,10 +68,12 @@ func describeNode(text *strings.Builder, g *dag.Graph, n *dag.Node) error {
 		if to.Place == from.Place {
 			return fmt.Errorf("node %q: only copies between host and device can be described", n.Name)
 		}
-		fmt.Fprintf(text, "copy %s %s %d %d %d %d %d\n", n.Name, direction, n.Copy.Dst.Buffer, n.Copy.Dst.Lo, n.Copy.Src.Buffer, n.Copy.Src.Lo, n.Copy.Src.Hi-n.Copy.Src.Lo)
+		fmt.Fprintf(text, "copy %s %s %d %d %d %d %d\n", n.Name, direction, n.Copy.Dst.Buffer, n.Copy.Dst.Lo, n.Copy.Src.Buffer, n.Copy.Src.Lo,
+			n.Copy.Src.Hi-n.Copy.Src.Lo)
 	case n.Kind == dag.Kernel && n.Launch.Block[0] > 0:
 		l := n.Launch
-		fmt.Fprintf(text, "kernel %s 0 %s %d %d %d %d %d %d %d %d", n.Name, l.Kernel.Entry(), l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], l.Shared, len(l.Args))
+		fmt.Fprintf(text, "kernel %s 0 %s %d %d %d %d %d %d %d %d", n.Name, l.Kernel.Entry(), l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1],
+			l.Block[2], l.Shared, len(l.Args))
 		for _, a := range l.Args {
 			if a.IsBuffer {
 				fmt.Fprintf(text, " pointer %d %d", a.Range.Buffer, a.Range.Lo)

@@ -101,7 +101,8 @@ func measurePatterns(ctx context.Context, s settings, p cudart.Platform) (any, [
 		rows = append(rows, row)
 	}
 	t := table{title: fmt.Sprintf("Task Bench on %s: microseconds a task", p.Devices()[0].Name),
-		head:  []string{"pattern", "tasks", "dependencies", "streams", "records", "waits", "planning", "records and waits", "CUDASTF", "ratio", "with noop, streams", "with noop, graph"},
+		head: []string{"pattern", "tasks", "dependencies", "streams", "records", "waits", "planning", "records and waits", "CUDASTF", "ratio",
+			"with noop, streams", "with noop, graph"},
 		notes: []string{"Planned for tasks of equal length on four streams. Records and waits: host time of the plan's records and waits alone, median of all rounds; fork and join are not in it. CUDASTF finds dependencies while it submits; dagrun does once, when planning."}}
 	for _, r := range rows {
 		t.row(r.Name, fmt.Sprint(r.Tasks), fmt.Sprint(r.Edges), fmt.Sprint(r.Streams), fmt.Sprint(r.Records), fmt.Sprint(r.Waits), figure(r.Plan),

@@ -76,20 +76,24 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 		sizes = "the files' own sizes"
 	}
 	times := table{title: fmt.Sprintf("GrCUDA suite on %s, %s: milliseconds per replay, medians of %d paired rounds", p.Devices()[0].Name, sizes, s.rounds),
-		head: []string{"workload", "one stream", "chunks", "nodes", "streams", "graph", "C++ by hand", "in flight", "of them", "GrCUDA C++", "bound", "up", "down", "memory", "results"}}
+		head: []string{"workload", "one stream", "chunks", "nodes", "streams", "graph", "C++ by hand", "in flight", "of them", "GrCUDA C++", "bound", "up",
+			"down", "memory", "results"}}
 	ratios := table{title: "GrCUDA suite: ratios, the median over the rounds",
-		head: []string{"workload", "one stream / best", "one stream / in flight", "streams / C++", "graph / C++", "GrCUDA / best", "best / bound", "in flight / bound"}}
+		head: []string{"workload", "one stream / best", "one stream / in flight", "streams / C++", "graph / C++", "GrCUDA / best", "best / bound",
+			"in flight / bound"}}
 	foreseen := table{title: "GrCUDA suite: predicted and measured, after one profiled run on one stream (ms)",
 		head: []string{"workload", "one stream", "predicted", "error", "streams", "predicted", "error", "graph", "predicted", "error"}}
 	latency, throughput, errorsFound := 0.0, 0.0, []float64{}
 	for _, r := range rows {
 		best := r.best()
-		times.row(r.Name, ms(median(r.Times[bySerial])), fmt.Sprint(r.Chunks), fmt.Sprint(r.Nodes), ms(median(r.Times[byStreams])), ms(median(r.Times[byGraph])), ms(median(r.Times[byHand])),
+		times.row(r.Name, ms(median(r.Times[bySerial])), fmt.Sprint(r.Chunks), fmt.Sprint(r.Nodes), ms(median(r.Times[byStreams])),
+			ms(median(r.Times[byGraph])), ms(median(r.Times[byHand])),
 			ms(median(r.Times[byInflight])), r.Flights, ms(r.GrCUDA), ms(r.Bound.least()), ms(r.Bound.Up), ms(r.Bound.Down), ms(r.Bound.Memory), r.Checks)
 		gain, rate := medianRatio(r.Times[bySerial], r.Times[best]), medianRatio(r.Times[bySerial], r.Times[byInflight])
 		latency += math.Log(gain)
 		throughput += math.Log(rate)
-		ratios.row(r.Name, ratio(gain, 1), ratio(rate, 1), ratio(medianRatio(r.Times[byStreams], r.Times[byHand]), 1), ratio(medianRatio(r.Times[byGraph], r.Times[byHand]), 1),
+		ratios.row(r.Name, ratio(gain, 1), ratio(rate, 1), ratio(medianRatio(r.Times[byStreams], r.Times[byHand]), 1),
+			ratio(medianRatio(r.Times[byGraph], r.Times[byHand]), 1),
 			ratio(r.GrCUDA, median(r.Times[best])), ratio(median(r.Times[best]), r.Bound.least()), ratio(median(r.Times[byInflight]), r.Bound.least()))
 		cells := []string{r.Name}
 		for _, name := range []string{bySerial, byStreams, byGraph} {
@@ -129,7 +133,8 @@ func profileTables(rows []*suiteRow) []table {
 			held.row(r.Name, fmt.Sprint(f.Chunks), ms(f.Up), ms(f.Kernels), ms(f.Down), ms(f.Chain), ms(f.Least))
 			for _, k := range f.Each {
 				n := float64(k.Launches)
-				kernels.row(r.Name, fmt.Sprint(f.Chunks), k.Entry, fmt.Sprint(k.Launches), figure(k.US/n), figure(float64(k.Bytes)/n/1e6), figure(float64(k.Bytes)/k.US/1e3))
+				kernels.row(r.Name, fmt.Sprint(f.Chunks), k.Entry, fmt.Sprint(k.Launches), figure(k.US/n), figure(float64(k.Bytes)/n/1e6),
+					figure(float64(k.Bytes)/k.US/1e3))
 			}
 		}
 	}
