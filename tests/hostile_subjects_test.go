@@ -215,7 +215,7 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 		dag.DType(0), dag.F32, dag.U64, dag.DType(99), dag.Kind(0), dag.Kind(99), dag.Mode(0), dag.Mode(99), dag.Why(99), dag.Evidence(99), dag.Priority(99), dag.Severity(99), dag.Sync(99), dag.Place(99),
 		dag.Verb(0), dag.Verb(99), dag.Reduction(99), dag.Among{}, dag.Among{First: 3, Count: -1, Step: 0}, &cudart.Communication{}, (*cudart.Communication)(nil), &cudart.Conditional{}, &cudart.Conditional{Bodies: make([]cudart.Body, 1), Operands: []cudart.Ptr{1}}, (*cudart.Conditional)(nil), &dag.Communication{}, (*dag.Communication)(nil), &dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 1}}},
 		(*world.World)(nil), &world.World{}, &world.RankError{}, &file.RankParseError{}, (*file.RankParseError)(nil), &file.Family{}, (*file.Family)(nil), &ranks.Violation{},
-		dag.InitKind(99), dag.ExpectKind(99), dag.Norm(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Binding{}, dag.OnStream(-1),
+		dag.InitKind(99), dag.ExpectKind(99), dag.Norm(99), dag.Range{}, dag.Range{Buffer: 99, Lo: 5, Hi: -5}, dag.Access{}, dag.Binding{}, dag.OnStream(-1),
 		h.library(), h.kernel())
 	for _, value := range []any{dag.Pipeline{}, dag.Graph{}, dag.Diagnostics{}, dag.Launch{}, dag.Node{}, dag.Buffer{}, dag.CycleError{}} {
 		made := reflect.New(reflect.TypeOf(value))
