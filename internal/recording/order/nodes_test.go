@@ -84,6 +84,10 @@ func TestMeasurementsOfNodes(t *testing.T) {
 			[]measured{{200, 1, 32, []uint64{c}}, {201, 1, 32, []uint64{a}}, {202, 1, 32, []uint64{a}}}}, []int{1, 2, 0}},
 		{"a stretch that goes on from another begins with that", replay{[][]uint64{{a + 8}, {b}}, []uint64{1, 1}, []uint64{32, 32},
 			[]measured{{200, 1, 32, []uint64{b}}, {201, 1, 32, []uint64{a, a + 8}}}}, []int{1, 0}},
+		{"a node fits what lies within a stretch", replay{[][]uint64{{a + 4}, {b}}, []uint64{1, 1}, []uint64{32, 32},
+			[]measured{{200, 1, 32, []uint64{b}}, {201, 1, 32, []uint64{a}}}}, []int{1, 0}},
+		{"what fits none is of none", replay{[][]uint64{{a}, {b}}, []uint64{1, 1}, []uint64{32, 32},
+			[]measured{{300, 1, 32, []uint64{c}}}}, []int{-1, -1}},
 		{"none", replay{[][]uint64{{a}}, []uint64{1}, []uint64{32}, nil}, []int{-1}},
 	} {
 		require.Equal(t, test.want, test.matched(t), test.name)

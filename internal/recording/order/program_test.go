@@ -310,7 +310,7 @@ func (p *program) call(c *recording.Call, verb string, w *fields) bool {
 		set(recording.Prefetch, stream, p.node, low, high-low)
 	case "map": // a tensor of rows of 10 bytes, of which the first 8 belong to it
 		low, high := p.region(w.take())
-		set(recording.TensorMap, low, 2, 2, 4, (high-low)/10, 10)
+		set(recording.TensorMap, low, 4, 2, 2, (high-low)/10, 10)
 		c.Tail = descriptor(low)
 	case "context":
 		set(recording.Green, 0, 0, bit(w.take() == "wait"), c.Context)

@@ -42,12 +42,10 @@ func (m *machine) threadOrder(on happens.Lane, t *thread) {
 }
 
 // learn makes a thread come after what a clock holds.
-func (m *machine) learn(t *thread, clock happens.Clock) bool {
-	if !m.checker.After(t.lane, clock) {
-		return false
+func (m *machine) learn(t *thread, clock happens.Clock) {
+	if m.checker.After(t.lane, clock) {
+		m.learned++
 	}
-	m.learned++
-	return true
 }
 
 // threadsOrder is rule "threads". It is asked once for each call, when it begins.
@@ -148,7 +146,6 @@ func (m *machine) enqueueLaunch(at moment, s *stream, programmatic bool) happens
 	if !programmatic || m.pass.programmatic {
 		m.enqueue(at, s)
 	} else {
-		m.note(at, s.name)
 		on := m.trackWithin(before.start, s, at)
 		m.follow(at, s, on)
 		m.checker.After(on.lane, before.start)

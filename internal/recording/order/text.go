@@ -71,8 +71,8 @@ func (s *Strict) text(out *strings.Builder, p *recording.Process) {
 		if u.Count > 1 {
 			more = fmt.Sprintf(" and %d more %s", u.Count-1, plural(u.Count-1, "stretch", "stretches"))
 		}
-		fmt.Fprintf(out, "%d %s read before anything wrote them: %s, in %s of %d bytes, bytes %d to %d%s\n", u.Bytes, plural(int(min(u.Bytes, 2)), "byte", "bytes"),
-			u.Reader.text(p), u.Memory.What, u.Memory.Bytes, u.Low-u.Memory.Address, u.High-u.Memory.Address, more)
+		fmt.Fprintf(out, "%s read before anything wrote them: %s, in %s of %s, bytes %d to %d%s\n", bytesText(u.Bytes),
+			u.Reader.text(p), u.Memory.What, bytesText(u.Memory.Bytes), u.Low-u.Memory.Address, u.High-u.Memory.Address, more)
 	}
 }
 
@@ -98,6 +98,8 @@ func (r *Report) Verdict() string {
 	return "no race found"
 }
 
+func bytesText(n uint64) string { return fmt.Sprintf("%d %s", n, plural(int(min(n, 2)), "byte", "bytes")) }
+
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -114,13 +116,13 @@ var because = map[string]string{
 
 func (r *Race) text(p *recording.Process, what, why string) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s on %d %s (%s): %s\n", what, r.Bytes, plural(int(min(r.Bytes, 2)), "byte", "bytes"), r.Kinds, why)
+	fmt.Fprintf(&out, "%s on %s (%s): %s\n", what, bytesText(r.Bytes), r.Kinds, why)
 	if r.Memory.What != "" {
 		at := ""
 		if r.Memory.Where != "" {
 			at = " from " + r.Memory.Where
 		}
-		fmt.Fprintf(&out, "  in    %s of %d bytes%s, bytes %d to %d\n", r.Memory.What, r.Memory.Bytes, at, r.Low-r.Memory.Address, r.High-r.Memory.Address)
+		fmt.Fprintf(&out, "  in    %s of %s%s, bytes %d to %d\n", r.Memory.What, bytesText(r.Memory.Bytes), at, r.Low-r.Memory.Address, r.High-r.Memory.Address)
 	}
 	fmt.Fprintf(&out, "  first %s\n  then  %s\n", r.First.text(p), r.Second.text(p))
 	if r.Count > 1 {
