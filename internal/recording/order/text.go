@@ -98,7 +98,9 @@ func (r *Report) Verdict() string {
 	return "no race found"
 }
 
-func bytesText(n uint64) string { return fmt.Sprintf("%d %s", n, plural(int(min(n, 2)), "byte", "bytes")) }
+func bytesText(n uint64) string {
+	return fmt.Sprintf("%d %s", n, plural(int(min(n, 2)), "byte", "bytes"))
+}
 
 func plural(n int, one, many string) string {
 	if n == 1 {
