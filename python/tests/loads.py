@@ -9,6 +9,7 @@ import sys
 import types
 
 import built  # puts the package on the path
+from stand_in import device as Device
 
 import dagrun
 from dagrun import command, loading
@@ -26,17 +27,6 @@ def of_driver(name, *kinds):
 
 assert of_driver("cuCtxPushCurrent", ctypes.c_void_p)(cuda.stand_in_context(0)) == 0
 take, give = of_driver("cuMemAlloc", ctypes.POINTER(ctypes.c_uint64), ctypes.c_size_t), of_driver("cuMemFree", ctypes.c_uint64)
-
-
-class Device:
-    def __init__(self, kind, index=0):
-        self.type, self.index = kind, index
-
-    def __eq__(self, other):
-        return (self.type, self.index) == (other.type, other.index)
-
-    def __str__(self):
-        return f"{self.type}:{self.index}" if self.type == "cuda" else self.type
 
 
 class Memory:
