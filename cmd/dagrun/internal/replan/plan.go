@@ -175,11 +175,19 @@ func (n *Network) decide(o Options) {
 
 // carry gives a value a place of its own at the beginning of new memory.
 func (n *Network) carry(v int) {
-	at := int64(0)
+	n.carried = append(n.carried, &lying{value: v, size: placed(n.known.Values[v].Bytes), at: n.carriedEnd(), alone: true})
+}
+
+// carriedEnd returns where the places of what is carried end.
+func (n *Network) carriedEnd() int64 {
 	if last := len(n.carried) - 1; last >= 0 {
-		at = n.carried[last].at + n.carried[last].size
+		return n.carried[last].at + n.carried[last].size
 	}
-	n.carried = append(n.carried, &lying{value: v, size: placed(n.known.Values[v].Bytes), at: at, alone: true})
+	return 0
+}
+
+func (n *Network) carries(v int) bool {
+	return slices.ContainsFunc(n.carried, func(l *lying) bool { return l.value == v })
 }
 
 // placed is how many bytes a place for some bytes takes.
@@ -318,7 +326,7 @@ func (n *Network) trial(k int) Trial {
 			t.Reads = append(t.Reads, e)
 		}
 		for _, old := range u.Old {
-			if n.moves[u.Value] && !slices.ContainsFunc(n.carried, func(l *lying) bool { return l.value == u.Value }) {
+			if n.moves[u.Value] && !n.carries(u.Value) {
 				t.Old = append(t.Old, Extent{e[0] + old[0], old[1]})
 			}
 		}
@@ -442,12 +450,11 @@ func (n *Network) place(p *planner.Plan, out *Plan) error {
 	}
 	r := newReach(len(order), out.Edges, order)
 	values, stays, at := []*lying{}, []*lying{}, make([]int64, len(n.known.Values))
-	carried := make([]bool, len(at))
 	for _, l := range n.carried {
-		at[l.value], carried[l.value] = l.at, true
+		at[l.value] = l.at
 	}
 	for v := range n.known.Values {
-		if !n.moves[v] && !n.passing[v] || carried[v] {
+		if !n.moves[v] && !n.passing[v] || n.carries(v) {
 			continue
 		}
 		l := &lying{value: v, size: placed(n.known.Values[v].Bytes), begins: len(order)}
@@ -462,10 +469,7 @@ func (n *Network) place(p *planner.Plan, out *Plan) error {
 			stays = append(stays, l)
 		}
 	}
-	end := n.arena.place(values, stays, r)
-	if last := len(n.carried) - 1; last >= 0 {
-		end = max(end, n.carried[last].at+n.carried[last].size)
-	}
+	end := max(n.arena.place(values, stays, r), n.carriedEnd())
 	if most := n.options.Cap; most > 0 && end > most {
 		return &ErrMemory{end, most}
 	}
@@ -529,11 +533,10 @@ func (n *Network) change(out *Plan, at []int64) {
 
 // room finds out which parts of memory values may be placed in: those where nothing lies that stays or is carried, or that the program holds.
 func (n *Network) room() {
-	for _, l := range n.carried {
-		n.arena.taken = append(n.arena.taken, [2]int64{l.at, l.at + l.size})
-	}
 	if n.options.Cap > 0 {
-		n.arena.taken = apart(n.arena.taken)
+		if end := n.carriedEnd(); end > 0 {
+			n.arena.taken = [][2]int64{{0, end}}
+		}
 		return
 	}
 	base := int64(0)
