@@ -10,8 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/host/simt"
@@ -25,11 +24,10 @@ import (
 
 // app is the state that every command has: its input and output, and the shared flags.
 type app struct {
+	*flags.Sets
 	stdin          io.Reader
 	stdout, stderr *sink
-	flags          *flags                    // of the command that runs
-	sets           map[*cobra.Command]*flags // of all
-	log            *slog.Logger              // decisions, for -v
+	log            *slog.Logger // decisions, for -v
 	progress       *progress
 	self           func() (string, error)                         // the path of this command
 	warnings       []diagnosticDocument                           // of the pipeline file
@@ -71,59 +69,6 @@ type app struct {
 type recalled struct {
 	options planner.Options
 	plan    *planner.Plan // that earlier runs found best; nil if none is known
-}
-
-// flags holds the values of the shared flags.
-type flags struct {
-	params      []string
-	load        []string
-	save        []string
-	maxEdges    int
-	confined    bool
-	backend     string
-	streams     int
-	limited     bool // whether --streams was given
-	strategy    string
-	effort      string
-	machine     string
-	sanitize    string
-	steps       uint64 // of a kernel on the CPU device; 0 sets no limit
-	plan        string
-	profile     string
-	memoryCap   string
-	bucket      string
-	devices     string
-	spread      string
-	spill       string
-	links       bool
-	output      string
-	color       string
-	quiet       bool
-	verbose     bool
-	replay      string // --graph: auto, on (also captured), off or built
-	chosen      bool   // whether --graph was given
-	machineSaid bool   // whether --machine was given
-	threaded    bool   // whether --threads was given
-	learn       string
-	learning    bool // whether --learn was given
-	cacheDir    string
-	iterations  int
-	warmup      int
-	inflight    int
-	threads     int
-	overlap     string
-	memory      string
-	timeout     time.Duration
-	ranks       world.Flags
-	arrive      time.Duration
-}
-
-// values returns a command's own flag values, because flags of the same name have other defaults in other commands.
-func (a *app) values(c *cobra.Command) *flags {
-	if a.sets[c] == nil {
-		a.sets[c] = &flags{}
-	}
-	return a.sets[c]
 }
 
 // namedFile is a file and its role in the command: "the pipeline", "--save-plan".

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -19,11 +20,11 @@ import (
 
 // benchModes are the kinds of replays that bench measures, by --graph.
 var benchModes = map[string][]runtime.Mode{
-	graphAuto:     {runtime.Captured, runtime.Streams},
-	graphOn:       {runtime.Captured},
-	graphCaptured: {runtime.Captured},
-	graphBuilt:    {runtime.Built},
-	graphOff:      {runtime.Streams},
+	flags.GraphAuto:     {runtime.Captured, runtime.Streams},
+	flags.GraphOn:       {runtime.Captured},
+	flags.GraphCaptured: {runtime.Captured},
+	flags.GraphBuilt:    {runtime.Built},
+	flags.GraphOff:      {runtime.Streams},
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -43,9 +44,9 @@ dagrun.replan, beside the graph as captured. Only the program can run it.`,
   dagrun bench pipelines/chunks.yaml --strategy list --streams 4 --iterations 1000
   dagrun bench pipelines/chunks.yaml --save-profile chunks.profile.json
   dagrun plan pipelines/chunks.yaml --profile chunks.profile.json   plan with what was measured`,
-		Args: oneFile,
+		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			if recording.Recognize(args[0]) {
@@ -60,22 +61,22 @@ dagrun.replan, beside the graph as captured. Only the program can run it.`,
 			return a.benchAll(ctx, args[0], saveProfile)
 		},
 	}
-	a.deviceRunFlags(c)
-	f, values := c.Flags(), a.values(c)
-	f.IntVar(&values.iterations, "iterations", 200, "time `N` replays of each plan, as a graph and as streams")
-	f.IntVar(&values.warmup, "warmup", 20, "run `N` warm-up replays before the timed ones")
-	a.graphFlag(c, graphAuto, "which replays to measure: the `mode` is auto (as a graph and as streams), on (graphs), off (streams), or built (graphs, nodes added one by one); --graph alone means on")
+	a.DeviceRunFlags(c)
+	f, values := c.Flags(), a.ValuesOf(c)
+	f.IntVar(&values.Iterations, "iterations", 200, "time `N` replays of each plan, as a graph and as streams")
+	f.IntVar(&values.Warmup, "warmup", 20, "run `N` warm-up replays before the timed ones")
+	a.GraphFlag(c, flags.GraphAuto, "which replays to measure: the `mode` is auto (as a graph and as streams), on (graphs), off (streams), or built (graphs, nodes added one by one); --graph alone means on")
 	f.StringVar(&saveProfile, "save-profile", "", "write the measured node durations of the best plan to this `file`")
 	c.Flags().Lookup("streams").DefValue = "1, 2, 4 and 8"
-	c.Flags().Lookup("strategy").DefValue, values.strategy = allStrategies, allStrategies
-	a.learnFlags(c)
-	a.sanitizeFlag(c)
+	c.Flags().Lookup("strategy").DefValue, values.Strategy = flags.AllStrategies, flags.AllStrategies
+	a.LearnFlags(c)
+	a.SanitizeFlag(c)
 	return c
 }
 
 // benchAll measures every point of a sweep, or the only one.
 func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
-	points, swept, err := sweep(a.flags.params)
+	points, swept, err := sweep(a.Flags.Params)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 	}
 	all := &sweepReport{Version: jsonVersion, Command: "bench"}
 	for k, params := range points {
-		a.flags.params = params
+		a.Flags.Params = params
 		report, err := a.bench(ctx, name, saveProfile)
 		if err != nil {
 			if len(swept) > 0 {
@@ -98,7 +99,7 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 		if len(swept) > 0 {
 			report.Params = sweptOf(params, swept)
 		}
-		if a.flags.output != "json" {
+		if a.Flags.Output != "json" {
 			if err := a.printBench(report, len(swept) == 0); err != nil {
 				return err
 			}
@@ -111,9 +112,9 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 	all.BestLine = all.Points[all.Best].BestLine
 	all.Tied = tiedWith(all.Best, len(all.Points), func(k int) *benchRow { return &all.Points[k].Rows[all.Points[k].Best] })
 	switch {
-	case a.flags.output == "json" && len(swept) == 0:
+	case a.Flags.Output == "json" && len(swept) == 0:
 		return a.answer(all.Points[0])
-	case a.flags.output == "json":
+	case a.Flags.Output == "json":
 		return a.answer(all)
 	case len(swept) > 0:
 		return a.printSweep(all)
@@ -122,7 +123,7 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 }
 
 func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benchReport, err error) {
-	if a.flags.iterations < 1 {
+	if a.Flags.Iterations < 1 {
 		return nil, errors.New("--iterations 0: want at least 1 to measure")
 	}
 	g, err := a.loadGraph(ctx, name)
@@ -145,7 +146,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err != nil {
 		return nil, err
 	}
-	if a.flags.plan != "" {
+	if a.Flags.Plan != "" {
 		g, err = a.spreadAsPlanned(ctx, g)
 	} else {
 		g, err = a.spreadOver(ctx, g, &options, len(platform.Devices()))
@@ -154,13 +155,13 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		return nil, err
 	}
 	report = &benchReport{Version: jsonVersion, Command: "bench", Name: g.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
-		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.flags.iterations, Warmup: a.flags.warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.place() + a.sanitize.says()}
+		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.Flags.Iterations, Warmup: a.Flags.Warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.place() + a.sanitize.says()}
 	plans, err := a.benchPlans(ctx, g, options, report)
 	if err != nil {
 		return nil, err
 	}
 	p := &prepared{name: name, graph: g, platform: platform, options: options}
-	modes := benchModes[a.flags.replay]
+	modes := benchModes[a.Flags.Replay]
 	if why := g.NotInGraph(); why != "" && modes[0] != runtime.Streams {
 		a.noteNoGraph(why)
 		modes = []runtime.Mode{runtime.Streams}
@@ -178,7 +179,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 			report.Rows = append(report.Rows, row)
 		}
 	}
-	if a.flags.plan == "" && a.flags.strategy == allStrategies {
+	if a.Flags.Plan == "" && a.Flags.Strategy == flags.AllStrategies {
 		row, err := a.measureAuto(ctx, p)
 		if err != nil {
 			return nil, a.pinFault(ctx, p, fmt.Errorf("auto: %w", err), &runFlags{})
@@ -229,7 +230,7 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 		return err
 	}
 	row.Replay = replay
-	program, err := runtime.New(ctx, p.graph, row.plan, p.platform.Platform, runtime.Options{Mode: mode, Logger: a.log, Confined: a.flags.confined})
+	program, err := runtime.New(ctx, p.graph, row.plan, p.platform.Platform, runtime.Options{Mode: mode, Logger: a.log, Confined: a.Flags.Confined})
 	if err != nil {
 		return err
 	}
@@ -244,20 +245,20 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 
 // measured warms up as long as runs of a known plan do, so that a row takes as long as they take, and then times replays.
 func (a *app) measured(ctx context.Context, p *prepared, program *runtime.Program) (*runtime.Timing, error) {
-	began, least := time.Now(), leastWarmUp(p.platform.Name() == "cuda", a.flags.warmup)
+	began, least := time.Now(), leastWarmUp(p.platform.Name() == "cuda", a.Flags.Warmup)
 	for time.Since(began) < least {
-		if err := program.Run(ctx, a.flags.warmup); err != nil {
+		if err := program.Run(ctx, a.Flags.Warmup); err != nil {
 			return nil, err
 		}
 	}
-	return program.Measure(ctx, a.flags.warmup, a.flags.iterations)
+	return program.Measure(ctx, a.Flags.Warmup, a.Flags.Iterations)
 }
 
 // measureAuto measures what dagrun FILE does, including learning: from earlier runs or now, with as many replays as are timed.
 func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err error) {
-	flags := *a.flags
-	defer func() { *a.flags = flags }()
-	a.flags.strategy, a.flags.inflight, a.flags.threads, a.flags.memory, a.flags.overlap = "auto", 1, 1, "arena", graphAuto
+	given := *a.Flags
+	defer func() { *a.Flags = given }()
+	a.Flags.Strategy, a.Flags.Inflight, a.Flags.Threads, a.Flags.Memory, a.Flags.Overlap = "auto", 1, 1, "arena", flags.GraphAuto
 	auto := *p
 	auto.options.Strategy = "auto"
 	if err := a.planPrepared(ctx, &auto, &runFlags{}); err != nil {
@@ -270,7 +271,7 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 		return nil, err
 	}
 	defer func() { err = closing(err, program) }()
-	if l := auto.learning; l.within(flags.iterations, flags.iterations, true) || l.within(0, flags.iterations, false) {
+	if l := auto.learning; l.within(given.Iterations, given.Iterations, true) || l.within(0, given.Iterations, false) {
 		if _, err := a.learn(ctx, &auto, &runFlags{}, program); err != nil {
 			return nil, err
 		}
@@ -291,16 +292,16 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 // benchLine is the command line that runs a row's plan. On a GPU, a pipeline with loops or branches is a graph unless --graph off is given.
 func (a *app) benchLine(name string, row *benchRow, control bool) string {
 	line := []string{"dagrun", shellQuoted(name)}
-	for _, arg := range a.flags.planned(row.Strategy, row.Asked) {
+	for _, arg := range a.Flags.Planned(row.Strategy, row.Asked) {
 		line = append(line, shellQuoted(arg))
 	}
-	automatic := row.Strategy == "auto" && a.flags.strategy == allStrategies
+	automatic := row.Strategy == "auto" && a.Flags.Strategy == flags.AllStrategies
 	switch {
-	case a.flags.replay == graphBuilt || a.flags.replay == graphOff:
-		line = append(line, "--graph", a.flags.replay)
+	case a.Flags.Replay == flags.GraphBuilt || a.Flags.Replay == flags.GraphOff:
+		line = append(line, "--graph", a.Flags.Replay)
 	case row.Replay == "streams" && control && !automatic:
-		line = append(line, "--graph", graphOff)
-	case row.Replay == "graph" && !(automatic && a.flags.replay == graphAuto):
+		line = append(line, "--graph", flags.GraphOff)
+	case row.Replay == "graph" && !(automatic && a.Flags.Replay == flags.GraphAuto):
 		line = append(line, "--graph")
 	}
 	text := strings.Join(line, " ")
@@ -324,12 +325,12 @@ func shellQuoted(text string) string {
 // saveProfile measures the nodes under the best plan, on streams, and writes their durations.
 func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name string) (err error) {
 	a.progress.report("measure nodes", 0, 0)
-	program, err := runtime.New(ctx, p.graph, best.plan, p.platform.Platform, runtime.Options{Logger: a.log, Confined: a.flags.confined})
+	program, err := runtime.New(ctx, p.graph, best.plan, p.platform.Platform, runtime.Options{Logger: a.log, Confined: a.Flags.Confined})
 	if err != nil {
 		return err
 	}
 	defer func() { err = closing(err, program) }()
-	trace, err := program.Trace(ctx, min(50, a.flags.iterations))
+	trace, err := program.Trace(ctx, min(50, a.Flags.Iterations))
 	if err != nil {
 		return err
 	}
@@ -339,7 +340,7 @@ func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name
 // printBench prints the table of one point; last is set if there is no other.
 func (a *app) printBench(r *benchReport, last bool) error {
 	a.progress.clear()
-	if !a.flags.quiet {
+	if !a.Flags.Quiet {
 		point := ""
 		if len(r.Params) > 0 {
 			point = " with " + pointText(r.Params)
@@ -360,12 +361,12 @@ func (a *app) printBench(r *benchReport, last bool) error {
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
 		return err
 	}
-	if a.flags.verbose {
+	if a.Flags.Verbose {
 		for _, refused := range r.Refused {
 			a.log.Info("no plan", "strategy", refused.Strategy, "streams", refused.Streams, "because", refused.Reason)
 		}
 	}
-	if r.Profile != "" && !a.flags.quiet {
+	if r.Profile != "" && !a.Flags.Quiet {
 		fmt.Fprintf(a.stdout, "\nwrote %s; plan with it: dagrun plan FILE --profile %s\n", r.Profile, shellQuoted(r.Profile))
 	}
 	if !last {
@@ -397,8 +398,8 @@ func (a *app) printSweep(r *sweepReport) error {
 
 // limit returns how many streams the user allowed; 0 if unspecified.
 func (a *app) limit() int {
-	if a.flags.limited {
-		return a.flags.streams
+	if a.Flags.Limited {
+		return a.Flags.Streams
 	}
 	return 0
 }

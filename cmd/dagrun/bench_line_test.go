@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -19,16 +20,16 @@ func TestBestCommandLine(t *testing.T) {
 		control                 bool   // the pipeline has loops or branches
 		want                    string
 	}{
-		{graphAuto, "list", "streams", false, "dagrun p.yaml --strategy list --streams 2"},
-		{graphAuto, "list", "graph", false, "dagrun p.yaml --strategy list --streams 2 --graph"},
-		{graphAuto, "list", "streams", true, "dagrun p.yaml --strategy list --streams 2 --graph off"},
-		{graphAuto, "list", "graph", true, "dagrun p.yaml --strategy list --streams 2 --graph"},
-		{graphOff, "list", "streams", true, "dagrun p.yaml --strategy list --streams 2 --graph off"},
-		{graphBuilt, "list", "graph", true, "dagrun p.yaml --strategy list --streams 2 --graph built"},
-		{graphAuto, "auto", "streams", true, "dagrun p.yaml --streams 2"},
+		{flags.GraphAuto, "list", "streams", false, "dagrun p.yaml --strategy list --streams 2"},
+		{flags.GraphAuto, "list", "graph", false, "dagrun p.yaml --strategy list --streams 2 --graph"},
+		{flags.GraphAuto, "list", "streams", true, "dagrun p.yaml --strategy list --streams 2 --graph off"},
+		{flags.GraphAuto, "list", "graph", true, "dagrun p.yaml --strategy list --streams 2 --graph"},
+		{flags.GraphOff, "list", "streams", true, "dagrun p.yaml --strategy list --streams 2 --graph off"},
+		{flags.GraphBuilt, "list", "graph", true, "dagrun p.yaml --strategy list --streams 2 --graph built"},
+		{flags.GraphAuto, "auto", "streams", true, "dagrun p.yaml --streams 2"},
 	} {
 		a := newApp(bytes.NewReader(nil), &bytes.Buffer{}, &bytes.Buffer{})
-		a.flags = &flags{replay: c.asked, strategy: allStrategies, maxEdges: dag.MaxEdges}
+		a.Flags = &flags.Values{Replay: c.asked, Strategy: flags.AllStrategies, MaxEdges: dag.MaxEdges}
 		require.Equal(t, c.want, a.benchLine("p.yaml", &benchRow{Strategy: c.strategy, Asked: 2, Replay: c.replay}, c.control), "%+v", c)
 	}
 }
@@ -49,7 +50,7 @@ func TestNoWinnerWithinTheSpread(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		a := newApp(bytes.NewReader(nil), &out, &bytes.Buffer{})
-		a.flags = &flags{quiet: true}
+		a.Flags = &flags.Values{Quiet: true}
 		r := &benchReport{Rows: c.rows, BestLine: "dagrun p.yaml", Tied: tiedWith(0, len(c.rows), func(k int) *benchRow { return &c.rows[k] })}
 		require.NoError(t, a.printBench(r, true))
 		lines := strings.Split(out.String(), "\n")

@@ -40,7 +40,7 @@ func (a *app) benchRecording(ctx context.Context, name string) error {
 		}
 	}
 	report.BestLine = fmt.Sprintf("dagrun.replan(graph, %q)", name)
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(report)
 	}
 	return a.printPredicted(report)
@@ -48,7 +48,7 @@ func (a *app) benchRecording(ctx context.Context, name string) error {
 
 func (a *app) printPredicted(r *benchReport) error {
 	a.progress.clear()
-	if !a.flags.quiet {
+	if !a.Flags.Quiet {
 		fmt.Fprintf(a.stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, counted(r.Nodes, "node"), r.Machine)
 		fmt.Fprintf(a.stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
 	}

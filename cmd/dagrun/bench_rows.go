@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -80,7 +81,7 @@ func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Opti
 		}
 		rows = append(rows, benchRow{Strategy: strategy, Asked: asked, Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan})
 	}
-	if a.flags.plan != "" {
+	if a.Flags.Plan != "" {
 		plan, err := a.loadPlan(ctx, g, options)
 		if err != nil {
 			return nil, err
@@ -89,11 +90,11 @@ func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Opti
 		return rows, nil
 	}
 	counts, strategies := benchCounts, a.strategies()
-	if a.flags.limited {
-		counts = []int{a.flags.streams}
+	if a.Flags.Limited {
+		counts = []int{a.Flags.Streams}
 	}
-	if a.flags.strategy != allStrategies {
-		strategies = []string{a.flags.strategy}
+	if a.Flags.Strategy != flags.AllStrategies {
+		strategies = []string{a.Flags.Strategy}
 	}
 	var last error
 	for _, strategy := range strategies {

@@ -8,23 +8,11 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/runtime"
 )
-
-// loadFlags belong to commands that plan or run a pipeline.
-func (a *app) loadFlags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&a.values(c).load, "load", nil, "fill a host buffer from a .npy or .bin file, `buffer=file`; can be repeated")
-}
-
-// saveFlags belong to commands that save results, or plan for one that does.
-func (a *app) saveFlags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&a.values(c).save, "save", nil, "save a host buffer to a .npy or .bin file, `buffer=file`; can be repeated")
-}
 
 // fileBindings reads the values of --load or --save.
 func fileBindings(flag string, values []string) ([]file.Binding, error) {
@@ -43,7 +31,7 @@ func fileBindings(flag string, values []string) ([]file.Binding, error) {
 func (a *app) checkLoaded(ctx context.Context, g *dag.Graph) error {
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
-		if !bound(a.flags.load, b.Name) {
+		if !bound(a.Flags.Load, b.Name) {
 			continue
 		}
 		file := inFolder(g.Dir, b.Init.File)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -24,17 +25,17 @@ captured graphs. What is missing is learned again.`,
 		Example: `  dagrun cache
   dagrun cache --clear
   dagrun pipelines/saxpy.yaml --cache-dir off   use nothing from earlier runs`,
-		Args: atMost(0),
+		Args: flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			return a.showCache(clear)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.outputFlags(c)
-	a.cacheFlag(c)
+	a.OutputFlags(c)
+	a.CacheFlag(c)
 	c.Flags().BoolVar(&clear, "clear", false, "forget everything")
 	return c
 }
@@ -48,8 +49,8 @@ type cacheReport struct {
 }
 
 func (a *app) showCache(clear bool) error {
-	folder := cache.Open(a.flags.cacheDir)
-	if missing := cache.Missing(a.flags.cacheDir); missing != nil {
+	folder := cache.Open(a.Flags.CacheDir)
+	if missing := cache.Missing(a.Flags.CacheDir); missing != nil {
 		return missing
 	}
 	if folder == nil && clear {
@@ -67,14 +68,14 @@ func (a *app) showCache(clear bool) error {
 	for _, ignored := range contents.Ignored {
 		a.warn("%s", ignored)
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(cacheReport{jsonVersion, "cache", clear, contents})
 	}
 	return a.printCache(contents, clear)
 }
 
 func (a *app) printCache(c *cache.Contents, cleared bool) error {
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return nil
 	}
 	switch {

@@ -10,8 +10,8 @@ import (
 
 // openCache returns the cache that --cache-dir names, nil if there is none or it cannot be used.
 func (a *app) openCache() *cache.Folder {
-	folder := cache.Open(a.flags.cacheDir)
-	if err := cmp.Or(cache.Missing(a.flags.cacheDir), folder.Usable()); err != nil {
+	folder := cache.Open(a.Flags.CacheDir)
+	if err := cmp.Or(cache.Missing(a.Flags.CacheDir), folder.Usable()); err != nil {
 		if !a.noCache {
 			a.warn("nothing learned earlier is used, and nothing is kept: %v", err)
 		}

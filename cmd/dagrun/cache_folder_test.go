@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
@@ -17,7 +18,7 @@ func TestWhoHasNoCacheFolderIsToldSoOnce(t *testing.T) {
 	}
 	var said strings.Builder
 	a := newApp(strings.NewReader(""), &said, &said)
-	a.flags = &flags{output: "text"}
+	a.Flags = &flags.Values{Output: "text"}
 	require.Nil(t, a.openCache())
 	require.Nil(t, a.openCache())
 	require.Equal(t, 1, strings.Count(said.String(), "warning: "))
@@ -27,7 +28,7 @@ func TestWhoHasNoCacheFolderIsToldSoOnce(t *testing.T) {
 
 	said.Reset()
 	a = newApp(strings.NewReader(""), &said, &said)
-	a.flags = &flags{output: "text", cacheDir: cache.Off}
+	a.Flags = &flags.Values{Output: "text", CacheDir: cache.Off}
 	require.Nil(t, a.openCache())
 	require.NoError(t, a.showCache(false))
 	require.Equal(t, "the cache is off\n", said.String())

@@ -71,7 +71,7 @@ func (a *app) describeCall(name string) (known bool, err error) {
 		if d.Name != name {
 			continue
 		}
-		if a.flags.output == "json" {
+		if a.Flags.Output == "json" {
 			return true, a.answer(struct {
 				Version int    `json:"version"`
 				Command string `json:"command"`

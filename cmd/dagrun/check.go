@@ -44,7 +44,7 @@ but something is assumed or was not covered, which is listed.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			if recording.Recognize(args[0]) {
@@ -73,7 +73,7 @@ but something is assumed or was not covered, which is listed.`,
 			if err != nil {
 				return err
 			}
-			if a.flags.output != "json" {
+			if a.Flags.Output != "json" {
 				a.printChecked(report)
 			} else if err := a.answer(report); err != nil {
 				return err
@@ -82,15 +82,15 @@ but something is assumed or was not covered, which is listed.`,
 		},
 		ValidArgsFunction: manyPipelines,
 	}
-	a.outputFlags(c)
-	a.paramFlags(c)
-	a.loadFlags(c)
-	a.saveFlags(c)
-	a.planFlags(c, "h200")
+	a.OutputFlags(c)
+	a.ParamFlags(c)
+	a.LoadFlags(c)
+	a.SaveFlags(c)
+	a.PlanFlags(c, "h200")
 	target.flags(c)
-	a.recallFlags(c)
+	a.RecallFlags(c)
 	c.Flags().BoolVar(&own.all, "all", false, "list every pair that nothing orders, also those that are in order once others are")
-	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
+	c.Flags().IntVar(&a.ValuesOf(c).Ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	c.Flags().BoolVar(&recorded.possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
 	c.Flags().BoolVar(&recorded.strict, "strict", false, "of a recording: also list what nothing needs (waits, synchronisations, edges), and bytes read before they are written")
 	c.Flags().BoolVar(&recorded.hostAccesses, "host-copies", false, "of a recording: copies access pageable memory of the host too, for the thread that makes them")
@@ -181,7 +181,7 @@ func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags, 
 		} else {
 			files[k].Status = statusOf(report.failure())
 		}
-		if err == nil && a.flags.output != "json" {
+		if err == nil && a.Flags.Output != "json" {
 			shown = a.printCheckedOf(shownName(name), report, shown) || shown
 		}
 		worst = max(worst, files[k].Status)
@@ -191,7 +191,7 @@ func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags, 
 
 // printCheckedOf prints what was found in one of several files, under the file's name, and reports whether there was anything to print.
 func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
-	if a.flags.quiet && r.failure() == nil {
+	if a.Flags.Quiet && r.failure() == nil {
 		return false
 	}
 	if apart {
@@ -284,7 +284,7 @@ func (a *app) printChecked(r *checked) {
 	}
 	a.printBeyond(r.Beyond)
 	r.Ranks.print(a)
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return
 	}
 	if len(r.Races) == 0 && len(r.Unfit) == 0 && len(r.Beyond) == 0 {

@@ -76,7 +76,7 @@ func (a *app) checkRecordings(c *cobra.Command, names []string, own *recordingFl
 		if err != nil {
 			return err
 		}
-		if a.flags.output == "json" {
+		if a.Flags.Output == "json" {
 			err = a.answer(document)
 		}
 		if err == nil && document.Status != statusOK {
@@ -153,7 +153,7 @@ func (a *app) checkRecording(name string, others []string, own *recordingFlags, 
 		document.Processes = append(document.Processes, entry)
 	}
 	document.Status = document.verdict(own)
-	if a.flags.output != "json" && (!a.flags.quiet || document.Status == statusExpectation) {
+	if a.Flags.Output != "json" && (!a.Flags.Quiet || document.Status == statusExpectation) {
 		heading()
 		a.printRecordingChecked(name, document)
 	}

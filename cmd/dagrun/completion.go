@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/words"
@@ -67,7 +68,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"effort":    fixed(planner.Efforts()...),
 		"machine":   machines,
 		"backend":   fixed("auto", "cuda", "cpu", "cpu:2", "cpu:4"),
-		"graph":     fixed(graphAuto, graphOn, graphOff, graphBuilt, graphCaptured),
+		"graph":     fixed(flags.GraphAuto, flags.GraphOn, flags.GraphOff, flags.GraphBuilt, flags.GraphCaptured),
 		"output":    fixed("text", "json"),
 		"color":     fixed("auto", "always", "never"),
 		"memory":    fixed("arena", "separate"),
@@ -75,12 +76,12 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"axis":      fixed("time", "level"),
 		"plan":      filesWith(".json"),
 		"profile":   filesWith(".json"),
-		"spill":     fixed(spillAuto, spillOff),
+		"spill":     fixed(flags.SpillAuto, flags.SpillOff),
 		"spread":    fixed(spread.Policies()...),
 		"devices":   fixed("all"),
-		"learn":     fixed(learnAuto, learnOff, learnAgain),
-		"overlap":   fixed(graphAuto, graphOn, graphOff),
-		"sanitize":  fixed(sanitizeAuto, sanitizeFull, sanitizeFast, sanitizeOff),
+		"learn":     fixed(flags.LearnAuto, flags.LearnOff, flags.LearnAgain),
+		"overlap":   fixed(flags.GraphAuto, flags.GraphOn, flags.GraphOff),
+		"sanitize":  fixed(flags.SanitizeAuto, flags.SanitizeFull, flags.SanitizeFast, flags.SanitizeOff),
 		"verify":    fixed(verifyResults, verifyNodes),
 		"against":   strategiesAndPlans,
 		"include":   folders,
@@ -300,14 +301,14 @@ func (a *app) explainCompletion(root *cobra.Command) {
 			shell.Short = "Write the script for " + shell.Name()
 			shell.Long, shell.Example = "", completionExamples[shell.Name()]
 			shell.RunE = a.writeCompletion
-			a.outputFlags(shell)
+			a.OutputFlags(shell)
 		}
 	}
 }
 
 // writeCompletion prints the script of a shell, or its JSON document.
 func (a *app) writeCompletion(c *cobra.Command, _ []string) error {
-	if err := a.checkFlags(c); err != nil {
+	if err := a.CheckFlags(c); err != nil {
 		return err
 	}
 	bare, err := c.Flags().GetBool("no-descriptions")
@@ -332,7 +333,7 @@ func (a *app) writeCompletion(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(textReport{jsonVersion, "completion", c.Name(), text.String()})
 	}
 	_, err = a.stdout.document().Write(text.Bytes())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
@@ -36,9 +37,9 @@ library is installed, temperature, power and load.
   dagrun devices --backend cpu:2
   dagrun devices --measure -o here.json      measure the device, for runs from now on and for --machine
   dagrun devices --measure > here.json && dagrun plan pipelines/saxpy.yaml --machine here.json`,
-		Args: atMost(0),
+		Args: flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			a.progress.begin()
@@ -54,9 +55,9 @@ library is installed, temperature, power and load.
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.outputFlags(c)
-	a.deviceFlags(c)
-	a.cacheFlag(c)
+	a.OutputFlags(c)
+	a.DeviceFlags(c)
+	a.CacheFlag(c)
 	c.Flags().BoolVar(&measure, "measure", false, "measure the first device and print its machine file")
 	c.Flags().StringVarP(&out, "out", "o", "", "write the machine file to this `file`")
 	return c
@@ -104,7 +105,7 @@ type devicesReport struct {
 
 func (a *app) listDevices() error {
 	report := &devicesReport{Version: jsonVersion, Command: "devices", Devices: []deviceDocument{}}
-	n, err := cpuDevices(a.flags.backend, 1)
+	n, err := flags.CPUDevices(a.Flags.Backend, 1)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (a *app) listDevices() error {
 			return err
 		}
 	}
-	if n > 0 || a.flags.backend == "auto" {
+	if n > 0 || a.Flags.Backend == "auto" {
 		cpu, err := host.Open(host.Options{Devices: max(1, n)})
 		if err != nil {
 			return err
@@ -123,7 +124,7 @@ func (a *app) listDevices() error {
 			return err
 		}
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(report)
 	}
 	return a.printDevices(report)
@@ -132,7 +133,7 @@ func (a *app) listDevices() error {
 func (a *app) addGPUs(report *devicesReport) error {
 	gpus, err := driver.Open(driver.Options{})
 	if err != nil {
-		if a.flags.backend == "cuda" || !errors.Is(err, cudart.ErrNoDriver) && !errors.Is(err, cudart.ErrNoDevice) {
+		if a.Flags.Backend == "cuda" || !errors.Is(err, cudart.ErrNoDriver) && !errors.Is(err, cudart.ErrNoDevice) {
 			return err
 		}
 		report.NoGPU = err.Error()
@@ -219,7 +220,7 @@ func (a *app) printDevices(r *devicesReport) error {
 			fmt.Fprintf(a.stdout, "%s:%d now: %s\n", d.Backend, d.Number, d.reading)
 		}
 	}
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return nil
 	}
 	switch {
@@ -263,7 +264,7 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 		a.answered = true
 		return machine.Encode(a.stdout)
 	}
-	if err := a.write(ctx, out, machine.Encode); err != nil || a.flags.output != "json" {
+	if err := a.write(ctx, out, machine.Encode); err != nil || a.Flags.Output != "json" {
 		return err
 	}
 	return a.answer(struct {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
@@ -27,7 +28,7 @@ var errLinksGPU = errors.New("--simulate-links is for CPU devices: add --backend
 
 // simulatedLinks are the links of the machine that --machine names, by default an H200.
 func (a *app) simulatedLinks() (*host.Links, error) {
-	m, err := loadMachine(context.Background(), a.flags.machine)
+	m, err := loadMachine(context.Background(), a.Flags.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +39,12 @@ func (a *app) simulatedLinks() (*host.Links, error) {
 
 // spreadOver spreads a graph that says so over the devices that there are, or that it asks for.
 func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Options, available int) (*dag.Graph, error) {
-	if a.flags.plan != "" {
+	if a.Flags.Plan != "" {
 		return g, nil // the plan has decided
 	}
 	a.spread, a.declared = nil, g
-	o := spread.Options{Options: *options, Devices: int(g.Devices), Policy: a.flags.spread, Spill: a.spills(*options)}
-	if o.Strategy == allStrategies {
+	o := spread.Options{Options: *options, Devices: int(g.Devices), Policy: a.Flags.Spread, Spill: a.spills(*options)}
+	if o.Strategy == flags.AllStrategies {
 		o.Strategy = "auto" // bench compares strategies afterwards, all of the same graph
 	}
 	if g.Devices == dag.AllDevices {
@@ -56,7 +57,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 		}
 	}
 	defer func() { options.Spread = a.spread }()
-	if o.Devices <= 1 && g.Devices != dag.AllDevices && a.flags.devices == "" && o.Policy != "auto" {
+	if o.Devices <= 1 && g.Devices != dag.AllDevices && a.Flags.Devices == "" && o.Policy != "auto" {
 		return nil, fmt.Errorf("--spread %q chooses among devices, but the pipeline is for one; add --devices N", o.Policy)
 	}
 	if o.Devices <= 1 {
@@ -79,7 +80,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 // spreadAsPlanned spreads a graph as the plan that --plan names says.
 func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
 	a.spread, a.declared = nil, g
-	recorded, err := decodeFile(ctx, a.flags.plan, spread.Decode)
+	recorded, err := decodeFile(ctx, a.Flags.Plan, spread.Decode)
 	if err == nil {
 		err = a.onPlannedDevices(recorded)
 	}
@@ -87,7 +88,7 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 		return g, err
 	}
 	if recorded.Original != g.Hash() || len(recorded.At) != spread.Nodes(g) && (len(recorded.At) > 0 || len(recorded.Spilled) == 0) {
-		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", a.flags.plan, planner.ErrOtherGraph)
+		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", a.Flags.Plan, planner.ErrOtherGraph)
 	}
 	o := spread.Options{Devices: recorded.Devices, Policy: recorded.Requested}
 	var s *planner.Spread
@@ -97,7 +98,7 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 		s, err = spread.At(g, o, recorded.At)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.flags.plan, err)
+		return nil, fmt.Errorf("%s: %w", a.Flags.Plan, err)
 	}
 	s.Policy, s.Stats.OneUS, s.Stats.UnspilledUS = recorded.Policy, recorded.Stats.OneUS, recorded.Stats.UnspilledUS
 	a.spread = s
@@ -110,8 +111,8 @@ func (a *app) onPlannedDevices(recorded *planner.Spread) error {
 	if recorded != nil {
 		planned = max(recorded.Devices, 1)
 	}
-	if asked := deviceCount(a.flags.devices); asked > 0 && asked != planned {
-		return fmt.Errorf("%s is for %s, and --devices says %d; leave --devices out, or make a plan for as many (--save-plan)", a.flags.plan, words.Count(planned, "device", "devices"), asked)
+	if asked := flags.DeviceCount(a.Flags.Devices); asked > 0 && asked != planned {
+		return fmt.Errorf("%s is for %s, and --devices says %d; leave --devices out, or make a plan for as many (--save-plan)", a.Flags.Plan, words.Count(planned, "device", "devices"), asked)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (a *app) printDiagnostics(d *dag.Diagnostics) error {
 		item := &d.List[k]
 		kind := kindOf(item)
 		shown[kind]++
-		grouped := item.Severity == dag.SeverityWarning && !a.flags.verbose && count[kind] > shownOfAKind+1 // a single further one is shown instead of counted
+		grouped := item.Severity == dag.SeverityWarning && !a.Flags.Verbose && count[kind] > shownOfAKind+1 // a single further one is shown instead of counted
 		if grouped && shown[kind] > shownOfAKind {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner/picture"
@@ -36,20 +37,20 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
   dagrun dot pipelines/saxpy.yaml --before               the graph as declared
   dagrun dot infer.rec -o infer.svg                      what dagrun record -o infer.rec wrote
   dagrun dot net.rec -o two.svg --compare recorded,auto  a captured graph, planned again`,
-		Args: oneFile,
+		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {
-				if err := a.checkFlags(c); err != nil {
+				if err := a.CheckFlags(c); err != nil {
 					return err
 				}
-				flags := []string{"out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"}
+				allowed := []string{"out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"}
 				if own.compare != "" || c.Flags().Changed("strategy") {
-					if err := onlyFlags(c, args[0], append(flags, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
+					if err := onlyFlags(c, args[0], append(allowed, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
 						return err
 					}
 					return a.drawCaptured(c.Context(), args[0], &own)
 				}
-				if err := onlyFlags(c, args[0], flags...); err != nil {
+				if err := onlyFlags(c, args[0], allowed...); err != nil {
 					return err
 				}
 				return a.drawRecording(c.Context(), args[0], &own)
@@ -61,12 +62,12 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 			return a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
 		},
 	}
-	a.outputFlags(c)
-	a.paramFlags(c)
-	a.loadFlags(c)
-	a.saveFlags(c)
-	a.planFlags(c, "h200")
-	a.recallFlags(c)
+	a.OutputFlags(c)
+	a.ParamFlags(c)
+	a.LoadFlags(c)
+	a.SaveFlags(c)
+	a.PlanFlags(c, "h200")
+	a.RecallFlags(c)
 	f := c.Flags()
 	f.BoolVar(&own.before, "before", false, "draw the dependencies as declared, not the schedule")
 	f.BoolVar(&own.after, "after", false, "draw the schedule (the default); with --before both on one sheet")

@@ -46,14 +46,14 @@ func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags)
 	case own.out != "" && own.out != "-":
 		answer.File = own.out
 		err = a.write(ctx, own.out, func(w io.Writer) error { return drawn.WriteSVG(w) })
-	case a.flags.output == "json":
+	case a.Flags.Output == "json":
 		var text strings.Builder
 		err = drawn.WriteSVG(&text)
 		answer.Text = text.String()
 	default:
 		return drawn.WriteSVG(a.stdout.document())
 	}
-	if err != nil || a.flags.output != "json" {
+	if err != nil || a.Flags.Output != "json" {
 		return err
 	}
 	return a.answer(answer)

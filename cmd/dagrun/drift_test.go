@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -20,7 +21,7 @@ import (
 func afterLearning(t *testing.T) (a *app, program *runtime.Program, prepare func() *prepared) {
 	ctx := context.Background()
 	a = newApp(strings.NewReader(""), io.Discard, io.Discard)
-	a.flags = &flags{inflight: 1, iterations: 100, cacheDir: t.TempDir(), learn: learnAuto}
+	a.Flags = &flags.Values{Inflight: 1, Iterations: 100, CacheDir: t.TempDir(), Learn: flags.LearnAuto}
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, platform.Close()) })

@@ -116,8 +116,8 @@ func (e *execution) run(ctx context.Context, done, n int) error {
 
 // learn uses the first replays of the warm-up, or of those that are timed, if learning belongs there. It returns how many it took.
 func (e *execution) learn(ctx context.Context, warmup bool) (int, error) {
-	f := e.a.flags
-	if !e.p.learning.within(f.warmup, f.iterations, warmup) {
+	f := e.a.Flags
+	if !e.p.learning.within(f.Warmup, f.Iterations, warmup) {
 		return 0, nil
 	}
 	return e.a.learn(ctx, e.p, e.own, e.program)
@@ -125,7 +125,7 @@ func (e *execution) learn(ctx context.Context, warmup bool) (int, error) {
 
 // warmUp makes the replays of --warmup, and restores the contents after them.
 func (e *execution) warmUp(ctx context.Context) error {
-	n := e.a.flags.warmup
+	n := e.a.Flags.Warmup
 	if n == 0 {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (e *execution) replays(ctx context.Context) (err error) {
 		return err
 	}
 	learned := time.Now()
-	if err := e.run(ctx, e.learnedFrom, e.a.flags.iterations); err != nil {
+	if err := e.run(ctx, e.learnedFrom, e.a.Flags.Iterations); err != nil {
 		return err
 	}
 	e.took, e.rest = time.Since(start), time.Since(learned)
@@ -162,7 +162,7 @@ func (e *execution) replays(ctx context.Context) (err error) {
 
 // settle keeps what the replays told for later runs, and the plan that they took. It returns what a replay was predicted to take.
 func (e *execution) settle(ctx context.Context) (float64, error) {
-	left := e.a.flags.iterations - e.learnedFrom
+	left := e.a.Flags.Iterations - e.learnedFrom
 	e.a.noteQueues(ctx, e.p, e.own, e.program, left, e.rest)
 	e.a.settle(ctx, e.p, e.program, left, e.warming, e.rest)
 	if plan := e.program.Plan(); e.own.savePlan != "" && plan != e.p.plan { // learning has chosen another one
@@ -207,12 +207,12 @@ func (e *execution) report(results *runtime.Results, predicted float64) *runRepo
 		Version: jsonVersion, Command: "run", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
 		Replay: program.Mode().String(), Strategy: plan.Strategy, Machine: plan.Machine,
 		Nodes: p.graph.Len(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Learning: p.learning.report(),
-		Iterations: a.flags.iterations, Warmup: a.flags.warmup, Inflight: a.flags.inflight,
-		TookUS: us, EachUS: us / float64(max(1, a.flags.iterations)), Predicted: predicted,
+		Iterations: a.Flags.Iterations, Warmup: a.Flags.Warmup, Inflight: a.Flags.Inflight,
+		TookUS: us, EachUS: us / float64(max(1, a.Flags.Iterations)), Predicted: predicted,
 		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Loops: results.Loops, Verified: e.verified,
 		Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
 	}
-	if left := a.flags.iterations - e.learnedFrom; e.learnedFrom > 0 && left > 0 {
+	if left := a.Flags.Iterations - e.learnedFrom; e.learnedFrom > 0 && left > 0 {
 		report.RestUS, report.learned = float64(e.rest.Nanoseconds())/1e3/float64(left), e.learnedFrom
 	}
 	report.Early, _ = program.Overlaps()

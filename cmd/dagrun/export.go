@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/graphfile"
 	cheader "github.com/dagrun/dagrun/cudart/header"
 	"github.com/dagrun/dagrun/cudart/recorder"
@@ -55,7 +56,7 @@ others as you would their programs.`,
 			if (header != "" || library) && len(args) == 0 {
 				return nil
 			}
-			return oneFile(c, args)
+			return flags.OneFile(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if library {
@@ -90,13 +91,13 @@ others as you would their programs.`,
 			})(c, args)
 		},
 	}
-	a.outputFlags(c)
-	a.paramFlags(c)
-	a.loadFlags(c)
-	a.saveFlags(c)
-	a.planFlags(c, "h200")
+	a.OutputFlags(c)
+	a.ParamFlags(c)
+	a.LoadFlags(c)
+	a.SaveFlags(c)
+	a.PlanFlags(c, "h200")
 	target.flags(c)
-	a.recallFlags(c)
+	a.RecallFlags(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "write the planned graph to this `file`, such as saxpy.dagrun")
 	c.Flags().StringVar(&header, "header", "", "write dagrun.h to this `file`")
 	c.Flags().BoolVar(&library, "library", false, "print the path of a shared library with the functions of dagrun.h (for the Python package)")
@@ -114,7 +115,7 @@ func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out
 	if beyond := target.beyond(g, options.Machine); len(beyond) > 0 {
 		return withStatus(statusWrong, fmt.Errorf("%s: %s", onLine(beyond[0].Node, beyond[0].Line), beyond[0].Why))
 	}
-	to := graphfile.Target{Exact: target.arch != "", Architecture: target.arch, Compiler: a.compiler(), Confined: a.flags.confined}
+	to := graphfile.Target{Exact: target.arch != "", Architecture: target.arch, Compiler: a.compiler(), Confined: a.Flags.Confined}
 	capability := target.capability
 	if capability == 0 && options.Machine != nil {
 		capability = options.Machine.Capability
@@ -125,7 +126,7 @@ func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out
 	if err != nil {
 		return err
 	}
-	if err := a.write(ctx, out, file.Write); err != nil || a.flags.output != "json" {
+	if err := a.write(ctx, out, file.Write); err != nil || a.Flags.Output != "json" {
 		return err
 	}
 	return a.answer(exported{jsonVersion, "export", file.Name, out, file.Architecture, len(file.Nodes), len(file.Edges), len(file.Buffers), len(file.Modules), file.DeviceBytes()})

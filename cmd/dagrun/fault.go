@@ -41,7 +41,7 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	_ = p.platform.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
-	ended, childErr := runAlone(ctx, self, a.aloneArgs(p, own, max(1, a.flags.iterations+a.flags.warmup), pinTime))
+	ended, childErr := runAlone(ctx, self, a.aloneArgs(p, own, max(1, a.Flags.Iterations+a.Flags.Warmup), pinTime))
 	switch {
 	case ctx.Err() != nil:
 		return withStatus(statusDevice, fmt.Errorf("the replay node by node did not end within %s; the faulty node is not known", pinTime))
@@ -84,14 +84,14 @@ func runAlone(ctx context.Context, self string, args []string) (*failure, error)
 
 // aloneArgs is the command line of the new process, which replays so often and has so much time.
 func (a *app) aloneArgs(p *prepared, own *runFlags, replays int, limit time.Duration) []string {
-	f := a.flags
+	f := a.Flags
 	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--iterations", fmt.Sprint(replays), "--timeout", limit.String()}
 	if own.allowRaces {
 		args = append(args, "--allow-races")
 	}
 	streams := 0
-	if f.limited {
-		streams = f.streams
+	if f.Limited {
+		streams = f.Streams
 	}
-	return append(args, f.planned(f.strategy, streams)...)
+	return append(args, f.Planned(f.Strategy, streams)...)
 }

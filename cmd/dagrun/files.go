@@ -28,17 +28,17 @@ func (a *app) allInputs(g *dag.Graph) []input {
 			list = append(list, input{namedFile{role: role, name: name}, files.PlaceOf(name), initial})
 		}
 	}
-	f := a.flags
-	add("--plan", f.plan, false)
-	add("--profile", f.profile, false)
-	add("--machine", f.machine, false)
+	f := a.Flags
+	add("--plan", f.Plan, false)
+	add("--profile", f.Profile, false)
+	add("--machine", f.Machine, false)
 	if g == nil {
 		return list
 	}
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		if b.Init != nil && b.Init.File != "" {
-			add(fmt.Sprintf("the initial contents of buffer %q", b.Name), inFolder(g.Dir, b.Init.File), !bound(a.flags.load, b.Name))
+			add(fmt.Sprintf("the initial contents of buffer %q", b.Name), inFolder(g.Dir, b.Init.File), !bound(a.Flags.Load, b.Name))
 		}
 		if b.Expect != nil && b.Expect.File != "" {
 			add(fmt.Sprintf("the expected contents of buffer %q", b.Name), inFolder(g.Dir, b.Expect.File), false)
@@ -62,7 +62,7 @@ func (a *app) savedFiles(g *dag.Graph) []namedFile {
 		b := &g.Buffers[i]
 		switch {
 		case b.Save == "":
-		case bound(a.flags.save, b.Name):
+		case bound(a.Flags.Save, b.Name):
 			list = append(list, namedFile{role: "--save " + b.Name + ":", name: inFolder(g.Dir, b.Save)})
 		default:
 			list = append(list, namedFile{role: fmt.Sprintf("save of buffer %q:", b.Name), name: inFolder(g.Dir, b.Save), saving: true})
@@ -135,7 +135,7 @@ func (a *app) write(ctx context.Context, name string, write func(io.Writer) erro
 }
 
 func (a *app) wrote(name string) error {
-	if a.flags.quiet || a.flags.output == "json" {
+	if a.Flags.Quiet || a.Flags.Output == "json" {
 		return nil
 	}
 	a.progress.clear()

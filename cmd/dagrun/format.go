@@ -40,14 +40,14 @@ something to change.`,
 			case len(args) > 1 && way == formatting{}:
 				return errors.New("formatting several files needs -w, --check or --diff")
 			}
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			return a.format(c.Context(), args, way)
 		},
 		ValidArgsFunction: manyPipelines,
 	}
-	a.outputFlags(c)
+	a.OutputFlags(c)
 	c.Flags().BoolVarP(&way.write, "write", "w", false, "write the files instead of printing them")
 	c.Flags().BoolVar(&way.check, "check", false, "list files that would change")
 	c.Flags().BoolVar(&way.diff, "diff", false, "show what would change")
@@ -87,7 +87,7 @@ func (a *app) format(ctx context.Context, names []string, way formatting) error 
 			status = max(status, statusExpectation)
 		}
 		switch {
-		case a.flags.output == "json":
+		case a.Flags.Output == "json":
 			if way != (formatting{}) {
 				file.Text = ""
 			}
@@ -105,7 +105,7 @@ func (a *app) format(ctx context.Context, names []string, way formatting) error 
 		}
 		report.Files = append(report.Files, *file)
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		if err := a.answer(report); err != nil {
 			return err
 		}

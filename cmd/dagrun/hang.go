@@ -52,7 +52,7 @@ func (a *app) watchHang(ctx context.Context, p *prepared, own *runFlags, trial f
 			case <-ticker.C:
 			}
 			t := trial()
-			if t == nil || time.Since(t.Began) < max(longRound, a.flags.timeout/4) {
+			if t == nil || time.Since(t.Began) < max(longRound, a.Flags.Timeout/4) {
 				continue
 			}
 			if left := time.Until(end); left >= leastSearch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -24,7 +25,7 @@ func searched(t *testing.T, pipeline string, limit time.Duration) (text, node st
 	require.NoError(t, os.WriteFile(file, []byte(pipeline), 0o600))
 	var stdout, stderr bytes.Buffer
 	a := newApp(bytes.NewReader(nil), &stdout, &stderr)
-	a.flags = &flags{backend: "cpu", strategy: "serial", memory: "arena", maxEdges: dag.MaxEdges}
+	a.Flags = &flags.Values{Backend: "cpu", Strategy: "serial", Memory: "arena", MaxEdges: dag.MaxEdges}
 	g, err := a.loadGraph(context.Background(), file)
 	require.NoError(t, err)
 	plan, err := planner.New(context.Background(), g, planner.Options{})

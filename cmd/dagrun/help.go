@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 )
 
 //go:embed help/*.txt
@@ -35,7 +37,7 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 		Example: `  dagrun help run
   dagrun help slices`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			return a.helped(root, args)
@@ -47,7 +49,7 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 			return helpNames(root), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	a.outputFlags(c)
+	a.OutputFlags(c)
 	return c
 }
 
@@ -65,9 +67,9 @@ func (a *app) helped(root *cobra.Command, args []string) error {
 	case isCommand:
 		text = a.helpText(c)
 	default:
-		return fmt.Errorf("there is no command and no topic %q%s", name, hint(didYouMean(name, helpNames(root)), "; see dagrun help"))
+		return fmt.Errorf("there is no command and no topic %q%s", name, flags.Hint(flags.DidYouMean(name, helpNames(root)), "; see dagrun help"))
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(textReport{jsonVersion, "help", name, text})
 	}
 	_, err = fmt.Fprint(a.stdout, text)

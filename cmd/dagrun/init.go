@@ -61,7 +61,7 @@ func (a *app) initCommand() *cobra.Command {
 		Long:    "Write NAME.yaml, a small pipeline that runs as it is. An existing file is left alone.",
 		Example: "  dagrun init blur && dagrun blur.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			if len(args) != 1 {
@@ -91,14 +91,14 @@ func (a *app) initCommand() *cobra.Command {
 			if err := writeOut(c.Context(), file, write); err != nil {
 				return err
 			}
-			if a.flags.output == "json" {
+			if a.Flags.Output == "json" {
 				return a.answer(struct {
 					Version int    `json:"version"`
 					Command string `json:"command"`
 					File    string `json:"file"`
 				}{jsonVersion, "init", file})
 			}
-			if a.flags.quiet {
+			if a.Flags.Quiet {
 				return nil
 			}
 			_, err := fmt.Fprintf(a.stdout, "wrote %s; run it with: dagrun %s\n", file, shellQuoted(file))
@@ -106,6 +106,6 @@ func (a *app) initCommand() *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.outputFlags(c)
+	a.OutputFlags(c)
 	return c
 }

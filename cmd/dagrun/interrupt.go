@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/internal/words"
@@ -106,20 +107,20 @@ func asksToStop() []os.Signal {
 
 // limited makes a context that --timeout cancels. The returned function must be called after the device is closed.
 func (a *app) limited(parent context.Context) (context.Context, func()) {
-	if a.flags.timeout <= 0 {
+	if a.Flags.Timeout <= 0 {
 		return parent, func() {}
 	}
-	ctx, cancel := context.WithTimeout(parent, a.flags.timeout)
+	ctx, cancel := context.WithTimeout(parent, a.Flags.Timeout)
 	done := make(chan struct{})
 	patience := grace
 	if a.place.Ranks > 1 {
 		patience += world.TimeoutPatience + rankEnd // the ranks find out which of them the others wait for, and end
 	}
-	last := time.AfterFunc(a.flags.timeout+patience, func() {
+	last := time.AfterFunc(a.Flags.Timeout+patience, func() {
 		select {
 		case <-done:
 		default:
-			a.die(statusTimeout, fmt.Sprintf("timed out after %s; %s did not finish within another %s, %s", a.flags.timeout, a.working(), patience, a.progress.where()))
+			a.die(statusTimeout, fmt.Sprintf("timed out after %s; %s did not finish within another %s, %s", a.Flags.Timeout, a.working(), patience, a.progress.where()))
 		}
 	})
 	return ctx, func() {
@@ -145,7 +146,7 @@ func (a *app) die(status int, why string) {
 	}
 	a.progress.clear()
 	a.stderr.last(a.paint(a.stderr, red, "dagrun:") + " " + painted(words.Safe(why+a.left())))
-	if a.flags.output == "json" && !a.answered {
+	if a.Flags.Output == "json" && !a.answered {
 		a.answerError(errors.New(why+a.left()), status)
 	}
 	os.Exit(status)
@@ -194,11 +195,11 @@ func (a *app) explain(c *cobra.Command, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return withStatus(statusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s%s", a.flags.timeout, a.progress.where(), a.stillRunning()), err})
+		return withStatus(statusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s%s", a.Flags.Timeout, a.progress.where(), a.stillRunning()), err})
 	case errors.Is(err, context.Canceled):
 		return withStatus(statusInterrupted, &stopped{"interrupted, " + a.progress.where(), err})
 	}
-	if a.place.Ranks > 1 && a.flags.spill == spillAuto && errors.Is(err, planner.ErrMemoryCap) {
+	if a.place.Ranks > 1 && a.Flags.Spill == flags.SpillAuto && errors.Is(err, planner.ErrMemoryCap) {
 		return fmt.Errorf("%w; pipelines with several ranks are not spilled to host memory", err)
 	}
 	var missing *missingFile

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
@@ -33,9 +34,9 @@ they were measured to read and write of what, or why that is not known.`,
   dagrun kernels pipelines/add2.cu
   dagrun kernels infer.rec                         what dagrun record -o infer.rec wrote
   dagrun kernels --output json | jq -r .kernels[].name`,
-		Args: atMost(1),
+		Args: flags.AtMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			if len(args) == 1 && recording.Recognize(args[0]) {
@@ -54,7 +55,7 @@ they were measured to read and write of what, or why that is not known.`,
 		},
 		ValidArgsFunction: oneKernel,
 	}
-	a.outputFlags(c)
+	a.OutputFlags(c)
 	c.Flags().StringArrayVarP(&own.include, "include", "I", nil, "look for headers of the FILE in this `folder`")
 	c.Flags().StringArrayVarP(&own.define, "define", "D", nil, "define a macro for the FILE, as `NAME=VALUE`")
 	c.Flags().StringVar(&own.compiler, "compiler", "", "`compiler` for the FILE: auto, nvrtc, nvcc or clang")
@@ -102,7 +103,7 @@ func newKernelDocument(d kernels.Doc) kernelDocument {
 
 func (a *app) listKernels() error {
 	docs := kernels.Docs()
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		document := struct {
 			Version int              `json:"version"`
 			Command string           `json:"command"`
@@ -132,7 +133,7 @@ func (a *app) listKernels() error {
 	if err := a.listCalls(); err != nil {
 		return err
 	}
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return nil
 	}
 	_, err := fmt.Fprintf(a.stdout, "\n%s; dagrun kernels NAME shows types and sizes\n", counted(len(docs), "kernel"))
@@ -152,7 +153,7 @@ func (a *app) describeKernel(name string) error {
 			}
 			continue
 		}
-		if a.flags.output == "json" {
+		if a.Flags.Output == "json" {
 			return a.answer(struct {
 				Version int    `json:"version"`
 				Command string `json:"command"`
@@ -161,8 +162,8 @@ func (a *app) describeKernel(name string) error {
 		}
 		return a.printKernel(d)
 	}
-	if near := didYouMean(name, names); near != "" || !strings.ContainsAny(name, "./\\") {
-		return fmt.Errorf("unknown kernel %q%s", name, hint(near, "; dagrun kernels lists all"))
+	if near := flags.DidYouMean(name, names); near != "" || !strings.ContainsAny(name, "./\\") {
+		return fmt.Errorf("unknown kernel %q%s", name, flags.Hint(near, "; dagrun kernels lists all"))
 	}
 	return fmt.Errorf("%q is no kernel, and no file of kernels: those end in %s", name, words.List(moduleExtensions, "or"))
 }

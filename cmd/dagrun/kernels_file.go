@@ -101,7 +101,7 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 	for _, s := range library.(*kernels.UserModule).Symbols() {
 		variables = append(variables, newFileVariable(module.Name, &s))
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		document := struct {
 			Version   int            `json:"version"`
 			Command   string         `json:"command"`

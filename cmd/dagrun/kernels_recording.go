@@ -47,7 +47,7 @@ func (a *app) listRecorded(name string) error {
 	if document.Kernels, err = recorded.Of(processes, order.PlaceText); err != nil {
 		return withStatus(statusWrong, fmt.Errorf("%s: %w", shownName(name), err))
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(document)
 	}
 	return a.printRecorded(&document)

@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/world"
 )
 
@@ -69,16 +70,16 @@ Under torchrun, srun, mpirun and Kubernetes indexed jobs, dagrun FILE finds its 
 		_ = f.MarkHidden(flag)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := oneFile(c, args); err != nil {
+		if err := flags.OneFile(c, args); err != nil {
 			return err
 		}
-		if err := a.checkFlags(c); err != nil {
+		if err := a.CheckFlags(c); err != nil {
 			return err
 		}
 		if !f.Changed("number") {
 			return errors.New("launch needs to know how many ranks to run: add -n N")
 		}
-		if err := own.check(a.flags.ranks); err != nil {
+		if err := own.check(a.Flags.Ranks); err != nil {
 			return err
 		}
 		if args[0] == "-" {
@@ -122,7 +123,7 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 	if err != nil {
 		return err
 	}
-	rendezvous, secret := a.flags.ranks.Rendezvous, os.Getenv("DAGRUN_SECRET")
+	rendezvous, secret := a.Flags.Ranks.Rendezvous, os.Getenv("DAGRUN_SECRET")
 	if rendezvous == "" {
 		if rendezvous, err = world.FreeAddress(); err != nil {
 			return fmt.Errorf("%w; add --rendezvous HOST:PORT", err)
@@ -162,7 +163,7 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 		prefix := fmt.Sprintf("[%d] ", l.rank)
 		out := &prefixed{to: a.stdout, prefix: prefix, lock: &lines}
 		child.Stdout = out
-		if a.flags.output == "json" || local > 0 { // printed when all have ended, in the order of the ranks
+		if a.Flags.Output == "json" || local > 0 { // printed when all have ended, in the order of the ranks
 			child.Stdout = &l.output
 		}
 		complaints := &prefixed{to: a.stderr, prefix: prefix, lock: &lines}
@@ -231,7 +232,7 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, starte
 
 // tellLaunch prints why the ranks have ended.
 func (a *app) tellLaunch(why error) error {
-	if a.flags.output != "json" {
+	if a.Flags.Output != "json" {
 		a.printError(why)
 	}
 	return why
@@ -258,7 +259,7 @@ func (a *app) answerLaunch(all []*launched) error {
 	}
 	var list []document
 	for _, l := range all {
-		if a.flags.output != "json" {
+		if a.Flags.Output != "json" {
 			out := &prefixed{to: a.stdout, prefix: fmt.Sprintf("[%d] ", l.rank), lock: &sync.Mutex{}}
 			_, _ = out.Write(l.output.Bytes()) // the sink keeps its error
 			out.end()
@@ -270,7 +271,7 @@ func (a *app) answerLaunch(all []*launched) error {
 		}
 		list = append(list, document{l.rank, exitStatus(l.err), report})
 	}
-	if a.flags.output != "json" {
+	if a.Flags.Output != "json" {
 		return nil
 	}
 	return a.answer(struct {
@@ -312,9 +313,9 @@ func traceArgs(c *cobra.Command, file string, own *launchFlags) ([]string, error
 	for _, arg := range passedOn(c) {
 		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		switch {
-		case name == "graph" && (value == graphOn || value == graphCaptured):
+		case name == "graph" && (value == flags.GraphOn || value == flags.GraphCaptured):
 			args = append(args, "--graph")
-		case name == "graph" && value == graphOff:
+		case name == "graph" && value == flags.GraphOff:
 		case name == "graph" || trace.Flags().Lookup(name) == nil:
 			return nil, fmt.Errorf("--%s does not go with --trace", name)
 		default:

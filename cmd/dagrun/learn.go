@@ -7,47 +7,35 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
-	"github.com/dagrun/dagrun/runtime/cache"
 )
-
-func (a *app) learnFlags(c *cobra.Command) {
-	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.learn, "learn", learnAuto, "learn `how` long nodes take and which plan is fastest: auto, off, or again to forget what is known")
-	a.cacheFlag(c)
-}
-
-func (a *app) cacheFlag(c *cobra.Command) {
-	c.Flags().StringVar(&a.values(c).cacheDir, "cache-dir", "", "keep what is learned in this `folder` (default: $"+cache.Variable+", or dagrun in your cache folder); off keeps nothing")
-}
 
 // learningOf looks up what is known about a pipeline. It is nil if nothing is to be learned or used, because the user asked for a plan,
 // a machine or a way to run for which learning is not meant.
 func (a *app) learningOf(p *prepared, own *runFlags) *learning {
-	f := a.flags
-	if own == nil || f.learn == learnOff {
+	f := a.Flags
+	if own == nil || f.Learn == flags.LearnOff {
 		return nil
 	}
 	if why := a.notLearned(p, own); why != "" {
-		if f.learning {
+		if f.Learning {
 			a.note("nothing is learned %s", why)
 		}
 		return nil
 	}
-	l := &learning{again: f.learn == learnAgain, onGPU: p.platform.Name() == "cuda", ranks: a.place.Ranks > 1, bodies: p.graph.HasControl()}
-	l.options = runtime.LearnOptions{Plan: p.options, Threads: f.threads, Replays: f.iterations + f.warmup, Progress: a.progress.report}
-	if !f.threaded {
+	l := &learning{again: f.Learn == flags.LearnAgain, onGPU: p.platform.Name() == "cuda", ranks: a.place.Ranks > 1, bodies: p.graph.HasControl()}
+	l.options = runtime.LearnOptions{Plan: p.options, Threads: f.Threads, Replays: f.Iterations + f.Warmup, Progress: a.progress.report}
+	if !f.Threaded {
 		l.options.Threads = 0
 	}
 	l.options.Overlap = a.overlap()
-	switch f.replay {
-	case graphOn, graphCaptured:
+	switch f.Replay {
+	case flags.GraphOn, flags.GraphCaptured:
 		l.options.Modes = []runtime.Mode{runtime.Captured}
-	case graphOff:
+	case flags.GraphOff:
 		l.options.Modes = []runtime.Mode{runtime.Streams}
 	default:
 		l.options.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
@@ -58,7 +46,7 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	}
 	if !l.again {
 		l.options.Known = l.recalled.Known
-		l.way = l.recalled.Best(f.iterations + f.warmup)
+		l.way = l.recalled.Best(f.Iterations + f.Warmup)
 		l.options.Runs, l.options.Seen = l.recalled.Runs, l.recalled.Seen
 	}
 	return l
@@ -66,21 +54,21 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 
 // notLearned says because of what nothing is learned, such as "with --plan"; "" if something is.
 func (a *app) notLearned(p *prepared, own *runFlags) string {
-	f := a.flags
+	f := a.Flags
 	switch {
-	case f.plan != "":
+	case f.Plan != "":
 		return "with --plan"
-	case f.machine != "":
+	case f.Machine != "":
 		return "with --machine"
 	case own.alone:
 		return "with --node-by-node"
 	case own.follow:
 		return "with --debug-progress"
-	case a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != sanitizeOff:
-		return "with --sanitize " + f.sanitize
-	case f.inflight > 1:
+	case a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != flags.SanitizeOff:
+		return "with --sanitize " + f.Sanitize
+	case f.Inflight > 1:
 		return "with --inflight"
-	case f.replay == graphBuilt:
+	case f.Replay == flags.GraphBuilt:
 		return "with --graph=built"
 	case a.place.Ranks > 1 && p.graph.HasControl():
 		return "by several ranks where there are loops or branches"
@@ -100,7 +88,7 @@ func (l *learning) machineOf(p *prepared) *planner.Machine {
 
 // machineOf is the model of a device to plan for: its measured figures, if they have been kept and learning is not off.
 func (a *app) machineOf(platform cudart.Platform) *planner.Machine {
-	if a.flags.learn != learnOff && a.flags.machine == "" {
+	if a.Flags.Learn != flags.LearnOff && a.Flags.Machine == "" {
 		kept, err := runtime.KeptMachine(platform, a.openCache())
 		if err != nil {
 			a.warn("%v", err)
@@ -114,7 +102,7 @@ func (a *app) machineOf(platform cudart.Platform) *planner.Machine {
 }
 
 func (a *app) memoryMode() runtime.MemoryMode {
-	if a.flags.memory == "separate" {
+	if a.Flags.Memory == "separate" {
 		return runtime.Separate
 	}
 	return runtime.Arena
@@ -174,7 +162,7 @@ func (l *learning) tells(warmup, took time.Duration) bool {
 func (a *app) learn(ctx context.Context, p *prepared, own *runFlags, program *runtime.Program) (int, error) {
 	l := p.learning
 	if err := program.CanLearn(); err != nil {
-		if a.flags.learning {
+		if a.Flags.Learning {
 			a.note("nothing is learned: %v", err)
 		} else {
 			a.log.Info("nothing is learned", "because", err.Error())

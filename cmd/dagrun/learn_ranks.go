@@ -16,7 +16,7 @@ const fewestTogether = 16
 
 // ranksLearn reports whether several ranks learn. On GPUs they do so only if --learn was given.
 func (a *app) ranksLearn(p *prepared) bool {
-	return a.flags.iterations+a.flags.warmup >= fewestTogether && (p.platform.Name() == "cpu" || a.flags.learning)
+	return a.Flags.Iterations+a.Flags.Warmup >= fewestTogether && (p.platform.Name() == "cpu" || a.Flags.Learning)
 }
 
 // rankLearning is what a rank says before any of them learns.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/tasks"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
@@ -77,7 +78,7 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	if err := a.checkLoaded(ctx, g); err != nil {
 		return nil, err
 	}
-	if !a.flags.quiet && a.place.Rank == 0 { // the other ranks have the same ones
+	if !a.Flags.Quiet && a.place.Rank == 0 { // the other ranks have the same ones
 		if err := a.printDiagnostics(g.Warnings()); err != nil {
 			return nil, err
 		}
@@ -88,7 +89,7 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 
 // confine keeps the files that a pipeline names in its folder, with --confined.
 func (a *app) confine(dir string) (err error) {
-	if !a.flags.confined || a.folder != nil {
+	if !a.Flags.Confined || a.folder != nil {
 		return nil
 	}
 	if a.folder, err = files.OpenFolder(dir); err != nil {
@@ -108,13 +109,13 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 		return nil, err
 	}
 	if tasks.Recognize(source) {
-		if len(a.flags.params)+len(a.flags.load)+len(a.flags.save) > 0 {
+		if len(a.Flags.Params)+len(a.Flags.Load)+len(a.Flags.Save) > 0 {
 			return nil, fmt.Errorf("%s is a graph of tasks, which has no params and no contents: leave out --param, --load and --save", shownName(name))
 		}
 		a.inOrder = true
 		return tasks.Decode(shownName(name), source)
 	}
-	options := file.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
+	options := file.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.Flags.MaxEdges, Devices: flags.DeviceCount(a.Flags.Devices)}
 	if options.Dir = "."; name != "-" {
 		options.Dir = filepath.Dir(name)
 	}
@@ -128,17 +129,17 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 		a.noteInput("a file of the pipeline", name)
 		return a.folder.Regular(ctx, name, file.MaxBytes)
 	}
-	for _, p := range a.flags.params {
+	for _, p := range a.Flags.Params {
 		key, value, ok := strings.Cut(p, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {
 			return nil, fmt.Errorf("-p %s: want name=value", p)
 		}
 		options.Params = append(options.Params, file.Override{Name: key, Value: value})
 	}
-	if options.Load, err = fileBindings("load", a.flags.load); err != nil {
+	if options.Load, err = fileBindings("load", a.Flags.Load); err != nil {
 		return nil, err
 	}
-	if options.Save, err = fileBindings("save", a.flags.save); err != nil {
+	if options.Save, err = fileBindings("save", a.Flags.Save); err != nil {
 		return nil, err
 	}
 	a.reread = func(rank, local int) (*dag.Graph, error) {
@@ -156,8 +157,8 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.
 func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*planner.Plan, error) {
-	if a.flags.plan != "" {
-		plan, err := decodeFile(ctx, a.flags.plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
+	if a.Flags.Plan != "" {
+		plan, err := decodeFile(ctx, a.Flags.Plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +179,7 @@ func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*p
 
 // withinCap refuses a plan from a file that needs more memory of a device than --memory-cap allows.
 func (a *app) withinCap(plan *planner.Plan) error {
-	most, err := a.memoryCap()
+	most, err := a.MemoryCap()
 	if most == 0 {
 		return err
 	}
@@ -187,7 +188,7 @@ func (a *app) withinCap(plan *planner.Plan) error {
 		needs = max(needs, m.Offset+m.Bytes)
 	}
 	if needs > most {
-		return fmt.Errorf("%s needs %s of a device, more than the %s that --memory-cap allows; without --plan, another plan is made", a.flags.plan, words.Bytes(needs), words.Bytes(most))
+		return fmt.Errorf("%s needs %s of a device, more than the %s that --memory-cap allows; without --plan, another plan is made", a.Flags.Plan, words.Bytes(needs), words.Bytes(most))
 	}
 	return nil
 }
@@ -205,8 +206,8 @@ func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner
 			return nil, r.options, err
 		}
 	}
-	if machine := r.options.Machine; kept || a.flags.plan != "" && (r.options.Profile != nil || machine != nil && machine.Name != r.plan.Machine) {
-		err = predictAgain(g, r.plan, r.options, a.flags.streams)
+	if machine := r.options.Machine; kept || a.Flags.Plan != "" && (r.options.Profile != nil || machine != nil && machine.Name != r.plan.Machine) {
+		err = predictAgain(g, r.plan, r.options, a.Flags.Streams)
 	}
 	return r.plan, r.options, err
 }
@@ -224,7 +225,7 @@ func predictAgain(g *dag.Graph, plan *planner.Plan, o planner.Options, streams i
 // onGraph runs a command that needs one pipeline and no device: it checks the flags, loads the pipeline, and calls do.
 func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		if err := a.checkFlags(c); err != nil {
+		if err := a.CheckFlags(c); err != nil {
 			return err
 		}
 		a.progress.beginUntil(a.stdout)

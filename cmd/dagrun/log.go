@@ -17,10 +17,10 @@ type logHandler struct {
 }
 
 func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
-	if h.app.flags.verbose {
+	if h.app.Flags.Verbose {
 		return level >= slog.LevelInfo
 	}
-	return level >= slog.LevelWarn && !h.app.flags.quiet
+	return level >= slog.LevelWarn && !h.app.Flags.Quiet
 }
 
 func (h *logHandler) Handle(_ context.Context, record slog.Record) error {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
@@ -18,7 +19,7 @@ func (a *app) printLoops(loops []runtime.Loop) {
 		switch name := words.Pad(words.Line(l.Node), width); {
 		case !l.OK:
 			_ = a.stdout.printf("  %s  %s  %s\n", a.paint(a.stdout, red, "FAIL"), name, l.Text())
-		case !a.flags.quiet:
+		case !a.Flags.Quiet:
 			_ = a.stdout.printf("  %s    %s  %s\n", a.paint(a.stdout, green, "ok"), name, l.Text())
 		}
 	}
@@ -49,7 +50,7 @@ func (a *app) noteNoGraph(why string) {
 // preferGraph makes a pipeline with loops or branches run as a graph on a GPU, unless the user or an earlier run chose otherwise: in streams, the host waits
 // for the device before each test, which takes longer than a conditional node.
 func (a *app) preferGraph(p *prepared, o *runtime.Options) {
-	if p.graph.HasControl() && p.platform.Name() == "cuda" && a.flags.replay == graphAuto && !a.flags.chosen && o.Mode == runtime.Streams && !p.learning.chose() {
+	if p.graph.HasControl() && p.platform.Name() == "cuda" && a.Flags.Replay == flags.GraphAuto && !a.Flags.Chosen && o.Mode == runtime.Streams && !p.learning.chose() {
 		o.Mode = runtime.Captured
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/editor"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/lsp"
 )
 
@@ -25,7 +26,7 @@ to declarations. Files of modules are read; nothing is compiled, run or written.
 is 1 if the editor disconnects without ending the session. docs/editor.md has the settings of
 editors.`,
 		Example: `  dagrun lsp   # vim.lsp.start({name = "dagrun", cmd = {"dagrun", "lsp"}})`,
-		Args:    atMost(0),
+		Args:    flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if input, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(input.Fd())) {
 				return errors.New("editors start this command; it cannot be used from a terminal; see dagrun lsp --help")

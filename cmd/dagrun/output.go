@@ -86,7 +86,7 @@ func (a *app) failure(err error, status int) *failure {
 
 // answerFiles ends a check of several files: with their JSON if it was asked for, and with the worst of their exit statuses.
 func answerFiles[F any](a *app, files []F, worst int) error {
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		err := a.answer(struct {
 			Version int    `json:"version"`
 			Command string `json:"command"`

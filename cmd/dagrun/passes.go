@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -12,7 +13,7 @@ import (
 
 // recallPasses adds to the options of a plan how many passes the loops of a graph made in earlier runs.
 func (a *app) recallPasses(g *dag.Graph, o *planner.Options) {
-	if a.flags.learn == learnOff || a.flags.learn == learnAgain {
+	if a.Flags.Learn == flags.LearnOff || a.Flags.Learn == flags.LearnAgain {
 		return
 	}
 	known, warnings := runtime.KnownPasses(g, a.openCache())
@@ -24,7 +25,7 @@ func (a *app) recallPasses(g *dag.Graph, o *planner.Options) {
 
 // keepPasses keeps how many passes the loops made in the last replay. A run has done its work if that fails.
 func (a *app) keepPasses(ctx context.Context, g *dag.Graph, loops []runtime.Loop) {
-	if a.flags.learn == learnOff || a.place.Ranks > 1 {
+	if a.Flags.Learn == flags.LearnOff || a.place.Ranks > 1 {
 		return
 	}
 	if err := runtime.KeepPasses(ctx, g, a.openCache(), loops); err != nil && ctx.Err() == nil {

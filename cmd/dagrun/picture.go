@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/picture"
@@ -48,7 +49,7 @@ func pictureFormNames() []string { return slices.Sorted(maps.Keys(pictureForms))
 // form returns the format to write: that of --format, otherwise the one that the file name implies.
 func (f *pictureFlags) form() (string, error) {
 	if f.format != "" {
-		return f.format, oneOf("--format", f.format, pictureFormNames()...)
+		return f.format, flags.OneOf("--format", f.format, pictureFormNames()...)
 	}
 	if f.out != "" && f.out != "-" {
 		extension := strings.ToLower(filepath.Ext(f.out))
@@ -126,7 +127,7 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 	case toFile:
 		report.File = f.out
 		err = a.write(ctx, f.out, write)
-	case a.flags.output != "json":
+	case a.Flags.Output != "json":
 		return write(a.stdout.document())
 	case form == "png" || form == "pdf":
 		return fmt.Errorf("--output json cannot hold a %s; write it to a file with -o", form)
@@ -135,7 +136,7 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 		err = write(&text)
 		report.Text = text.String()
 	}
-	if err != nil || a.flags.output != "json" {
+	if err != nil || a.Flags.Output != "json" {
 		return err
 	}
 	return a.answer(report)
@@ -274,7 +275,7 @@ func convert(ctx context.Context, graphviz, form string, write func(io.Writer) e
 
 // printGantt prints the predicted timeline as a text chart below the plan.
 func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
-	if a.flags.quiet || g.Len() == 0 {
+	if a.Flags.Quiet || g.Len() == 0 {
 		return nil
 	}
 	schedule, err := picture.New(g, plan, timeline)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
@@ -27,14 +28,14 @@ func (a *app) planCommand() *cobra.Command {
 		if err := a.checkOutputs(g, []namedFile{{role: "--save-plan", name: save}, {role: "--html", name: html}}, nil); err != nil {
 			return err
 		}
-		if err := oneOf("--calls", calls, callsStreams, callsCaptured); err != nil {
+		if err := flags.OneOf("--calls", calls, callsStreams, callsCaptured); err != nil {
 			return err
 		}
 		if calls != "" && (compare || explain) {
 			return errors.New("--calls is a JSON document of its own: leave out --compare and --explain")
 		}
 		if compare {
-			if explain && a.flags.output == "json" {
+			if explain && a.Flags.Output == "json" {
 				return errors.New("--compare and --explain are two JSON documents; ask for one of them")
 			}
 			if err := a.printComparison(ctx, g); err != nil || !explain && save == "" && html == "" {
@@ -102,10 +103,10 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
   dagrun plan pipelines/saxpy.yaml --html saxpy.html --against serial  two schedules on one page
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats
   dagrun plan net.rec --explain                       a captured graph that dagrun record -o net.rec found`,
-		Args: oneFile,
+		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {
-				if err := a.checkFlags(c); err != nil {
+				if err := a.CheckFlags(c); err != nil {
 					return err
 				}
 				if compare {
@@ -122,13 +123,13 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 			return a.onGraph(show)(c, args)
 		},
 	}
-	a.outputFlags(c)
-	a.paramFlags(c)
-	a.loadFlags(c)
-	a.saveFlags(c)
-	a.planFlags(c, "h200")
-	c.Flags().IntVar(&a.values(c).ranks.Ranks, "ranks", 1, "plan for rank 0 of `N`")
-	a.recallFlags(c)
+	a.OutputFlags(c)
+	a.ParamFlags(c)
+	a.LoadFlags(c)
+	a.SaveFlags(c)
+	a.PlanFlags(c, "h200")
+	c.Flags().IntVar(&a.ValuesOf(c).Ranks.Ranks, "ranks", 1, "plan for rank 0 of `N`")
+	a.RecallFlags(c)
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
 	c.Flags().StringVar(&calls, "calls", "", "print the calls of a replay as JSON, for a program that makes them: `how` is streams, or captured as a CUDA graph")
@@ -144,7 +145,7 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 }
 
 func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		a.answered = true
 		return plan.EncodeJSON(a.stdout, g)
 	}
@@ -226,7 +227,7 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, o planner.Optio
 		table.row(from, to, why, text)
 		list = append(list, explained{from, to, why, e.How.String(), text, len(e.Waits)})
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(explanation{jsonVersion, "plan --explain", g.Name, list, costs, kernelAccesses(g)})
 	}
 	if err := table.write(a.stdout, a.lineWidth()); err != nil {
@@ -331,7 +332,7 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 			return err
 		}
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		a.answered = true
 		return comparison.EncodeJSON(a.stdout)
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
@@ -37,7 +38,7 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, 
 	if err != nil {
 		return err
 	}
-	if a.flags.output != "json" {
+	if a.Flags.Output != "json" {
 		for _, graph := range known {
 			fmt.Fprint(a.stdout, graph.Text())
 		}
@@ -45,7 +46,7 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, 
 	if err := a.chooseNetwork(ctx, name, known, own); err != nil {
 		return err
 	}
-	if a.flags.output != "json" {
+	if a.Flags.Output != "json" {
 		fmt.Fprintf(a.stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
 	}
 	return show(ctx, a.network.Graph())
@@ -192,11 +193,11 @@ func (a *app) knownGraphs(name string) ([]*replan.Known, error) {
 
 // networkOptions are the flags of plan for captured graphs.
 func (a *app) networkOptions(ctx context.Context, own *replanFlags) (o replan.Options, err error) {
-	a.flags.machine = cmp.Or(a.flags.machine, "h200")
-	if o.Machine, err = loadMachine(ctx, a.flags.machine); err != nil {
+	a.Flags.Machine = cmp.Or(a.Flags.Machine, "h200")
+	if o.Machine, err = loadMachine(ctx, a.Flags.Machine); err != nil {
 		return o, err
 	}
-	o.Cap, err = a.memoryCap()
+	o.Cap, err = a.MemoryCap()
 	o.Stay, o.Keep = own.stay, own.keep
 	return o, err
 }
@@ -219,7 +220,7 @@ func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Kn
 	}
 	o.Name = filepath.Base(name)
 	g := largest.Graph(nil)
-	if a.flags.learn == learnAuto {
+	if a.Flags.Learn == flags.LearnAuto {
 		if a.earlier, err = a.measuredBefore(g, o); err != nil {
 			a.warn("%v", err)
 		}

@@ -53,10 +53,10 @@ func (a *app) runPlanned(c *cobra.Command, name string) error {
 	if err = closing(err, platform); err != nil {
 		return err
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(report)
 	}
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return nil
 	}
 	a.progress.clear()
@@ -73,7 +73,7 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 		return nil, err
 	}
 	defer func() { err = closing(err, program) }()
-	if err := eachBound("load", a.flags.load, file, program, func(name string, memory []byte) error {
+	if err := eachBound("load", a.Flags.Load, file, program, func(name string, memory []byte) error {
 		contents, err := os.ReadFile(name)
 		if err == nil && len(contents) != len(memory) {
 			err = fmt.Errorf("%s has %d bytes", name, len(contents))
@@ -85,19 +85,19 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 	}
 	a.progress.report(stageReplay, 0, 0)
 	start := time.Now()
-	if err := program.Replay(ctx, a.flags.iterations); err != nil {
+	if err := program.Replay(ctx, a.Flags.Iterations); err != nil {
 		return nil, err
 	}
-	us := float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, a.flags.iterations))
+	us := float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, a.Flags.Iterations))
 	report = &plannedRun{Version: jsonVersion, Command: "run", Name: file.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name, Nodes: len(file.Nodes),
-		Iterations: a.flags.iterations, EachUS: us, Checksums: []runtime.Checksum{}}
+		Iterations: a.Flags.Iterations, EachUS: us, Checksums: []runtime.Checksum{}}
 	for k := range file.Buffers {
 		if b := &file.Buffers[k]; b.Host && b.Result {
 			sum := sha256.Sum256(program.Host(k))
 			report.Checksums = append(report.Checksums, runtime.Checksum{Buffer: b.Name, SHA256: hex.EncodeToString(sum[:])})
 		}
 	}
-	return report, eachBound("save", a.flags.save, file, program, func(name string, memory []byte) error {
+	return report, eachBound("save", a.Flags.Save, file, program, func(name string, memory []byte) error {
 		return writeOut(ctx, name, func(w io.Writer) error {
 			_, err := w.Write(memory)
 			return err
@@ -148,7 +148,7 @@ func (a *app) checkPlanned(c *cobra.Command, name string) error {
 	if err != nil {
 		return withStatus(statusWrong, err)
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		err = a.answer(checkedPlanned{jsonVersion, "check", file.Name, len(file.Nodes), len(file.Edges), file.DeviceBytes(), append([]graphfile.Race{}, races...)})
 	} else {
 		a.printPlannedChecked(file, races)
@@ -163,7 +163,7 @@ func (a *app) printPlannedChecked(file *graphfile.File, races []graphfile.Race) 
 	for _, r := range races {
 		_ = a.stdout.printf("%s no path of edges orders %s and %s, which access the same %s\n", a.paint(a.stdout, red, "race:"), accessText(r.First), accessText(r.Second), words.Bytes(int64(r.Bytes)))
 	}
-	if len(races) == 0 && !a.flags.quiet {
+	if len(races) == 0 && !a.Flags.Quiet {
 		_ = a.stdout.printf("%s: %s; its edges order all accesses that conflict: %s\n", file.Name, a.paint(a.stdout, green, "ok"), sizeOf(file))
 	}
 }
@@ -183,7 +183,7 @@ func (a *app) listPlanned(c *cobra.Command, name string) error {
 		return err
 	}
 	defer file.Close()
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(file.Listing())
 	}
 	code := "PTX"

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
@@ -29,13 +30,13 @@ func (a *app) compiler() launch.Compiler {
 // queues, as in driver.Options; the environment takes precedence.
 func (a *app) openPlatform(devices, queues int) (*opened, error) {
 	a.progress.report("open the device", 0, 0)
-	if a.flags.links {
+	if a.Flags.Links {
 		var err error
 		if a.links, err = a.simulatedLinks(); err != nil {
 			return nil, err
 		}
 	}
-	n, err := cpuDevices(a.flags.backend, devices)
+	n, err := flags.CPUDevices(a.Flags.Backend, devices)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 		}
 		return enough(cpu, devices, a.spreads)
 	}
-	if a.flags.links {
+	if a.Flags.Links {
 		return nil, errLinksGPU
 	}
 	if os.Getenv(queuesVariable) != "" {
@@ -62,7 +63,7 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 		a.memoryInfo = p.MemoryInfo
 		a.log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver, "hardware_queues", p.Queues())
 		return enough(&opened{Platform: p, where: found[0].Name}, devices, a.spreads)
-	case a.flags.backend == "cuda":
+	case a.Flags.Backend == "cuda":
 		return nil, fmt.Errorf("--backend cuda: %w", err)
 	case errors.Is(err, cudart.ErrNoDriver), errors.Is(err, cudart.ErrNoDevice):
 		a.log.Info("chose the CPU device: " + err.Error())
@@ -86,7 +87,7 @@ func unpackLibrary(g *dag.Graph) {
 }
 
 func (a *app) openCPU(devices int, because error) (*opened, error) {
-	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.flags.steps, Print: a.kernelPrints, Links: a.links, Compilers: a.compiler()})
+	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.Flags.Steps, Print: a.kernelPrints, Links: a.links, Compilers: a.compiler()})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (a *app) kernelPrints(text string) {
 	a.printing.Lock()
 	defer a.printing.Unlock()
 	out := a.stdout
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		out = a.stderr // stdout has only the document
 	}
 	for i, line := range strings.Split(text, "\n") {

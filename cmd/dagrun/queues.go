@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -37,7 +38,7 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 	}
 	key := a.queuesKey(p.graph, own)
 	if a.fewSuffice(p.graph) {
-		return a.tried(key).best(a.flags.iterations)
+		return a.tried(key).best(a.Flags.Iterations)
 	}
 	return a.queuesForStreams(p, key)
 }
@@ -46,8 +47,8 @@ func (a *app) queuesFor(p *prepared, own *runFlags) int {
 // or streams. Where streams are asked for, they are submitted as fast as possible, and several threads need several queues for that. Ranks
 // wait for each other in kernels, which should keep no other stream from running.
 func (a *app) fewSuffice(g *dag.Graph) bool {
-	f := a.flags
-	return (a.asGraph() || f.replay != graphOff && f.threads <= 1) && f.inflight <= 1 && g.Ranks <= 1 && g.Devices == 0 && g.UsedDevices() <= 1
+	f := a.Flags
+	return (a.asGraph() || f.Replay != flags.GraphOff && f.Threads <= 1) && f.Inflight <= 1 && g.Ranks <= 1 && g.Devices == 0 && g.UsedDevices() <= 1
 }
 
 // queuesForStreams returns the usual number of queues, or more if the replays will use more streams than that. If there is no plan yet, an earlier run of
@@ -138,19 +139,19 @@ func (a *app) benchQueues(g *dag.Graph) int {
 
 // asGraph reports whether the flags ask for replays as a graph, which is launched into one stream.
 func (a *app) asGraph() bool {
-	f := a.flags
-	return f.replay == graphOn || f.replay == graphCaptured || f.replay == graphBuilt
+	f := a.Flags
+	return f.Replay == flags.GraphOn || f.Replay == flags.GraphCaptured || f.Replay == flags.GraphBuilt
 }
 
 // needsQueues reports whether replays of a plan as streams use more of them than there usually are queues.
 func (a *app) needsQueues(plan *planner.Plan) bool {
-	return len(plan.Streams)*a.flags.inflight > usualQueues
+	return len(plan.Streams)*a.Flags.Inflight > usualQueues
 }
 
 // expectsQueues reports whether the flags or the streams of a pipeline ask for more streams than there usually are queues, before there is a
 // plan.
 func (a *app) expectsQueues(g *dag.Graph) bool {
-	f := a.flags
+	f := a.Flags
 	if a.asGraph() {
 		return false
 	}
@@ -161,10 +162,10 @@ func (a *app) expectsQueues(g *dag.Graph) bool {
 		}
 	}
 	streams := max(1, len(bound))
-	if f.limited {
-		streams = max(streams, f.streams)
+	if f.Limited {
+		streams = max(streams, f.Streams)
 	}
-	return f.strategy == "cover" || streams*f.inflight > usualQueues
+	return f.Strategy == "cover" || streams*f.Inflight > usualQueues
 }
 
 // noteQueues notes for later runs what a replay took with so many queues, where few suffice, or else whether what is expected of this pipeline was
@@ -193,14 +194,14 @@ func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, progra
 
 // queuesKey is the key of the note about a pipeline under these flags; "" if nothing may be noted or used.
 func (a *app) queuesKey(g *dag.Graph, own *runFlags) string {
-	f := a.flags
-	if own == nil || f.learn == learnOff || f.plan != "" || own.alone || own.follow {
+	f := a.Flags
+	if own == nil || f.Learn == flags.LearnOff || f.Plan != "" || own.alone || own.follow {
 		return ""
 	}
 	streams := 0
-	if f.limited {
-		streams = f.streams
+	if f.Limited {
+		streams = f.Streams
 	}
-	asked := fmt.Sprintf("%s %d %s %q %q %q %s %d %s %d %s %s %s", f.strategy, streams, f.effort, f.machine, f.profile, f.memoryCap, f.memory, f.inflight, f.replay, f.threads, f.devices, f.spread, f.spill)
+	asked := fmt.Sprintf("%s %d %s %q %q %q %s %d %s %d %s %s %s", f.Strategy, streams, f.Effort, f.Machine, f.Profile, f.MemoryCap, f.Memory, f.Inflight, f.Replay, f.Threads, f.Devices, f.Spread, f.Spill)
 	return cache.Key("queues 2", g.Hash(), g.WorkHash(), asked)
 }

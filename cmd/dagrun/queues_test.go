@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
@@ -41,36 +42,36 @@ func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
 		name        string
 		graph       *dag.Graph
 		plan        *planner.Plan
-		flags       flags
+		flags       flags.Values
 		environment string
 		want        int
 	}{
 		{name: "nothing is known", want: 1},
-		{name: "9 streams are allowed", flags: flags{limited: true, streams: 9}, want: 1},
-		{name: "as a graph", flags: flags{limited: true, streams: 9, replay: graphOn}, want: 1},
-		{name: "as streams", flags: flags{replay: graphOff}, want: 8},
-		{name: "8 streams are allowed", flags: flags{replay: graphOff, limited: true, streams: 8}, want: 8},
-		{name: "9 streams are allowed, as streams", flags: flags{replay: graphOff, limited: true, streams: 9}, want: 32},
-		{name: "the environment decides", flags: flags{replay: graphOff, limited: true, streams: 9}, environment: "16"},
-		{name: "the environment decides about graphs", flags: flags{replay: graphOn}, environment: "16"},
-		{name: "cover takes as many as it needs", flags: flags{replay: graphOff, strategy: "cover"}, want: 32},
-		{name: "several threads submit", flags: flags{threads: 4}, want: 8},
+		{name: "9 streams are allowed", flags: flags.Values{Limited: true, Streams: 9}, want: 1},
+		{name: "as a graph", flags: flags.Values{Limited: true, Streams: 9, Replay: flags.GraphOn}, want: 1},
+		{name: "as streams", flags: flags.Values{Replay: flags.GraphOff}, want: 8},
+		{name: "8 streams are allowed", flags: flags.Values{Replay: flags.GraphOff, Limited: true, Streams: 8}, want: 8},
+		{name: "9 streams are allowed, as streams", flags: flags.Values{Replay: flags.GraphOff, Limited: true, Streams: 9}, want: 32},
+		{name: "the environment decides", flags: flags.Values{Replay: flags.GraphOff, Limited: true, Streams: 9}, environment: "16"},
+		{name: "the environment decides about graphs", flags: flags.Values{Replay: flags.GraphOn}, environment: "16"},
+		{name: "cover takes as many as it needs", flags: flags.Values{Replay: flags.GraphOff, Strategy: "cover"}, want: 32},
+		{name: "several threads submit", flags: flags.Values{Threads: 4}, want: 8},
 		{name: "several ranks", graph: rankGraph(t), want: 8},
 		{name: "several devices", graph: secondDeviceGraph(t), want: 8},
-		{name: "the pipeline binds 9 streams", graph: wideGraph(t, 9, true), flags: flags{replay: graphOff}, want: 32},
-		{name: "the pipeline binds 3 streams, 2 replays in flight", graph: wideGraph(t, 3, true), flags: flags{inflight: 2}, want: 8},
-		{name: "the pipeline binds 3 streams, 3 replays in flight", graph: wideGraph(t, 3, true), flags: flags{inflight: 3}, want: 32},
-		{name: "a plan of 9 streams", plan: planned(9), flags: flags{plan: "p.json"}, want: 1},
-		{name: "a plan of 8 streams, as streams", plan: planned(8), flags: flags{plan: "p.json", replay: graphOff}, want: 8},
-		{name: "a plan of 9 streams, as streams", plan: planned(9), flags: flags{plan: "p.json", replay: graphOff}, want: 32},
-		{name: "a plan of 9 streams, of which none is expected", plan: planned(9), flags: flags{plan: "p.json", replay: graphBuilt}, want: 1},
-		{name: "a plan of 9 streams as a graph, 2 replays in flight", plan: planned(9), flags: flags{plan: "p.json", replay: graphOn, inflight: 2}, want: 8},
+		{name: "the pipeline binds 9 streams", graph: wideGraph(t, 9, true), flags: flags.Values{Replay: flags.GraphOff}, want: 32},
+		{name: "the pipeline binds 3 streams, 2 replays in flight", graph: wideGraph(t, 3, true), flags: flags.Values{Inflight: 2}, want: 8},
+		{name: "the pipeline binds 3 streams, 3 replays in flight", graph: wideGraph(t, 3, true), flags: flags.Values{Inflight: 3}, want: 32},
+		{name: "a plan of 9 streams", plan: planned(9), flags: flags.Values{Plan: "p.json"}, want: 1},
+		{name: "a plan of 8 streams, as streams", plan: planned(8), flags: flags.Values{Plan: "p.json", Replay: flags.GraphOff}, want: 8},
+		{name: "a plan of 9 streams, as streams", plan: planned(9), flags: flags.Values{Plan: "p.json", Replay: flags.GraphOff}, want: 32},
+		{name: "a plan of 9 streams, of which none is expected", plan: planned(9), flags: flags.Values{Plan: "p.json", Replay: flags.GraphBuilt}, want: 1},
+		{name: "a plan of 9 streams as a graph, 2 replays in flight", plan: planned(9), flags: flags.Values{Plan: "p.json", Replay: flags.GraphOn, Inflight: 2}, want: 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv(queuesVariable, c.environment)
 			a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-			a.flags = &c.flags
-			a.flags.inflight, a.flags.cacheDir = max(1, a.flags.inflight), t.TempDir()
+			a.Flags = &c.flags
+			a.Flags.Inflight, a.Flags.CacheDir = max(1, a.Flags.Inflight), t.TempDir()
 			p := &prepared{graph: c.graph, plan: c.plan}
 			if p.graph == nil {
 				p.graph = wideGraph(t, 1, false)
@@ -86,10 +87,10 @@ type gpuNamed struct{ *host.Platform }
 func (gpuNamed) Name() string { return "cuda" }
 
 // noting is a command that learns, with a cache of its own, and the CPU device.
-func noting(t *testing.T, f flags) (*app, *host.Platform) {
+func noting(t *testing.T, f flags.Values) (*app, *host.Platform) {
 	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	f.inflight, f.cacheDir, f.learn = 1, t.TempDir(), learnAuto
-	a.flags = &f
+	f.Inflight, f.CacheDir, f.Learn = 1, t.TempDir(), flags.LearnAuto
+	a.Flags = &f
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, platform.Close()) })
@@ -99,7 +100,7 @@ func noting(t *testing.T, f flags) (*app, *host.Platform) {
 func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 	t.Setenv(queuesVariable, "")
 	ctx := context.Background()
-	a, platform := noting(t, flags{replay: graphOff})
+	a, platform := noting(t, flags.Values{Replay: flags.GraphOff})
 	g := wideGraph(t, 9, false)
 	own := &runFlags{}
 	ran := func(streams int, mode runtime.Mode) {
@@ -117,12 +118,12 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 	require.Equal(t, 8, queues())
 	ran(9, runtime.Streams)
 	require.Equal(t, 32, queues())
-	a.flags.learn = learnOff
+	a.Flags.Learn = flags.LearnOff
 	require.Equal(t, 8, queues(), "--learn=off uses nothing from earlier runs")
-	a.flags.learn = learnAuto
+	a.Flags.Learn = flags.LearnAuto
 	ran(3, runtime.Streams)
 	require.Equal(t, 8, queues())
-	a.flags.limited, a.flags.streams = true, 12
+	a.Flags.Limited, a.Flags.Streams = true, 12
 	require.Equal(t, 32, queues())
 	ran(3, runtime.Streams)
 	require.Equal(t, 8, queues(), "12 were allowed, and 3 used")
@@ -130,9 +131,9 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 
 func TestBenchAsksForTheQueuesThatRunsHave(t *testing.T) {
 	one, several := wideGraph(t, 1, false), rankGraph(t)
-	for replay, want := range map[string][2]int{graphAuto: {fewQueues, mostQueues}, graphOff: {mostQueues, mostQueues}, graphOn: {fewQueues, usualQueues}, graphCaptured: {fewQueues, usualQueues}, graphBuilt: {fewQueues, usualQueues}} {
+	for replay, want := range map[string][2]int{flags.GraphAuto: {fewQueues, mostQueues}, flags.GraphOff: {mostQueues, mostQueues}, flags.GraphOn: {fewQueues, usualQueues}, flags.GraphCaptured: {fewQueues, usualQueues}, flags.GraphBuilt: {fewQueues, usualQueues}} {
 		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-		a.flags.replay = replay
+		a.Flags.Replay = replay
 		require.Equal(t, want, [2]int{a.benchQueues(one), a.benchQueues(several)}, "--graph=%s", replay)
 	}
 }
@@ -178,7 +179,7 @@ func TestMoreQueuesAreTriedForLongRunsAndUsedWhereTheyPay(t *testing.T) {
 func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	t.Setenv(queuesVariable, "")
 	ctx := context.Background()
-	a, platform := noting(t, flags{iterations: 1_000_000})
+	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &runFlags{}
 	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
 	ran := func(queues, replays int, each time.Duration) {
@@ -197,9 +198,9 @@ func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	ran(1, 100_000, 100*time.Microsecond)
 	require.Equal(t, 1, notes())
 	require.Equal(t, 8, queues(), "tried")
-	a.flags.iterations = 100
+	a.Flags.Iterations = 100
 	require.Equal(t, 1, queues(), "a short run")
-	a.flags.iterations = 1_000_000
+	a.Flags.Iterations = 1_000_000
 	ran(8, 1000, 70*time.Microsecond)
 	require.Equal(t, 8, queues(), "faster")
 	ran(8, 1000, 200*time.Microsecond)
@@ -217,7 +218,7 @@ type queuedGPU struct {
 func (q queuedGPU) Queues() int { return q.queues }
 
 func TestNoQueuesAreNotedForTheCPU(t *testing.T) {
-	a, platform := noting(t, flags{iterations: 1_000_000})
+	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &runFlags{}
 	a.noteQueues(context.Background(), &prepared{graph: g, platform: &opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
 	require.Empty(t, a.queueNote(a.queuesKey(g, own)))

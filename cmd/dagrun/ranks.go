@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
@@ -21,20 +19,9 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// rankFlags says by hand what a launcher says in the environment.
-func (a *app) rankFlags(c *cobra.Command) {
-	f, values := c.Flags(), a.values(c)
-	f.IntVar(&values.ranks.Rank, "rank", -1, "this process is rank `R` of --ranks")
-	f.Lookup("rank").DefValue = "as the launcher says, or 0"
-	f.IntVar(&values.ranks.Ranks, "ranks", -1, "this process is one of `N` that run the pipeline together")
-	f.Lookup("ranks").DefValue = "as the launcher says, or 1"
-	f.StringVar(&values.ranks.Rendezvous, "rendezvous", "", "meet the other ranks at this `host:port` of rank 0")
-	f.DurationVar(&values.arrive, "arrive", time.Minute, "wait this long for the other ranks to arrive")
-}
-
 // findPlace finds out which rank this process is.
 func (a *app) findPlace() error {
-	place, err := world.Find(a.flags.ranks, os.Getenv)
+	place, err := world.Find(a.Flags.Ranks, os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -62,8 +49,8 @@ type decision struct {
 }
 
 func (a *app) decide() decision {
-	f := a.flags
-	return decision{f.replay, f.iterations, f.warmup, f.strategy, f.streams, f.limited, f.effort, f.machine, f.memory, f.memoryCap, f.threads, f.learn}
+	f := a.Flags
+	return decision{f.Replay, f.Iterations, f.Warmup, f.Strategy, f.Streams, f.Limited, f.Effort, f.Machine, f.Memory, f.MemoryCap, f.Threads, f.Learn}
 }
 
 // connected is a platform that communicates with other ranks.
@@ -108,8 +95,8 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 		a.warn("without DAGRUN_SECRET, every user of this machine can join the ranks; set it to the same text on all of them")
 	}
 	a.progress.report("wait for the other ranks", 0, 0)
-	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.flags.arrive, Mesh: onCPU, Device: gpu,
-		Timeout: a.flags.timeout, Text: a.progress.where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
+	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.Flags.Arrive, Mesh: onCPU, Device: gpu,
+		Timeout: a.Flags.Timeout, Text: a.progress.where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
 		Expected: func(m world.Member) (world.Expected, error) {
 			other, err := a.reread(m.Rank, m.LocalRank)
 			if err != nil {
@@ -129,10 +116,10 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	if err := json.Unmarshal(answer, &d); err != nil {
 		return err
 	}
-	f := a.flags
-	f.replay, f.iterations, f.warmup, f.strategy, f.streams, f.limited = d.Replay, d.Iterations, d.Warmup, d.Strategy, d.Streams, d.Limited
-	f.effort, f.machine, f.memory, f.memoryCap, f.threads, f.learn = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads, d.Learn
-	a.followed = !onCPU && a.flags.timeout > 0
+	f := a.Flags
+	f.Replay, f.Iterations, f.Warmup, f.Strategy, f.Streams, f.Limited = d.Replay, d.Iterations, d.Warmup, d.Strategy, d.Streams, d.Limited
+	f.Effort, f.Machine, f.Memory, f.MemoryCap, f.Threads, f.Learn = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads, d.Learn
+	a.followed = !onCPU && a.Flags.Timeout > 0
 	a.progress.report("connect the ranks", 0, 0)
 	return to.Connect(ctx, w, groupsOf(g))
 }
@@ -160,7 +147,7 @@ func (a *app) proveRanks(members []world.Member) error {
 
 // assumeRanks makes a command look at a pipeline as rank 0 of --ranks.
 func (a *app) assumeRanks() error {
-	n := a.flags.ranks.Ranks
+	n := a.Flags.Ranks.Ranks
 	if n < 1 || n > dag.MaxRanks {
 		return fmt.Errorf("--ranks %d: want 1 to %d", n, dag.MaxRanks)
 	}
@@ -211,18 +198,18 @@ func (r *checkedRanks) print(a *app) {
 	for _, text := range r.Violations {
 		_ = a.stdout.printf("%s %s\n", a.paint(a.stdout, red, "ranks:"), text)
 	}
-	if len(r.Violations) == 0 && !a.flags.quiet {
+	if len(r.Violations) == 0 && !a.Flags.Quiet {
 		_ = a.stdout.printf("ranks: %s; all %d communicate without deadlock, in %s\n", a.paint(a.stdout, green, "ok"), r.Ranks, words.Count(r.Classes, "class", "classes"))
 	}
 }
 
 // ranksCanRun refuses what several ranks cannot do together.
 func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
-	f := a.flags
+	f := a.Flags
 	if own == nil {
 		own = new(runFlags)
 	}
-	for flag, given := range map[string]bool{"--inflight": f.inflight > 1, "--node-by-node": own.alone, "--verify": own.verify != ""} {
+	for flag, given := range map[string]bool{"--inflight": f.Inflight > 1, "--node-by-node": own.alone, "--verify": own.verify != ""} {
 		if given {
 			return fmt.Errorf("%s works with one rank only, but there are %d", flag, a.place.Ranks)
 		}

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/bucket"
 	"github.com/dagrun/dagrun/dag/file"
@@ -12,12 +13,12 @@ import (
 
 // bucketed is a graph with the buckets that --bucket asks for.
 func (a *app) bucketed(g *dag.Graph, err error) (*dag.Graph, error) {
-	if err != nil || a.flags.bucket == "" {
+	if err != nil || a.Flags.Bucket == "" {
 		return g, err
 	}
-	bytes, err := parseSize(a.flags.bucket)
+	bytes, err := flags.ParseSize(a.Flags.Bucket)
 	if err != nil {
-		return nil, fmt.Errorf("--bucket %q: %w", a.flags.bucket, err)
+		return nil, fmt.Errorf("--bucket %q: %w", a.Flags.Bucket, err)
 	}
 	made, err := bucket.AllReduces(g, bytes)
 	if err != nil {

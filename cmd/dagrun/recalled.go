@@ -10,27 +10,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// recallFlags are the flags of commands that plan as runs would.
-func (a *app) recallFlags(c *cobra.Command) {
-	f, values := c.Flags(), a.values(c)
-	f.StringVar(&values.learn, "learn", learnOff, "`how` to use what earlier runs learned: auto plans with it, as a run on this computer would; off does not")
-	f.StringVar(&values.backend, "backend", "auto", "plan for this `device` in place of --machine, with --learn=auto as its runs would: auto, cuda, cpu, or cpu:N")
-	a.cacheFlag(c)
-}
-
 // spreadUnseen spreads a graph for a command that opens no device.
 func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
-	if a.flags.plan != "" {
+	if a.Flags.Plan != "" {
 		return a.spreadAsPlanned(ctx, g)
 	}
-	if f := a.flags; f.learn == learnAuto && !f.machineSaid && (g.Devices > 1 || g.Devices == dag.AllDevices || f.memoryCap != "") {
+	if f := a.Flags; f.Learn == flags.LearnAuto && !f.MachineSaid && (g.Devices > 1 || g.Devices == dag.AllDevices || f.MemoryCap != "") {
 		return a.spreadAsRuns(ctx, g)
 	}
 	options, err := a.unseenOptions(ctx, g)
@@ -42,7 +33,7 @@ func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error
 
 // unseenOptions returns the options to plan with, for the machine of --machine, or for the device of --backend if only that was given.
 func (a *app) unseenOptions(ctx context.Context, g *dag.Graph) (o planner.Options, err error) {
-	if a.flags.machineSaid || a.flags.backend == "auto" || a.flags.plan != "" {
+	if a.Flags.MachineSaid || a.Flags.Backend == "auto" || a.Flags.Plan != "" {
 		return a.planOptions(ctx, nil)
 	}
 	if a.asked == nil {
@@ -55,7 +46,7 @@ func (a *app) unseenOptions(ctx context.Context, g *dag.Graph) (o planner.Option
 			return o, err
 		}
 	}
-	a.flags.machine = ""
+	a.Flags.Machine = ""
 	return a.planOptions(ctx, a.asked)
 }
 
@@ -66,7 +57,7 @@ func (a *app) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Graph
 		return nil, err
 	}
 	defer func() { err = closing(err, platform) }()
-	a.flags.machine = ""
+	a.Flags.Machine = ""
 	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
 	if err != nil {
 		return nil, err
@@ -85,12 +76,12 @@ func (a *app) optionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 	case a.network != nil: // which has the durations that a program measured
 		options, err := a.planOptions(ctx, nil)
 		return &recalled{options: options}, err
-	case a.flags.learn == learnAgain:
+	case a.Flags.Learn == flags.LearnAgain:
 		return nil, errors.New("--learn=again: nothing runs here, so nothing can be learned again; want auto or off")
-	case a.flags.learn != learnAuto:
+	case a.Flags.Learn != flags.LearnAuto:
 		options, err := a.unseenOptions(ctx, g)
 		return &recalled{options: options}, err
-	case a.flags.plan != "" || a.flags.machineSaid:
+	case a.Flags.Plan != "" || a.Flags.MachineSaid:
 		return nil, errors.New("--learn=auto plans for the device that earlier runs measured: leave out --machine and --plan")
 	}
 	if a.recalled == nil || a.recalledOf != g {
@@ -106,11 +97,11 @@ func (a *app) optionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 
 // recall looks up what a run of the pipeline would use, and says so.
 func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error) {
-	f := a.flags
+	f := a.Flags
 	// The same options as those of a run, so that what runs keep is found.
-	f.sanitize = sanitizeAuto
-	f.machine = "" // the device is planned for
-	f.replay, f.inflight, f.threads, f.iterations, f.warmup, f.overlap = graphAuto, 1, 1, replaysOfRuns, 0, graphAuto
+	f.Sanitize = flags.SanitizeAuto
+	f.Machine = "" // the device is planned for
+	f.Replay, f.Inflight, f.Threads, f.Iterations, f.Warmup, f.Overlap = flags.GraphAuto, 1, 1, replaysOfRuns, 0, flags.GraphAuto
 	a.sanitize = a.sanitizeFor(g)
 	platform, err := a.openPlatform(a.devicesFor(g), a.queuesFor(&prepared{graph: g}, &runFlags{}))
 	if err != nil {
@@ -172,7 +163,7 @@ func (a *app) recallHint(plan *planner.Plan) error {
 	guessed := slices.ContainsFunc(plan.Costs, func(c planner.Cost) bool {
 		return c.Source == planner.UnknownCost || c.Passes.Source.String() == "most"
 	})
-	if !guessed || a.flags.learn == learnAuto || a.flags.plan != "" {
+	if !guessed || a.Flags.Learn == flags.LearnAuto || a.Flags.Plan != "" {
 		return nil
 	}
 	return a.stdout.printf("to plan with what earlier runs learned: --learn=auto\n")

@@ -62,7 +62,7 @@ write into the folder FILE.parts, which dagrun check FILE reads if the recording
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			return a.record(c, args, &own)
@@ -81,7 +81,7 @@ write into the folder FILE.parts, which dagrun check FILE reads if the recording
 	f.BoolVar(&own.hostAccesses, "host-accesses", false, "note what the program itself touches of pinned and managed memory")
 	f.Int64Var(&own.limit, "limit", 65536, "a process may write this many `megabytes`")
 	f.BoolVarP(&own.force, "force", "f", false, "replace what is there: a file, or a recording that was not finished")
-	a.outputFlags(c)
+	a.OutputFlags(c)
 	return c
 }
 
@@ -132,7 +132,7 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 	case err != nil:
 		return err
 	}
-	if !a.flags.quiet {
+	if !a.Flags.Quiet {
 		a.sayRecorded(file)
 	}
 	if status != 0 {

@@ -37,7 +37,7 @@ func (a *app) openRecording(name string) (*recording.Archive, error) {
 	if err != nil {
 		return nil, withStatus(statusWrong, err)
 	}
-	archive.Confined = a.flags.confined
+	archive.Confined = a.Flags.Confined
 	return archive, nil
 }
 

@@ -22,7 +22,7 @@ const seedRecording = "../../internal/recording/order/testdata/recordings/seed.r
 func TestConfinedRecordings(t *testing.T) {
 	for _, confined := range []bool{false, true} {
 		a := newApp(nil, io.Discard, io.Discard)
-		a.flags.confined = confined
+		a.Flags.Confined = confined
 		archive, err := a.openRecording(seedRecording)
 		require.NoError(t, err)
 		p, err := archive.Process(0)

@@ -13,11 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/kernels"
 )
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: newSink(stdout), stderr: newSink(stderr), flags: &flags{}, self: os.Executable, sets: map[*cobra.Command]*flags{}, compilers: &kernels.Compilers{}}
+	a := &app{stdin: stdin, stdout: newSink(stdout), stderr: newSink(stderr), Sets: flags.New(), self: os.Executable, compilers: &kernels.Compilers{}}
 	a.patience.Store(int64(grace))
 	a.progress = newProgress(a.stderr)
 	a.log = slog.New(&logHandler{app: a})
@@ -27,10 +28,10 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 // execute runs the command line and returns its exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.command()
-	root.SetArgs(joinGraph(args))
+	root.SetArgs(flags.JoinGraph(args))
 	ran, err := guarded(ctx, root)
-	if ran != nil && a.flags != a.values(ran) { // a wrong flag ends a command before it begins
-		a.flags = a.values(ran)
+	if ran != nil && a.Flags != a.ValuesOf(ran) { // a wrong flag ends a command before it begins
+		a.Flags = a.ValuesOf(ran)
 	}
 	a.progress.end()
 	err = a.explain(ran, err)
@@ -45,7 +46,7 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	if err != nil && !errors.As(err, &quiet) {
 		a.printError(err)
 	}
-	if err != nil && a.flags.output == "json" && !a.answered {
+	if err != nil && a.Flags.Output == "json" && !a.answered {
 		a.answerError(err, status)
 	}
 	return status
@@ -83,8 +84,8 @@ Results go to stdout, the rest to stderr. Exit status:` + statusText(),
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(flagError)
-	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.flags = a.values(c) }
+	root.SetFlagErrorFunc(flags.FlagError)
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.Flags = a.ValuesOf(c) }
 	root.CompletionOptions.HiddenDefaultCmd = false
 	a.runCommand(root)
 	a.versionFlag(root)

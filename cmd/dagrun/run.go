@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
@@ -19,11 +20,11 @@ import (
 
 func (a *app) runCommand(c *cobra.Command) {
 	var own runFlags
-	a.deviceRunFlags(c)
-	a.saveFlags(c)
-	a.replayFlags(c)
-	a.learnFlags(c)
-	a.rankFlags(c)
+	a.DeviceRunFlags(c)
+	a.SaveFlags(c)
+	a.ReplayFlags(c)
+	a.LearnFlags(c)
+	a.RankFlags(c)
 	f := c.Flags()
 	f.StringVar(&own.verify, "verify", "", "also run serially on the CPU and compare `what`: results (saved or expected buffers; --verify alone), or nodes (names the first that differs)")
 	f.Lookup("verify").NoOptDefVal = verifyResults
@@ -31,8 +32,8 @@ func (a *app) runCommand(c *cobra.Command) {
 	f.BoolVar(&own.alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
 	f.BoolVar(&own.stats, "memory-stats", false, "show device memory, and which nodes use each buffer")
 	f.BoolVar(&own.follow, "debug-progress", false, "track finished nodes on the device, so that a timeout lists the others; one replay only")
-	a.sanitizeFlag(c)
-	f.Uint64Var(&a.values(c).steps, "kernel-steps", defaultSteps, "on the CPU device, end a kernel after `N` instructions of all its threads")
+	a.SanitizeFlag(c)
+	f.Uint64Var(&a.ValuesOf(c).Steps, "kernel-steps", defaultSteps, "on the CPU device, end a kernel after `N` instructions of all its threads")
 	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && c.Parent() == nil && c.Flags().NFlag() == 0 {
@@ -44,19 +45,19 @@ func (a *app) runCommand(c *cobra.Command) {
 				return &missingFile{args[0], err}
 			}
 		}
-		if err := oneFile(c, args); err != nil {
+		if err := flags.OneFile(c, args); err != nil {
 			return err
 		}
-		if err := a.checkFlags(c); err != nil {
+		if err := a.CheckFlags(c); err != nil {
 			return err
 		}
 		if recording.RecognizePlanned(args[0]) {
 			return a.runPlanned(c, args[0])
 		}
-		if err := oneOf("--verify", own.verify, verifyResults, verifyNodes); err != nil {
+		if err := flags.OneOf("--verify", own.verify, verifyResults, verifyNodes); err != nil {
 			return err
 		}
-		if own.follow && (a.flags.iterations != 1 || a.flags.warmup != 0 || a.flags.inflight != 1) {
+		if own.follow && (a.Flags.Iterations != 1 || a.Flags.Warmup != 0 || a.Flags.Inflight != 1) {
 			return errors.New("--debug-progress tracks one replay: leave out --iterations, --warmup and --inflight")
 		}
 		if err := a.findPlace(); err != nil {
@@ -82,7 +83,7 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 	a.sanitize = a.sanitizeFor(g)
 	unpackLibrary(g)
 	p := &prepared{name: name, graph: g}
-	if a.flags.plan != "" {
+	if a.Flags.Plan != "" {
 		if p.graph, err = a.spreadAsPlanned(ctx, g); err != nil {
 			return nil, err
 		}
@@ -135,7 +136,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 
 // programOptions returns the runtime's options from the flags.
 func (a *app) programOptions(l *learning) runtime.Options {
-	o := runtime.Options{Confined: a.flags.confined, Inflight: a.flags.inflight, Threads: a.flags.threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
+	o := runtime.Options{Confined: a.Flags.Confined, Inflight: a.Flags.Inflight, Threads: a.Flags.Threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
 	o.Overlap = a.overlap()
 	if l != nil && l.way == nil && l.onGPU && !l.bodies {
 		o.Recorder = &cupti.Late{}
@@ -146,11 +147,11 @@ func (a *app) programOptions(l *learning) runtime.Options {
 		if l.way.Overlap {
 			o.Overlap = runtime.OverlapOn
 		}
-	case a.flags.replay == graphCaptured, a.flags.replay == graphOn:
+	case a.Flags.Replay == flags.GraphCaptured, a.Flags.Replay == flags.GraphOn:
 		o.Mode = runtime.Captured
-	case a.flags.replay == graphBuilt:
+	case a.Flags.Replay == flags.GraphBuilt:
 		o.Mode = runtime.Built
-	case a.flags.replay == graphAuto && a.flags.chosen && (l == nil || l.bodies || a.flags.iterations < runtime.FewestToCompare):
+	case a.Flags.Replay == flags.GraphAuto && a.Flags.Chosen && (l == nil || l.bodies || a.Flags.Iterations < runtime.FewestToCompare):
 		o.Mode = runtime.Auto // learning does not choose the mode
 	}
 	return o
@@ -198,8 +199,8 @@ const mostPlannedTwice = 1000
 
 // streamsOnGPU returns how many streams a plan for a GPU has, after a run on the CPU that planned for itself.
 func (a *app) streamsOnGPU(ctx context.Context, p *prepared) (int, error) {
-	f := a.flags
-	if p.platform.Name() != "cpu" || f.quiet || f.plan != "" || f.machine != "" || a.world != nil || p.graph.UsedDevices() > 1 || p.graph.Len() > mostPlannedTwice {
+	f := a.Flags
+	if p.platform.Name() != "cpu" || f.Quiet || f.Plan != "" || f.Machine != "" || a.world != nil || p.graph.UsedDevices() > 1 || p.graph.Len() > mostPlannedTwice {
 		return 0, nil
 	}
 	options := p.options

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) printRun(r *runReport) error {
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		if err := a.answer(r); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (r *runReport) tookText() string {
 
 func (a *app) printRunText(r *runReport) {
 	a.progress.clear()
-	if !a.flags.quiet {
+	if !a.Flags.Quiet {
 		took := r.tookText()
 		if r.Rank != nil {
 			r.place = fmt.Sprintf("rank %d of %d, %s", r.Rank.Rank, r.Rank.Ranks, r.place)
@@ -76,7 +76,7 @@ func (a *app) printRunText(r *runReport) {
 	case r.eachNode:
 		_ = a.stdout.printf("%s every node agrees with a serial run on the CPU\n", a.paint(a.stdout, green, "  ok   "))
 	}
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return
 	}
 	width := 0
@@ -113,7 +113,7 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 				text += fmt.Sprintf(", and %d may", c.Allowed)
 			}
 			_ = a.stdout.printf("  %s  %s  %s%s\n", a.paint(a.stdout, red, "FAIL"), words.Pad(words.Line(c.Buffer), width), text, tolerance(c))
-		case !a.flags.quiet:
+		case !a.Flags.Quiet:
 			worst := "exactly"
 			if c.Worst > 0 {
 				worst = fmt.Sprintf("worst error %.3g", c.Worst)

@@ -5,8 +5,7 @@ package main
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
 )
@@ -14,13 +13,9 @@ import (
 // mostChecked is the most threads of a replay that is checked by default, because checks make it about four times slower.
 const mostChecked = 1_000_000
 
-func (a *app) sanitizeFlag(c *cobra.Command) {
-	c.Flags().StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (see docs/kernel-bugs.md)")
-}
-
 // sanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.
 func (a *app) sanitizeFor(g *dag.Graph) sanitize {
-	s := sanitize{chosen: a.flags.sanitize != sanitizeAuto}
+	s := sanitize{chosen: a.Flags.Sanitize != flags.SanitizeAuto}
 	threads := uint64(0)
 	for _, n := range allNodes(g) {
 		l := n.Launch
@@ -34,12 +29,12 @@ func (a *app) sanitizeFor(g *dag.Graph) sanitize {
 	if !s.any {
 		return s
 	}
-	switch a.flags.sanitize {
-	case sanitizeFull:
+	switch a.Flags.Sanitize {
+	case flags.SanitizeFull:
 		s.level = simt.CheckFull
-	case sanitizeFast:
+	case flags.SanitizeFast:
 		s.level = simt.CheckFast
-	case sanitizeAuto:
+	case flags.SanitizeAuto:
 		if threads <= mostChecked {
 			s.level = simt.CheckUsual
 		}
@@ -52,7 +47,7 @@ func (a *app) sanitizeOn(platform *opened) error {
 	if platform.Name() == "cpu" {
 		return nil
 	}
-	if a.flags.sanitize == sanitizeFull || a.flags.sanitize == sanitizeFast {
+	if a.Flags.Sanitize == flags.SanitizeFull || a.Flags.Sanitize == flags.SanitizeFast {
 		return errSanitizeGPU
 	}
 	a.sanitize = sanitize{}
@@ -64,7 +59,7 @@ func (s sanitize) name() string {
 	if !s.any {
 		return ""
 	}
-	return [...]string{simt.CheckNothing: sanitizeOff, simt.CheckFast: sanitizeFast, simt.CheckFull: sanitizeFull, simt.CheckUsual: sanitizeAuto}[s.level]
+	return [...]string{simt.CheckNothing: flags.SanitizeOff, simt.CheckFast: flags.SanitizeFast, simt.CheckFull: flags.SanitizeFull, simt.CheckUsual: flags.SanitizeAuto}[s.level]
 }
 
 // says returns the words about the checks in the line about a run.

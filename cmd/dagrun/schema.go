@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
@@ -19,7 +20,7 @@ comment at the top of a file:
 
   # yaml-language-server: $schema=dagrun.schema.json`,
 		Example: "  dagrun schema > dagrun.schema.json",
-		Args:    atMost(0),
+		Args:    flags.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.answered = true
 			_, err := io.WriteString(a.stdout, dagrun.Schema())
@@ -27,6 +28,6 @@ comment at the top of a file:
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.outputFlags(c)
+	a.OutputFlags(c)
 	return c
 }

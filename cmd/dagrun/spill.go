@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
@@ -15,7 +16,7 @@ import (
 // spills reports whether data may leave the device. On the CPU device that frees no memory, so there it takes a memory cap.
 func (a *app) spills(o planner.Options) bool {
 	onCPU := o.Machine != nil && o.Machine.Cores > 0
-	return a.flags.spill == spillAuto && (o.MemoryCap > 0 || !onCPU)
+	return a.Flags.Spill == flags.SpillAuto && (o.MemoryCap > 0 || !onCPU)
 }
 
 // spillOver spills a graph on the devices that it names, if no plan of it fits.
@@ -25,7 +26,7 @@ func (a *app) spillOver(ctx context.Context, g *dag.Graph, o spread.Options) (*d
 	}
 	a.progress.report("plan", 0, 0)
 	s, err := spread.Spill(ctx, g, o)
-	if errors.Is(err, spread.ErrCannotSpill) && a.flags.memoryCap == "" { // allocating will tell how much is missing
+	if errors.Is(err, spread.ErrCannotSpill) && a.Flags.MemoryCap == "" { // allocating will tell how much is missing
 		a.log.Info("not spilled: " + err.Error())
 		return g, nil
 	}

@@ -72,7 +72,7 @@ func (a *app) checkPoints(ctx context.Context, name string, points [][]string, s
 	}
 	a.source = source
 	for _, params := range points {
-		a.flags.params = params
+		a.Flags.Params = params
 		g, err := a.parse(ctx, name)
 		point := pointText(sweptOf(params, swept))
 		if err == nil && g.Len() == 0 {

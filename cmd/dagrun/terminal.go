@@ -49,7 +49,7 @@ func (a *app) chartWidth() int {
 // colored reports whether s takes colours: a terminal, unless the flag or NO_COLOR says otherwise. Under Open MPI's mpirun stdout always is
 // one, although what is written to it may go to a file.
 func (a *app) colored(s *sink) bool {
-	switch a.flags.color {
+	switch a.Flags.Color {
 	case "always":
 		return true
 	case "never":
@@ -77,7 +77,7 @@ func (a *app) printError(err error) {
 func (a *app) brief(err error) string {
 	text := err.Error()
 	var device *cudart.Error
-	if !a.flags.verbose && errors.As(err, &device) && strings.HasPrefix(device.Detail, "goroutine ") {
+	if !a.Flags.Verbose && errors.As(err, &device) && strings.HasPrefix(device.Detail, "goroutine ") {
 		text = strings.Replace(text, "\n"+device.Detail, "", 1)
 	}
 	return strings.TrimRight(text, "\n")
@@ -85,7 +85,7 @@ func (a *app) brief(err error) string {
 
 // note prints something on stderr that a person may want to know and a program does not need.
 func (a *app) note(format string, args ...any) {
-	if a.flags.quiet || a.flags.output == "json" {
+	if a.Flags.Quiet || a.Flags.Output == "json" {
 		return
 	}
 	a.progress.clear()
@@ -94,7 +94,7 @@ func (a *app) note(format string, args ...any) {
 
 // warn prints a warning on stderr; the command continues.
 func (a *app) warn(format string, args ...any) {
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return
 	}
 	a.progress.clear()

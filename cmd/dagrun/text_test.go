@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 )
 
@@ -23,12 +24,12 @@ func TestDuration(t *testing.T) {
 
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]int64{"4GiB": 4 << 30, "1.5 MiB": 3 << 19, "512MB": 512e6, "1e6": 1e6, "77": 77, "8B": 8} {
-		got, err := parseSize(text)
+		got, err := flags.ParseSize(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"", "lots", "-1", "0", "1e99", "4 GIB", "NaN", "inf"} {
-		_, err := parseSize(text)
+		_, err := flags.ParseSize(text)
 		require.EqualError(t, err, "want a size such as 4GiB, 512MiB or 1000000", text)
 	}
 }
@@ -128,7 +129,7 @@ func TestProgressElsewhere(t *testing.T) {
 func TestColoredDiagnostics(t *testing.T) {
 	var b bytes.Buffer
 	a := newApp(strings.NewReader(""), &b, &b)
-	a.flags = &flags{color: "always"}
+	a.Flags = &flags.Values{Color: "always"}
 	require.NoError(t, a.printDiagnostics(&dag.Diagnostics{List: []dag.Diagnostic{
 		{File: "p.yaml", Pos: dag.Pos{Line: 2, Column: 3}, Message: "what is wrong", Hint: "a way out", Source: "a bad line"},
 		{File: "p.yaml", Severity: dag.SeverityWarning, Message: "of no place"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
@@ -48,9 +49,9 @@ fast.trace(FILE) in the program measures when each node runs.`,
   dagrun trace pipelines/chunks.yaml --output json -o /dev/null | jq .analysis.binds
   dagrun trace pipelines/chunks.yaml --html chunks.html --against serial
   dagrun trace infer.rec --html infer.html         what dagrun record -o infer.rec wrote`,
-		Args: oneFile,
+		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			if recording.Recognize(args[0]) {
@@ -59,7 +60,7 @@ fast.trace(FILE) in the program measures when each node runs.`,
 				}
 				return a.traceRecording(c.Context(), args[0], out, html)
 			}
-			if a.flags.iterations < 1 {
+			if a.Flags.Iterations < 1 {
 				return errors.New("--iterations 0: want at least 1 to trace")
 			}
 			if err := a.findPlace(); err != nil {
@@ -71,15 +72,15 @@ fast.trace(FILE) in the program measures when each node runs.`,
 			return a.amongRanks(ctx, func(ctx context.Context) error { return a.tracePipeline(ctx, args[0], out, html, against) })
 		},
 	}
-	a.deviceRunFlags(c)
-	a.rankFlags(c)
-	f, values := c.Flags(), a.values(c)
-	a.graphFlag(c, graphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
-	f.IntVar(&values.iterations, "iterations", 3, "trace `N` replays, after a warm-up")
+	a.DeviceRunFlags(c)
+	a.RankFlags(c)
+	f, values := c.Flags(), a.ValuesOf(c)
+	a.GraphFlag(c, flags.GraphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
+	f.IntVar(&values.Iterations, "iterations", 3, "trace `N` replays, after a warm-up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
 	f.StringVar(&against, "against", "", againstUsage)
-	a.cacheFlag(c)
+	a.CacheFlag(c)
 	return c
 }
 
@@ -179,7 +180,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	if report.Analysis, err = trace.Analyse(p.graph, p.plan, machine, len(trace.Replays)-1); err != nil {
 		return err
 	}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		var plan bytes.Buffer
 		if err := p.plan.EncodeJSON(&plan, p.graph); err != nil {
 			return err
@@ -192,7 +193,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 
 // knownTo is what earlier runs learned about a pipeline's nodes on this device, and what a profile says.
 func (a *app) knownTo(p *prepared) *planner.Profile {
-	if a.flags.machine != "" {
+	if a.Flags.Machine != "" {
 		return p.options.Profile
 	}
 	recalled := runtime.Recall(p.graph, p.platform.Platform, a.openCache(), runtime.LearnOptions{Plan: p.options, Replays: replaysOfRuns}, a.memoryMode())
@@ -212,7 +213,7 @@ func traceName(pipeline string, g *dag.Graph) string {
 
 // recorder switches CUPTI on, which must happen before the driver is opened; nil if there is no CUPTI, or no GPU is asked for.
 func (a *app) recorder() runtime.Recorder {
-	if n, err := cpuDevices(a.flags.backend, 1); n > 0 || err != nil || a.place.Ranks > 1 {
+	if n, err := flags.CPUDevices(a.Flags.Backend, 1); n > 0 || err != nil || a.place.Ranks > 1 {
 		return nil // the clocks of ranks are compared by events
 	}
 	library, err := cupti.Prepare()
@@ -236,7 +237,7 @@ func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Re
 	defer func() { err = closing(err, program) }()
 	a.noteStreams(program, options.Mode)
 	a.progress.report("trace", 0, 0)
-	return program.Trace(ctx, a.flags.iterations)
+	return program.Trace(ctx, a.Flags.Iterations)
 }
 
 // tracedNodes returns the last replay's nodes in order of their starts.
@@ -262,7 +263,7 @@ func tracedNodes(p *prepared, trace *runtime.Trace, predicted *planner.Timeline)
 
 func (a *app) printTrace(r *traceReport, platform *opened) error {
 	a.progress.clear()
-	if !a.flags.quiet {
+	if !a.Flags.Quiet {
 		last := 0.0
 		for i := range r.Nodes {
 			last = max(last, r.Nodes[i].End)
@@ -291,7 +292,7 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 			return err
 		}
 	}
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return nil
 	}
 	if r.Page != "" {

@@ -83,10 +83,10 @@ func (a *app) traceRecording(ctx context.Context, name, out, html string) error 
 	}
 	report := recordedTrace{Version: jsonVersion, Command: "trace", Program: shown.Command, Process: shown.ID, Others: shown.others, Note: hostTimes, File: out, Page: html,
 		Calls: len(calls.Calls), Waits: len(calls.Waits), Races: len(calls.Races), Rows: rowsOf(calls)}
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(report)
 	}
-	if a.flags.quiet {
+	if a.Flags.Quiet {
 		return nil
 	}
 	return a.printRecordedTrace(shown, &report)

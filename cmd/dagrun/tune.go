@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -31,19 +32,19 @@ branches.`,
 		Example: `  dagrun tune pipelines/chunks.yaml
   dagrun tune pipelines/chunks.yaml --for 30s
   dagrun tune pipelines/chunks.yaml -p k=1,2,4,8`,
-		Args: oneFile,
+		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			if long <= 0 {
 				return fmt.Errorf("--for %s: the duration must be positive", long)
 			}
-			if a.flags.machine != "" || a.flags.plan != "" {
+			if a.Flags.Machine != "" || a.Flags.Plan != "" {
 				return errors.New("tune searches for a plan on the device: leave out --machine and --plan")
 			}
-			if a.flags.sanitize == sanitizeFull || a.flags.sanitize == sanitizeFast {
-				return fmt.Errorf("--sanitize %s: a run that asks for checks takes no plan that was learned; want auto or off", a.flags.sanitize)
+			if a.Flags.Sanitize == flags.SanitizeFull || a.Flags.Sanitize == flags.SanitizeFast {
+				return fmt.Errorf("--sanitize %s: a run that asks for checks takes no plan that was learned; want auto or off", a.Flags.Sanitize)
 			}
 			a.progress.begin()
 			ctx, done := a.limited(c.Context())
@@ -51,9 +52,9 @@ branches.`,
 			return a.tune(ctx, args[0], long)
 		},
 	}
-	a.deviceRunFlags(c)
-	a.cacheFlag(c)
-	a.sanitizeFlag(c)
+	a.DeviceRunFlags(c)
+	a.CacheFlag(c)
+	a.SanitizeFlag(c)
 	c.Flags().Lookup("machine").Hidden, c.Flags().Lookup("plan").Hidden = true, true // refused, with the reason
 	c.Flags().DurationVar(&long, "for", 10*time.Second, "search for this long, all values of a sweep together")
 	return c
@@ -85,7 +86,7 @@ type tuneReport struct {
 }
 
 func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
-	points, swept, err := sweep(a.flags.params)
+	points, swept, err := sweep(a.Flags.Params)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 	began := time.Now()
 	report := &tuneReport{Version: jsonVersion, Command: "tune", Kept: a.openCache() != nil}
 	for k, params := range points {
-		a.flags.params = params
+		a.Flags.Params = params
 		left := (long - time.Since(began)) / time.Duration(len(points)-k)
 		t, err := a.tunePoint(ctx, name, max(left, time.Millisecond), report)
 		if err != nil {
@@ -110,15 +111,15 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 			report.Best = k
 		}
 	}
-	a.flags.params = points[report.Best]
+	a.Flags.Params = points[report.Best]
 	report.BestLine = "dagrun " + shellQuoted(name)
-	for _, arg := range a.flags.planned(a.flags.strategy, a.limit()) {
+	for _, arg := range a.Flags.Planned(a.Flags.Strategy, a.limit()) {
 		if arg != "" {
 			report.BestLine += " " + shellQuoted(arg)
 		}
 	}
 	report.BestLine = strings.Replace(report.BestLine, " --strategy auto", "", 1)
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(report)
 	}
 	return a.printTuned(report)
@@ -149,7 +150,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	p := &prepared{name: name, graph: g, platform: platform, options: options}
 	a.matchProfile(g, p.options.Profile)
 	// The same options as those of a run, so that runs find what is kept.
-	a.flags.replay, a.flags.inflight, a.flags.threads, a.flags.learn, a.flags.overlap = graphAuto, 1, 1, learnAgain, graphAuto
+	a.Flags.Replay, a.Flags.Inflight, a.Flags.Threads, a.Flags.Learn, a.Flags.Overlap = flags.GraphAuto, 1, 1, flags.LearnAgain, flags.GraphAuto
 	l := a.learningOf(p, &runFlags{})
 	plan, err := planner.New(ctx, g, p.options)
 	if err != nil {
@@ -158,7 +159,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if _, err := racesAllowed(name, g, plan, false); err != nil {
 		return nil, err
 	}
-	how := runtime.Options{Confined: a.flags.confined, Logger: a.log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
+	how := runtime.Options{Confined: a.Flags.Confined, Logger: a.log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
 	a.preferGraph(p, &how)
 	program, err := runtime.New(ctx, g, plan, platform.Platform, how)
 	if err != nil {
@@ -261,7 +262,7 @@ const tuneReplays = 100_000_000
 
 func (a *app) printTuned(r *tuneReport) error {
 	a.progress.clear()
-	if !a.flags.quiet {
+	if !a.Flags.Quiet {
 		for k := range r.Points {
 			if err := a.printWays(r, &r.Points[k]); err != nil {
 				return err

@@ -43,7 +43,7 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: a.log, Confined: a.flags.confined})
+	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: a.log, Confined: a.Flags.Confined})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -52,7 +52,7 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 
 // verifyEachNode replays the pipeline node by node on its own device and on the CPU and returns the first node that differs.
 func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime.Difference, err error) {
-	cpu, err := host.Open(host.Options{Devices: p.graph.UsedDevices(), MaxSteps: a.flags.steps, Compilers: a.compiler()})
+	cpu, err := host.Open(host.Options{Devices: p.graph.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.compiler()})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 	}
 	defer func() { err = closing(err, want) }()
 	a.progress.report("verify each node", 0, 0)
-	differs, err = runtime.CompareNodes(ctx, got, want, a.flags.iterations)
+	differs, err = runtime.CompareNodes(ctx, got, want, a.Flags.Iterations)
 	if differs != nil {
 		differs.Check.Against = "a serial run on the CPU"
 	}
@@ -77,7 +77,7 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
 func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
-	cpu, err := host.Open(host.Options{Devices: a.declared.UsedDevices(), MaxSteps: a.flags.steps, Compilers: a.compiler()})
+	cpu, err := host.Open(host.Options{Devices: a.declared.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.compiler()})
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Pro
 		return nil, err
 	}
 	defer func() { err = closing(err, reference) }()
-	for i := range a.flags.iterations {
-		a.progress.report("verify on the CPU", i, a.flags.iterations)
+	for i := range a.Flags.Iterations {
+		a.progress.report("verify on the CPU", i, a.Flags.Iterations)
 		if err := reference.Run(ctx, 1); err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
 		}

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 )
 
 // build is the JSON document of version: what this command was built from.
@@ -66,21 +68,21 @@ func (a *app) versionCommand() *cobra.Command {
 		Long:  "Show the version, the commit that it was built from, and the Go version and platform.",
 		Example: `  dagrun version
   dagrun version --output json`,
-		Args: atMost(0),
+		Args: flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.checkFlags(c); err != nil {
+			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
 			return a.showVersion()
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.outputFlags(c)
+	a.OutputFlags(c)
 	return c
 }
 
 func (a *app) showVersion() error {
-	if a.flags.output == "json" {
+	if a.Flags.Output == "json" {
 		return a.answer(thisBuild())
 	}
 	_, err := fmt.Fprintln(a.stdout, thisBuild())
@@ -94,7 +96,7 @@ func (a *app) versionFlag(root *cobra.Command) {
 		if !*wanted {
 			return run(c, args)
 		}
-		if err := a.checkFlags(c); err != nil {
+		if err := a.CheckFlags(c); err != nil {
 			return err
 		}
 		return a.showVersion()

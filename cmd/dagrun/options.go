@@ -1,0 +1,60 @@
+// The options of the planner, made from the values of flags.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/runtime"
+)
+
+// planOptions turns the plan flags into the planner's options. device is the machine if --machine names none.
+func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner.Options, error) {
+	f := a.Flags
+	o := planner.Options{Strategy: f.Strategy, Streams: f.Streams, Machine: device, KeepAll: f.Memory == "separate", SingleUseEvents: f.Threads > 1}
+	o.InOrder, o.InGraph = a.inOrder, a.inGraph
+	if !f.Limited {
+		o.Streams = 0
+	}
+	var err error
+	if o.Effort, err = planner.ParseEffort(f.Effort); err != nil {
+		return o, err
+	}
+	if f.Machine != "" {
+		if o.Machine, err = loadMachine(ctx, f.Machine); err != nil {
+			return o, err
+		}
+	}
+	if f.Profile != "" {
+		if o.Profile, err = decodeFile(ctx, f.Profile, planner.DecodeProfile); err != nil {
+			return o, err
+		}
+	}
+	if o.MemoryCap, err = a.MemoryCap(); err != nil {
+		return o, err
+	}
+	if a.network != nil {
+		o.MemoryCap = 0 // the network keeps to it
+		o.Profile = runtime.MergeProfiles(a.network.Durations(), o.Profile)
+	}
+	o.Spread = a.spread
+	return o, nil
+}
+
+// loadMachine loads a machine by its built-in name or from its file.
+func loadMachine(ctx context.Context, name string) (*planner.Machine, error) {
+	m, err := planner.MachineByName(name)
+	if err == nil {
+		return m, nil
+	}
+	if _, statErr := os.Stat(name); errors.Is(statErr, os.ErrNotExist) && !strings.ContainsAny(name, "/.") {
+		return nil, fmt.Errorf("--machine %q: want h200, clean, unit or a file%s", name, flags.DidYouMean(name, planner.MachineNames()))
+	}
+	return decodeFile(ctx, name, planner.DecodeMachine)
+}
