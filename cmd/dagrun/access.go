@@ -125,10 +125,10 @@ func (a *app) printAccess(kernels []kernelAccess) {
 			arguments = append(arguments, fmt.Sprintf("variable %s %s (%s)", v.Name, v.Mode, v.Access))
 		}
 		if len(arguments) > 0 {
-			_ = a.stdout.printf("access: %s, %s\n", k.Kernel, strings.Join(arguments, ", "))
+			_ = a.Stdout.Printf("access: %s, %s\n", k.Kernel, strings.Join(arguments, ", "))
 		}
 		if k.Atomics != "" {
-			_ = a.stdout.printf("%s adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Kernel, k.Atomics)
+			_ = a.Stdout.Printf("%s adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Kernel, k.Atomics)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/jsontext"
 	"github.com/dagrun/dagrun/planner"
@@ -49,7 +50,7 @@ func (a *app) against(ctx context.Context, g *dag.Graph, name, html string, o pl
 		}
 		return a.otherRun(g, name, plan, nil, o)
 	}
-	other, err := decodeFile(ctx, name, func(r io.Reader) (*picture.Other, error) { return a.readOther(r, g, filepath.Base(name), o) })
+	other, err := cli.DecodeFile(ctx, name, func(r io.Reader) (*picture.Other, error) { return a.readOther(r, g, filepath.Base(name), o) })
 	if err != nil {
 		return nil, fmt.Errorf("--against %w", err)
 	}

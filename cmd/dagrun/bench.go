@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
@@ -55,8 +56,8 @@ dagrun.replan, beside the graph as captured. Only the program can run it.`,
 				}
 				return a.benchRecording(c.Context(), args[0])
 			}
-			a.progress.begin()
-			ctx, done := a.limited(c.Context())
+			a.Progress.Begin()
+			ctx, done := a.Limited(c.Context())
 			defer done()
 			return a.benchAll(ctx, args[0], saveProfile)
 		},
@@ -86,7 +87,7 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 	if err := a.checkPoints(ctx, name, points, swept); err != nil {
 		return err
 	}
-	all := &sweepReport{Version: jsonVersion, Command: "bench"}
+	all := &sweepReport{Version: cli.JSONVersion, Command: "bench"}
 	for k, params := range points {
 		a.Flags.Params = params
 		report, err := a.bench(ctx, name, saveProfile)
@@ -113,9 +114,9 @@ func (a *app) benchAll(ctx context.Context, name, saveProfile string) error {
 	all.Tied = tiedWith(all.Best, len(all.Points), func(k int) *benchRow { return &all.Points[k].Rows[all.Points[k].Best] })
 	switch {
 	case a.Flags.Output == "json" && len(swept) == 0:
-		return a.answer(all.Points[0])
+		return a.Answer(all.Points[0])
 	case a.Flags.Output == "json":
-		return a.answer(all)
+		return a.Answer(all)
 	case len(swept) > 0:
 		return a.printSweep(all)
 	}
@@ -130,7 +131,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkOutputs(g, []namedFile{{role: "--save-profile", name: saveProfile}}, nil); err != nil {
+	if err := a.checkOutputs(g, []cli.NamedFile{{Role: "--save-profile", Name: saveProfile}}, nil); err != nil {
 		return nil, err
 	}
 	a.sanitize = a.sanitizeFor(g)
@@ -138,7 +139,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, platform) }()
+	defer func() { err = cli.Closing(err, platform) }()
 	if err := a.sanitizeOn(platform); err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err != nil {
 		return nil, err
 	}
-	report = &benchReport{Version: jsonVersion, Command: "bench", Name: g.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
+	report = &benchReport{Version: cli.JSONVersion, Command: "bench", Name: g.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
 		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.Flags.Iterations, Warmup: a.Flags.Warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.place() + a.sanitize.says()}
 	plans, err := a.benchPlans(ctx, g, options, report)
 	if err != nil {
@@ -169,11 +170,11 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	for _, mode := range modes {
 		for i := range plans {
 			row := plans[i]
-			a.progress.report(stageMeasure, len(report.Rows), len(plans)*len(modes))
+			a.Progress.Report(cli.StageMeasure, len(report.Rows), len(plans)*len(modes))
 			if err := a.measureRow(ctx, p, &row, mode); errors.Is(err, errNotAGraph) {
 				break // the device cannot, whatever the plan
 			} else if err != nil {
-				err = fmt.Errorf("%s on %s as %s: %w", row.Strategy, counted(row.Streams, "stream"), mode, err)
+				err = fmt.Errorf("%s on %s as %s: %w", row.Strategy, cli.Counted(row.Streams, "stream"), mode, err)
 				return nil, a.pinFault(ctx, p, err, &runFlags{})
 			}
 			report.Rows = append(report.Rows, row)
@@ -230,11 +231,11 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 		return err
 	}
 	row.Replay = replay
-	program, err := runtime.New(ctx, p.graph, row.plan, p.platform.Platform, runtime.Options{Mode: mode, Logger: a.log, Confined: a.Flags.Confined})
+	program, err := runtime.New(ctx, p.graph, row.plan, p.platform.Platform, runtime.Options{Mode: mode, Logger: a.Log, Confined: a.Flags.Confined})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, program) }()
+	defer func() { err = cli.Closing(err, program) }()
 	if why := program.NoGraph(); why != "" {
 		a.noteNoGraph(why)
 		return errNotAGraph
@@ -270,13 +271,13 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, program) }()
+	defer func() { err = cli.Closing(err, program) }()
 	if l := auto.learning; l.within(given.Iterations, given.Iterations, true) || l.within(0, given.Iterations, false) {
 		if _, err := a.learn(ctx, &auto, &runFlags{}, program); err != nil {
 			return nil, err
 		}
 	}
-	a.progress.report(stageMeasure, 0, 0)
+	a.Progress.Report(cli.StageMeasure, 0, 0)
 	plan := program.Plan()
 	row = &benchRow{Strategy: "auto", Asked: a.limit(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan, Replay: "streams"}
 	if program.Mode() != runtime.Streams {
@@ -291,9 +292,9 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 
 // benchLine is the command line that runs a row's plan. On a GPU, a pipeline with loops or branches is a graph unless --graph off is given.
 func (a *app) benchLine(name string, row *benchRow, control bool) string {
-	line := []string{"dagrun", shellQuoted(name)}
+	line := []string{"dagrun", cli.ShellQuoted(name)}
 	for _, arg := range a.Flags.Planned(row.Strategy, row.Asked) {
-		line = append(line, shellQuoted(arg))
+		line = append(line, cli.ShellQuoted(arg))
 	}
 	automatic := row.Strategy == "auto" && a.Flags.Strategy == flags.AllStrategies
 	switch {
@@ -311,66 +312,55 @@ func (a *app) benchLine(name string, row *benchRow, control bool) string {
 	return text
 }
 
-// shellQuoted makes text one word of a shell.
-func shellQuoted(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=,:+@%", r)
-	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
 // saveProfile measures the nodes under the best plan, on streams, and writes their durations.
 func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name string) (err error) {
-	a.progress.report("measure nodes", 0, 0)
-	program, err := runtime.New(ctx, p.graph, best.plan, p.platform.Platform, runtime.Options{Logger: a.log, Confined: a.Flags.Confined})
+	a.Progress.Report("measure nodes", 0, 0)
+	program, err := runtime.New(ctx, p.graph, best.plan, p.platform.Platform, runtime.Options{Logger: a.Log, Confined: a.Flags.Confined})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, program) }()
+	defer func() { err = cli.Closing(err, program) }()
 	trace, err := program.Trace(ctx, min(50, a.Flags.Iterations))
 	if err != nil {
 		return err
 	}
-	return writeOut(ctx, name, trace.Profile(program).Encode)
+	return cli.WriteOut(ctx, name, trace.Profile(program).Encode)
 }
 
 // printBench prints the table of one point; last is set if there is no other.
 func (a *app) printBench(r *benchReport, last bool) error {
-	a.progress.clear()
+	a.Progress.Clear()
 	if !a.Flags.Quiet {
 		point := ""
 		if len(r.Params) > 0 {
 			point = " with " + pointText(r.Params)
 		}
-		fmt.Fprintf(a.stdout, "%s%s: %s on %s, %s each after %s; microseconds per replay\n\n", r.Name, point, counted(r.Nodes, "node"), r.place, counted(r.Iterations, "replay"), counted(r.Warmup, "warm-up replay"))
+		fmt.Fprintf(a.Stdout, "%s%s: %s on %s, %s each after %s; microseconds per replay\n\n", r.Name, point, cli.Counted(r.Nodes, "node"), r.place, cli.Counted(r.Iterations, "replay"), cli.Counted(r.Warmup, "warm-up replay"))
 	}
-	table := newTable("", "strategy", "streams", "waits", "replay", "wall", "device min", "median", "p99", "submit", "predicted", "measured/predicted")
-	table.keys = 5
+	table := cli.NewTable("", "strategy", "streams", "waits", "replay", "wall", "device min", "median", "p99", "submit", "predicted", "measured/predicted")
+	table.Keys = 5
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		ratio := "-"
 		if row.Predicted > 0 {
 			ratio = fmt.Sprintf("%.2f", row.Timing.Device.Median/row.Predicted)
 		}
-		table.row(starOf(i, r.Best, r.Tied), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, fixed(row.Timing.Wall), fixed(row.Timing.Device.Min),
-			fixed(row.Timing.Device.Median), fixed(row.Timing.Device.P99), fixed(row.Timing.Submit.Median), fixed(row.Predicted), ratio)
+		table.Row(starOf(i, r.Best, r.Tied), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, cli.Fixed(row.Timing.Wall), cli.Fixed(row.Timing.Device.Min),
+			cli.Fixed(row.Timing.Device.Median), cli.Fixed(row.Timing.Device.P99), cli.Fixed(row.Timing.Submit.Median), cli.Fixed(row.Predicted), ratio)
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
 	if a.Flags.Verbose {
 		for _, refused := range r.Refused {
-			a.log.Info("no plan", "strategy", refused.Strategy, "streams", refused.Streams, "because", refused.Reason)
+			a.Log.Info("no plan", "strategy", refused.Strategy, "streams", refused.Streams, "because", refused.Reason)
 		}
 	}
 	if r.Profile != "" && !a.Flags.Quiet {
-		fmt.Fprintf(a.stdout, "\nwrote %s; plan with it: dagrun plan FILE --profile %s\n", r.Profile, shellQuoted(r.Profile))
+		fmt.Fprintf(a.Stdout, "\nwrote %s; plan with it: dagrun plan FILE --profile %s\n", r.Profile, cli.ShellQuoted(r.Profile))
 	}
 	if !last {
-		return a.stdout.printf("\n")
+		return a.Stdout.Printf("\n")
 	}
 	return a.printBest(r.BestLine, len(r.Tied), "rows")
 }
@@ -378,19 +368,19 @@ func (a *app) printBench(r *benchReport, last bool) error {
 // printBest names the winner, if there is one.
 func (a *app) printBest(line string, tied int, of string) error {
 	if tied > 0 {
-		return a.stdout.printf("\nno winner: %d %s (=) differ by no more than their replays do; one of them: %s\n", tied+1, of, line)
+		return a.Stdout.Printf("\nno winner: %d %s (=) differ by no more than their replays do; one of them: %s\n", tied+1, of, line)
 	}
-	return a.stdout.printf("\nbest: %s\n", a.paint(a.stdout, bold, line))
+	return a.Stdout.Printf("\nbest: %s\n", a.Paint(a.Stdout, cli.Bold, line))
 }
 
 // printSweep prints the table of a sweep: the best row of each point.
 func (a *app) printSweep(r *sweepReport) error {
-	table := newTable("", "params", "wall us", "strategy", "streams", "replay")
+	table := cli.NewTable("", "params", "wall us", "strategy", "streams", "replay")
 	for k, p := range r.Points {
 		row := &p.Rows[p.Best]
-		table.row(starOf(k, r.Best, r.Tied), pointText(p.Params), fixed(row.Timing.Wall), row.Strategy, strconv.Itoa(row.Streams), row.Replay)
+		table.Row(starOf(k, r.Best, r.Tied), pointText(p.Params), cli.Fixed(row.Timing.Wall), row.Strategy, strconv.Itoa(row.Streams), row.Replay)
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
 	return a.printBest(r.BestLine, len(r.Tied), "points")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
@@ -25,7 +26,7 @@ func (a *app) benchRecording(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	report := &benchReport{Version: jsonVersion, Command: "bench", Name: g.Name, Machine: options.Machine.Name, Nodes: g.Len(), Refused: []refusal{}}
+	report := &benchReport{Version: cli.JSONVersion, Command: "bench", Name: g.Name, Machine: options.Machine.Name, Nodes: g.Len(), Refused: []refusal{}}
 	if report.Rows, err = a.benchPlans(ctx, g, options, report); err != nil {
 		return err
 	}
@@ -41,39 +42,39 @@ func (a *app) benchRecording(ctx context.Context, name string) error {
 	}
 	report.BestLine = fmt.Sprintf("dagrun.replan(graph, %q)", name)
 	if a.Flags.Output == "json" {
-		return a.answer(report)
+		return a.Answer(report)
 	}
 	return a.printPredicted(report)
 }
 
 func (a *app) printPredicted(r *benchReport) error {
-	a.progress.clear()
+	a.Progress.Clear()
 	if !a.Flags.Quiet {
-		fmt.Fprintf(a.stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, counted(r.Nodes, "node"), r.Machine)
-		fmt.Fprintf(a.stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
+		fmt.Fprintf(a.Stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, cli.Counted(r.Nodes, "node"), r.Machine)
+		fmt.Fprintf(a.Stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
 	}
 	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
 	if a.earlier != nil {
 		columns = append(columns, "measured")
 	}
-	table := newTable(columns...)
-	table.keys = 5
+	table := cli.NewTable(columns...)
+	table.Keys = 5
 	for k := range r.Rows {
 		row := &r.Rows[k]
 		cells := []string{starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory),
-			fixed(row.Predicted)}
+			cli.Fixed(row.Predicted)}
 		if a.earlier != nil {
 			cells = append(cells, measuredTime(a.earlier, row))
 		}
-		table.row(cells...)
+		table.Row(cells...)
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
 	if a.earlier != nil {
-		return a.stdout.printf("\nmeasured by the program on %s: %s\n", a.earlier.Made.Device, a.earlier.Report)
+		return a.Stdout.Printf("\nmeasured by the program on %s: %s\n", a.earlier.Made.Device, a.earlier.Report)
 	}
-	return a.stdout.printf("\nnothing was measured: in the program, on a GPU, %s tries plans like these and takes the fastest\n", r.BestLine)
+	return a.Stdout.Printf("\nnothing was measured: in the program, on a GPU, %s tries plans like these and takes the fastest\n", r.BestLine)
 }
 
 // measuredTime is what the program measured of a row's plan, if it was one of those that it tried.
@@ -84,7 +85,7 @@ func measuredTime(kept *replan.Kept, row *benchRow) string {
 	}
 	for _, t := range kept.Times {
 		if t.Name == name {
-			return fixed(t.US)
+			return cli.Fixed(t.US)
 		}
 	}
 	return ""

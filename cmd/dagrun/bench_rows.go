@@ -6,7 +6,6 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
@@ -130,12 +129,4 @@ func starOf(k, best int, tied []int) string {
 		return "*"
 	}
 	return ""
-}
-
-// fixed prints microseconds for a column: one decimal, two below ten.
-func fixed(us float64) string {
-	if us < 10 {
-		return strconv.FormatFloat(us, 'f', 2, 64)
-	}
-	return strconv.FormatFloat(us, 'f', 1, 64)
 }

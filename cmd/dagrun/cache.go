@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime/cache"
@@ -58,18 +59,18 @@ func (a *app) showCache(clear bool) error {
 	}
 	if clear {
 		if err := folder.Clear(); err != nil {
-			return withStatus(statusInternal, err)
+			return cli.WithStatus(cli.StatusInternal, err)
 		}
 	}
 	contents, err := folder.Contents()
 	if err != nil {
-		return withStatus(statusInternal, err)
+		return cli.WithStatus(cli.StatusInternal, err)
 	}
 	for _, ignored := range contents.Ignored {
-		a.warn("%s", ignored)
+		a.Warn("%s", ignored)
 	}
 	if a.Flags.Output == "json" {
-		return a.answer(cacheReport{jsonVersion, "cache", clear, contents})
+		return a.Answer(cacheReport{cli.JSONVersion, "cache", clear, contents})
 	}
 	return a.printCache(contents, clear)
 }
@@ -80,57 +81,57 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 	}
 	switch {
 	case c.Folder == "":
-		return a.stdout.printf("the cache is off\n")
+		return a.Stdout.Printf("the cache is off\n")
 	case cleared:
-		return a.stdout.printf("%s: cleared\n", words.Line(c.Folder))
+		return a.Stdout.Printf("%s: cleared\n", words.Line(c.Folder))
 	case len(c.Devices)+len(c.Choices)+len(c.Loops)+c.Machines+c.Graphs == 0:
-		return a.stdout.printf("%s: nothing has been learned yet\n", words.Line(c.Folder))
+		return a.Stdout.Printf("%s: nothing has been learned yet\n", words.Line(c.Folder))
 	}
-	if err := a.stdout.printf("%s: %s\n", words.Line(c.Folder), words.Bytes(c.Bytes)); err != nil {
+	if err := a.Stdout.Printf("%s: %s\n", words.Line(c.Folder), words.Bytes(c.Bytes)); err != nil {
 		return err
 	}
 	if c.Machines > 0 {
-		if err := a.stdout.printf("figures of %s, from dagrun devices --measure\n", counted(c.Machines, "device")); err != nil {
+		if err := a.Stdout.Printf("figures of %s, from dagrun devices --measure\n", cli.Counted(c.Machines, "device")); err != nil {
 			return err
 		}
 	}
 	if c.Graphs > 0 {
-		if err := a.stdout.printf("plans of %s, from dagrun.replan\n", counted(c.Graphs, "captured graph")); err != nil {
+		if err := a.Stdout.Printf("plans of %s, from dagrun.replan\n", cli.Counted(c.Graphs, "captured graph")); err != nil {
 			return err
 		}
 	}
 	if len(c.Devices) > 0 {
-		table := newTable("durations of", "nodes")
+		table := cli.NewTable("durations of", "nodes")
 		for _, d := range c.Devices {
-			table.row(d.Device, strconv.Itoa(d.Nodes))
+			table.Row(d.Device, strconv.Itoa(d.Nodes))
 		}
-		fmt.Fprintln(a.stdout)
-		if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		fmt.Fprintln(a.Stdout)
+		if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 			return err
 		}
 	}
 	if len(c.Loops) > 0 {
-		table := newTable("loop", "of", "passes", "at most", "when")
+		table := cli.NewTable("loop", "of", "passes", "at most", "when")
 		for k := range c.Loops {
 			l := &c.Loops[k]
 			passes := strconv.FormatInt(l.Passes, 10)
 			if l.Runs != 1 {
 				passes += fmt.Sprintf(" in %d runs", l.Runs)
 			}
-			table.row(l.Node, l.Pipeline, passes, strconv.FormatInt(l.Most, 10), l.At.Local().Format("2006-01-02 15:04"))
+			table.Row(l.Node, l.Pipeline, passes, strconv.FormatInt(l.Most, 10), l.At.Local().Format("2006-01-02 15:04"))
 		}
-		fmt.Fprintln(a.stdout)
-		if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		fmt.Fprintln(a.Stdout)
+		if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 			return err
 		}
 	}
 	if len(c.Choices) > 0 {
-		table := newTable("plan of", "us per replay", "compared", "when", "on")
+		table := cli.NewTable("plan of", "us per replay", "compared", "when", "on")
 		for _, p := range c.Choices {
-			table.row(p.Pipeline, fixed(p.EachUS), strconv.Itoa(p.Tried), p.At.Local().Format("2006-01-02 15:04"), p.Device)
+			table.Row(p.Pipeline, cli.Fixed(p.EachUS), strconv.Itoa(p.Tried), p.At.Local().Format("2006-01-02 15:04"), p.Device)
 		}
-		fmt.Fprintln(a.stdout)
-		return table.write(a.stdout, a.lineWidth())
+		fmt.Fprintln(a.Stdout)
+		return table.Write(a.Stdout, a.LineWidth())
 	}
 	return nil
 }

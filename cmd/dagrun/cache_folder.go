@@ -13,7 +13,7 @@ func (a *app) openCache() *cache.Folder {
 	folder := cache.Open(a.Flags.CacheDir)
 	if err := cmp.Or(cache.Missing(a.Flags.CacheDir), folder.Usable()); err != nil {
 		if !a.noCache {
-			a.warn("nothing learned earlier is used, and nothing is kept: %v", err)
+			a.Warn("nothing learned earlier is used, and nothing is kept: %v", err)
 		}
 		a.noCache = true
 		return nil

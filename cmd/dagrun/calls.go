@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cudart/libraries"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -53,16 +54,16 @@ func callNames() []string {
 
 // listCalls prints a line for each call.
 func (a *app) listCalls() error {
-	table := newTable("call", "arguments", "what it does")
+	table := cli.NewTable("call", "arguments", "what it does")
 	for _, d := range kernels.CallDocs() {
 		var names []string
 		for _, p := range d.Params {
 			names = append(names, p.Name)
 		}
-		table.row(d.Name, strings.Join(names, ", "), d.Text)
+		table.Row(d.Name, strings.Join(names, ", "), d.Text)
 	}
-	fmt.Fprintln(a.stdout)
-	return table.write(a.stdout, a.lineWidth())
+	fmt.Fprintln(a.Stdout)
+	return table.Write(a.Stdout, a.LineWidth())
 }
 
 // describeCall prints one call, if there is one of that name.
@@ -72,11 +73,11 @@ func (a *app) describeCall(name string) (known bool, err error) {
 			continue
 		}
 		if a.Flags.Output == "json" {
-			return true, a.answer(struct {
+			return true, a.Answer(struct {
 				Version int    `json:"version"`
 				Command string `json:"command"`
 				callDocument
-			}{jsonVersion, "kernels", newCallDocument(d)})
+			}{cli.JSONVersion, "kernels", newCallDocument(d)})
 		}
 		return true, a.printCall(d)
 	}
@@ -84,21 +85,21 @@ func (a *app) describeCall(name string) (known bool, err error) {
 }
 
 func (a *app) printCall(d kernels.CallDoc) error {
-	_ = a.stdout.printf("%s: %s\n%s\n\n", a.paint(a.stdout, bold, d.Name), d.Text, d.Notes)
-	table := newTable("argument", "what", "access", "if left out")
+	_ = a.Stdout.Printf("%s: %s\n%s\n\n", a.Paint(a.Stdout, cli.Bold, d.Name), d.Text, d.Notes)
+	table := cli.NewTable("argument", "what", "access", "if left out")
 	var args []string
 	for _, p := range d.Params {
-		table.row(p.Name, p.Type, p.Access, p.Usual)
+		table.Row(p.Name, p.Type, p.Access, p.Usual)
 		if p.Usual == "" {
 			args = append(args, p.Name+": d_"+p.Name)
 		}
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "\nelement types  %s\n", strings.Join(d.Types, "; "))
+	fmt.Fprintf(a.Stdout, "\nelement types  %s\n", strings.Join(d.Types, "; "))
 	_, short, _ := strings.Cut(d.Name, ".")
-	_, err := fmt.Fprintf(a.stdout, "in a file      - {name: my_%s, call: %s, args: {%s}}\n", short, d.Name, strings.Join(args, ", "))
+	_, err := fmt.Fprintf(a.Stdout, "in a file      - {name: my_%s, call: %s, args: {%s}}\n", short, d.Name, strings.Join(args, ", "))
 	return err
 }
 
@@ -130,15 +131,15 @@ func (a *app) printLibraries(list []libraryDocument) {
 	for _, d := range list {
 		if d.Missing != "" {
 			missing = append(missing, d.Library)
-			a.log.Info(d.Missing)
+			a.Log.Info(d.Missing)
 			continue
 		}
 		found = append(found, d.Library+" "+d.Found)
 	}
 	if len(found) > 0 {
-		fmt.Fprintf(a.stdout, "library calls run in %s\n", strings.Join(found, ", "))
+		fmt.Fprintf(a.Stdout, "library calls run in %s\n", strings.Join(found, ", "))
 	}
 	if len(missing) > 0 {
-		fmt.Fprintf(a.stdout, "not found, so their calls only run on the CPU device: %s\n", strings.Join(missing, ", "))
+		fmt.Fprintf(a.Stdout, "not found, so their calls only run on the CPU device: %s\n", strings.Join(missing, ", "))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 )
@@ -64,6 +65,6 @@ func (t *targetFlags) beyond(g *dag.Graph, machine *planner.Machine) []beyond {
 
 func (a *app) printBeyond(list []beyond) {
 	for _, b := range list {
-		_ = a.stdout.printf("%s %s %s; %s\n", a.paint(a.stdout, red, "cannot run:"), onLine(b.Node, b.Line), b.Why, b.Fix)
+		_ = a.Stdout.Printf("%s %s %s; %s\n", a.Paint(a.Stdout, cli.Red, "cannot run:"), onLine(b.Node, b.Line), b.Why, b.Fix)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
@@ -54,15 +55,15 @@ but something is assumed or was not covered, which is listed.`,
 				return a.checkPlanned(c, args[0])
 			}
 			if recorded.since > 0 {
-				return fmt.Errorf("--since is for recordings, and %s is none", shownName(args[0]))
+				return fmt.Errorf("--since is for recordings, and %s is none", cli.ShownName(args[0]))
 			}
 			if recorded.merge {
-				return fmt.Errorf("--merge is for recordings, and %s is none", shownName(args[0]))
+				return fmt.Errorf("--merge is for recordings, and %s is none", cli.ShownName(args[0]))
 			}
 			if err := target.apply(a, c); err != nil {
 				return err
 			}
-			a.progress.beginUntil(a.stdout)
+			a.Progress.BeginUntil(a.Stdout)
 			if err := a.assumeRanks(); err != nil {
 				return err
 			}
@@ -75,7 +76,7 @@ but something is assumed or was not covered, which is listed.`,
 			}
 			if a.Flags.Output != "json" {
 				a.printChecked(report)
-			} else if err := a.answer(report); err != nil {
+			} else if err := a.Answer(report); err != nil {
 				return err
 			}
 			return report.failure()
@@ -107,26 +108,26 @@ type checkFlags struct {
 
 // checked is the JSON document of check.
 type checked struct {
-	Version  int                  `json:"version"`
-	Command  string               `json:"command"`
-	Name     string               `json:"name"`
-	Nodes    int                  `json:"nodes"`
-	Edges    int                  `json:"dependencies"`
-	Streams  int                  `json:"streams"`
-	Waits    int                  `json:"waits"`
-	Carried  []string             `json:"carried_buffers"`
-	Access   []kernelAccess       `json:"kernel_access"`
-	Blind    []unconfirmed        `json:"unconfirmed_modules"`
-	Memory   int64                `json:"peak_device_bytes"`
-	Warnings []diagnosticDocument `json:"warnings"`
-	Unfit    []unfit              `json:"does_not_fit"`
-	Beyond   []beyond             `json:"beyond_device,omitempty"` // launches that the device of --arch or --machine cannot run
-	Ranks    *checkedRanks        `json:"ranks,omitempty"`
-	Races    []race               `json:"races"`
-	MoreRace int                  `json:"more_races"`
-	Pairs    int                  `json:"unordered_pairs"`         // all of them, also those that are in order once the races of the list are
-	Partial  bool                 `json:"races_partial,omitempty"` // there may be still more
-	Fallback []fallback           `json:"not_in_graphs"`           // loops and branches that make the pipeline run as streams
+	Version  int                      `json:"version"`
+	Command  string                   `json:"command"`
+	Name     string                   `json:"name"`
+	Nodes    int                      `json:"nodes"`
+	Edges    int                      `json:"dependencies"`
+	Streams  int                      `json:"streams"`
+	Waits    int                      `json:"waits"`
+	Carried  []string                 `json:"carried_buffers"`
+	Access   []kernelAccess           `json:"kernel_access"`
+	Blind    []unconfirmed            `json:"unconfirmed_modules"`
+	Memory   int64                    `json:"peak_device_bytes"`
+	Warnings []cli.DiagnosticDocument `json:"warnings"`
+	Unfit    []unfit                  `json:"does_not_fit"`
+	Beyond   []beyond                 `json:"beyond_device,omitempty"` // launches that the device of --arch or --machine cannot run
+	Ranks    *checkedRanks            `json:"ranks,omitempty"`
+	Races    []race                   `json:"races"`
+	MoreRace int                      `json:"more_races"`
+	Pairs    int                      `json:"unordered_pairs"`         // all of them, also those that are in order once the races of the list are
+	Partial  bool                     `json:"races_partial,omitempty"` // there may be still more
+	Fallback []fallback               `json:"not_in_graphs"`           // loops and branches that make the pipeline run as streams
 }
 
 // unfit is a device that has less memory than the plan needs.
@@ -155,38 +156,38 @@ func unfits(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) ([]unfit
 
 // checkedFile is the JSON of one of several files.
 type checkedFile struct {
-	File   string   `json:"file"`
-	Status int      `json:"status"` // the exit status of a check of this file alone
-	Report *checked `json:"report,omitempty"`
-	Error  *failure `json:"error,omitempty"`
+	File   string       `json:"file"`
+	Status int          `json:"status"` // the exit status of a check of this file alone
+	Report *checked     `json:"report,omitempty"`
+	Error  *cli.Failure `json:"error,omitempty"`
 }
 
 // checkFiles checks one file after another, even if one is wrong; the exit status is the worst of all.
 func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags, own checkFlags) error {
 	files := make([]checkedFile, len(names))
-	worst, shown := statusOK, false
+	worst, shown := cli.StatusOK, false
 	for k, name := range names {
-		a.warnings, a.inputs = nil, nil
+		a.warnings, a.Inputs = nil, nil
 		report, err := a.checkFile(c.Context(), name, target, own)
 		if c.Context().Err() != nil {
 			return err
 		}
-		files[k] = checkedFile{File: shownName(name), Report: report, Status: statusOf(err)}
+		files[k] = checkedFile{File: cli.ShownName(name), Report: report, Status: cli.StatusOf(err)}
 		if err != nil {
-			err = a.explain(c, err)
-			if seen := (*reported)(nil); !errors.As(err, &seen) {
-				a.printError(err)
+			err = a.Explain(c, err)
+			if seen := (*cli.Reported)(nil); !errors.As(err, &seen) {
+				a.PrintError(err)
 			}
-			files[k].Error = a.failure(err, files[k].Status)
+			files[k].Error = a.FailureOf(err, files[k].Status)
 		} else {
-			files[k].Status = statusOf(report.failure())
+			files[k].Status = cli.StatusOf(report.failure())
 		}
 		if err == nil && a.Flags.Output != "json" {
-			shown = a.printCheckedOf(shownName(name), report, shown) || shown
+			shown = a.printCheckedOf(cli.ShownName(name), report, shown) || shown
 		}
 		worst = max(worst, files[k].Status)
 	}
-	return answerFiles(a, files, worst)
+	return cli.AnswerFiles(a.Console, files, worst)
 }
 
 // printCheckedOf prints what was found in one of several files, under the file's name, and reports whether there was anything to print.
@@ -195,9 +196,9 @@ func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
 		return false
 	}
 	if apart {
-		fmt.Fprintln(a.stdout)
+		fmt.Fprintln(a.Stdout)
 	}
-	_ = a.stdout.printf("%s\n", a.paint(a.stdout, bold, name))
+	_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Bold, name))
 	a.printChecked(r)
 	return true
 }
@@ -230,9 +231,9 @@ func (a *app) checkFile(ctx context.Context, name string, target *targetFlags, o
 func (r *checked) failure() error {
 	switch {
 	case len(r.Unfit) > 0, len(r.Beyond) > 0:
-		return &reported{status: statusWrong}
+		return &cli.Reported{Status: cli.StatusWrong}
 	case len(r.Races) > 0, r.Ranks != nil && len(r.Ranks.Violations) > 0:
-		return &reported{status: statusExpectation}
+		return &cli.Reported{Status: cli.StatusExpectation}
 	}
 	return nil
 }
@@ -249,7 +250,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 	if own.all {
 		found = every
 	}
-	report := checked{Version: jsonVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
+	report := checked{Version: cli.JSONVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
 		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: racesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: fallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
@@ -262,24 +263,24 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 
 func (a *app) printChecked(r *checked) {
 	for _, race := range r.Races {
-		_ = a.stdout.printf("%s on %s: nothing orders these two (%s)\n", a.paint(a.stdout, red, "race"), race.place, race.Why)
+		_ = a.Stdout.Printf("%s on %s: nothing orders these two (%s)\n", a.Paint(a.Stdout, cli.Red, "race"), race.place, race.Why)
 		for _, side := range []raceSide{race.First, race.Second} {
-			fmt.Fprintf(a.stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
+			fmt.Fprintf(a.Stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
 		}
-		fmt.Fprintf(a.stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
+		fmt.Fprintf(a.Stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
 	}
 	atLeast := ""
 	if r.Partial {
 		atLeast = "at least "
 	}
 	if r.MoreRace > 0 {
-		fmt.Fprintf(a.stdout, "and %s%d more of %s%d races\n", atLeast, r.MoreRace, atLeast, r.MoreRace+len(r.Races))
+		fmt.Fprintf(a.Stdout, "and %s%d more of %s%d races\n", atLeast, r.MoreRace, atLeast, r.MoreRace+len(r.Races))
 	}
 	if r.Pairs > len(r.Races)+r.MoreRace {
-		fmt.Fprintf(a.stdout, "nothing orders %s%d pairs in all: the others are in order once these are; --all lists them\n", atLeast, r.Pairs)
+		fmt.Fprintf(a.Stdout, "nothing orders %s%d pairs in all: the others are in order once these are; --all lists them\n", atLeast, r.Pairs)
 	}
 	for _, u := range r.Unfit {
-		_ = a.stdout.printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.paint(a.stdout, red, "does not fit:"),
+		_ = a.Stdout.Printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.Paint(a.Stdout, cli.Red, "does not fit:"),
 			u.Device, words.Bytes(u.Needs), u.Machine, words.Bytes(u.Has), u.Largest)
 	}
 	a.printBeyond(r.Beyond)
@@ -288,18 +289,18 @@ func (a *app) printChecked(r *checked) {
 		return
 	}
 	if len(r.Races) == 0 && len(r.Unfit) == 0 && len(r.Beyond) == 0 {
-		_ = a.stdout.printf("%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.paint(a.stdout, green, "ok"),
-			counted(r.Nodes, "node"), dependencies(r.Edges), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
+		_ = a.Stdout.Printf("%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.Paint(a.Stdout, cli.Green, "ok"),
+			cli.Counted(r.Nodes, "node"), dependencies(r.Edges), cli.Counted(r.Streams, "stream"), cli.Counted(r.Waits, "wait"))
 	}
 	for _, name := range r.Carried {
-		fmt.Fprintf(a.stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
+		fmt.Fprintf(a.Stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
 	}
 	a.printFallbacks(r.Fallback)
 	a.printAccess(r.Access)
 	for _, m := range r.Blind {
-		_ = a.stdout.printf("access: kernels of %s are taken at their word: %s\n", m.Module, m.Why)
+		_ = a.Stdout.Printf("access: kernels of %s are taken at their word: %s\n", m.Module, m.Why)
 	}
-	fmt.Fprintf(a.stdout, "device memory: %s\n", words.Bytes(r.Memory))
+	fmt.Fprintf(a.Stdout, "device memory: %s\n", words.Bytes(r.Memory))
 }
 
 func lineText(line int32) string {

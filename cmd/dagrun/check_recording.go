@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/order"
 )
@@ -52,7 +53,7 @@ type recordedFile struct {
 	File   string            `json:"file"`
 	Status int               `json:"status"` // the exit status of a check of this file alone
 	Report *checkedRecording `json:"report,omitempty"`
-	Error  *failure          `json:"error,omitempty"`
+	Error  *cli.Failure      `json:"error,omitempty"`
 }
 
 // checkRecordings checks recordings, each by itself unless they are to be merged.
@@ -62,13 +63,13 @@ func (a *app) checkRecordings(c *cobra.Command, names []string, own *recordingFl
 	}
 	for _, name := range names[1:] {
 		if _, err := os.Stat(name); err == nil && !recording.Recognize(name) {
-			return fmt.Errorf("%s is a recording and %s is none: check them apart", shownName(names[0]), shownName(name))
+			return fmt.Errorf("%s is a recording and %s is none: check them apart", cli.ShownName(names[0]), cli.ShownName(name))
 		}
 	}
 	if own.merge && len(names) == 1 {
 		return errors.New("--merge takes two or more recordings of one program")
 	}
-	a.progress.beginUntil(a.stdout)
+	a.Progress.BeginUntil(a.Stdout)
 	// A recording of a million launches takes 0.8 GB so, instead of 1.1, and no longer.
 	defer debug.SetGCPercent(debug.SetGCPercent(40))
 	if own.merge || len(names) == 1 {
@@ -77,10 +78,10 @@ func (a *app) checkRecordings(c *cobra.Command, names []string, own *recordingFl
 			return err
 		}
 		if a.Flags.Output == "json" {
-			err = a.answer(document)
+			err = a.Answer(document)
 		}
-		if err == nil && document.Status != statusOK {
-			err = &reported{status: document.Status}
+		if err == nil && document.Status != cli.StatusOK {
+			err = &cli.Reported{Status: document.Status}
 		}
 		return err
 	}
@@ -90,20 +91,20 @@ func (a *app) checkRecordings(c *cobra.Command, names []string, own *recordingFl
 // checkApart checks one recording after another, even if one is wrong. The exit status is the worst of all: a file that is wrong, a race, something that is not proved.
 func (a *app) checkApart(c *cobra.Command, names []string, own *recordingFlags) error {
 	files := make([]recordedFile, len(names))
-	worst, shown := statusOK, false
+	worst, shown := cli.StatusOK, false
 	for k, name := range names {
 		document, err := a.checkRecording(name, nil, own, func() {
 			if shown {
-				fmt.Fprintln(a.stdout)
+				fmt.Fprintln(a.Stdout)
 			}
 			shown = true
-			_ = a.stdout.printf("%s\n", a.paint(a.stdout, bold, shownName(name)))
+			_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Bold, cli.ShownName(name)))
 		})
-		files[k] = recordedFile{File: shownName(name), Report: document, Status: statusOf(err)}
+		files[k] = recordedFile{File: cli.ShownName(name), Report: document, Status: cli.StatusOf(err)}
 		if err != nil {
-			err = a.explain(c, err)
-			a.printError(err)
-			files[k].Error = a.failure(err, files[k].Status)
+			err = a.Explain(c, err)
+			a.PrintError(err)
+			files[k].Error = a.FailureOf(err, files[k].Status)
 		} else {
 			files[k].Status = document.Status
 		}
@@ -111,11 +112,11 @@ func (a *app) checkApart(c *cobra.Command, names []string, own *recordingFlags) 
 			worst = files[k].Status
 		}
 	}
-	return answerFiles(a, files, worst)
+	return cli.AnswerFiles(a.Console, files, worst)
 }
 
 // byWeight are the exit statuses of a check of recordings, the worst last.
-var byWeight = []int{statusOK, statusUnproved, statusExpectation, statusWrong, statusInternal}
+var byWeight = []int{cli.StatusOK, cli.StatusUnproved, cli.StatusExpectation, cli.StatusWrong, cli.StatusInternal}
 
 // checkRecording checks what each process of a recording did, with what others measured of it too, and prints that as text, below a heading.
 func (a *app) checkRecording(name string, others []string, own *recordingFlags, heading func()) (*checkedRecording, error) {
@@ -124,12 +125,12 @@ func (a *app) checkRecording(name string, others []string, own *recordingFlags, 
 		return nil, err
 	}
 	defer archive.Close()
-	a.progress.report("check "+shownName(name), 0, 0)
-	document := &checkedRecording{Version: jsonVersion, Command: "check", Program: archive.Command, Cut: archive.Cut}
+	a.Progress.Report("check "+cli.ShownName(name), 0, 0)
+	document := &checkedRecording{Version: cli.JSONVersion, Command: "check", Program: archive.Command, Cut: archive.Cut}
 	for k := range archive.Processes() {
 		process, err := archive.Process(k)
 		if err != nil {
-			return nil, withStatus(statusWrong, err)
+			return nil, cli.WithStatus(cli.StatusWrong, err)
 		}
 		merged, err := a.merge(process, k, name, archive.Processes(), others)
 		if err != nil {
@@ -137,7 +138,7 @@ func (a *app) checkRecording(name string, others []string, own *recordingFlags, 
 		}
 		report, err := order.Check(process, order.Options{StrictThreads: own.strictThreads, Strict: own.strict, HostAccesses: own.hostAccesses, Since: own.since})
 		if err != nil {
-			return nil, withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), process.ID, err))
+			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: process %d: %w", cli.ShownName(name), process.ID, err))
 		}
 		report.Cut = report.Cut || archive.Cut
 		if own.since > 0 { // the process is still writing
@@ -153,7 +154,7 @@ func (a *app) checkRecording(name string, others []string, own *recordingFlags, 
 		document.Processes = append(document.Processes, entry)
 	}
 	document.Status = document.verdict(own)
-	if a.Flags.Output != "json" && (!a.Flags.Quiet || document.Status == statusExpectation) {
+	if a.Flags.Output != "json" && (!a.Flags.Quiet || document.Status == cli.StatusExpectation) {
 		heading()
 		a.printRecordingChecked(name, document)
 	}
@@ -163,18 +164,18 @@ func (a *app) checkRecording(name string, others []string, own *recordingFlags, 
 func (a *app) printRecordingChecked(name string, document *checkedRecording) {
 	for _, p := range document.Processes {
 		if len(document.Processes) > 1 {
-			fmt.Fprintf(a.stdout, "process %d: %s\n", p.Process, strings.Join(p.process.Command, " "))
+			fmt.Fprintf(a.Stdout, "process %d: %s\n", p.Process, strings.Join(p.process.Command, " "))
 		}
 		for _, m := range p.Merged {
-			fmt.Fprintf(a.stdout, "merged with %s: %s measured in both, of which %d touched more there, or otherwise; %d only in %s\n", m.File, launchCount(m.Both), m.Widened, m.Alone, shownName(name))
+			fmt.Fprintf(a.Stdout, "merged with %s: %s measured in both, of which %d touched more there, or otherwise; %d only in %s\n", m.File, launchCount(m.Both), m.Widened, m.Alone, cli.ShownName(name))
 			if m.Opaque > 0 {
-				fmt.Fprintf(a.stdout, "of %s, what %s touched there cannot be found here; what the arguments point into is assumed too\n", launchCount(m.Opaque), shownName(m.File))
+				fmt.Fprintf(a.Stdout, "of %s, what %s touched there cannot be found here; what the arguments point into is assumed too\n", launchCount(m.Opaque), cli.ShownName(m.File))
 			}
 		}
-		fmt.Fprint(a.stdout, p.Text(p.process))
+		fmt.Fprint(a.Stdout, p.Text(p.process))
 		for _, note := range p.process.Notes {
 			if !slices.Contains([]uint64{recording.NoteAllocator, recording.NoteGraph, recording.NoteTable, recording.NoteUncovered}, note.Code) { // the report has the last
-				fmt.Fprintf(a.stdout, "the recorder says: %s\n", note.Text)
+				fmt.Fprintf(a.Stdout, "the recorder says: %s\n", note.Text)
 			}
 		}
 	}
@@ -190,15 +191,15 @@ func (a *app) merge(process *recording.Process, k int, name string, processes in
 		}
 		defer archive.Close()
 		if archive.Processes() != processes {
-			return nil, withStatus(statusWrong, fmt.Errorf("%s has %s and %s has %d: --merge takes recordings of one program", shownName(name), processCount(processes), shownName(other), archive.Processes()))
+			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has %s and %s has %d: --merge takes recordings of one program", cli.ShownName(name), processCount(processes), cli.ShownName(other), archive.Processes()))
 		}
 		q, err := archive.Process(k)
 		if err != nil {
-			return nil, withStatus(statusWrong, err)
+			return nil, cli.WithStatus(cli.StatusWrong, err)
 		}
-		m := mergedWith{shownName(other), process.Merge(q)}
+		m := mergedWith{cli.ShownName(other), process.Merge(q)}
 		if m.Both == 0 && m.Alone > 0 {
-			return nil, withStatus(statusWrong, fmt.Errorf("no launch that %s measured is in %s: --merge takes recordings of one program", shownName(name), shownName(other)))
+			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("no launch that %s measured is in %s: --merge takes recordings of one program", cli.ShownName(name), cli.ShownName(other)))
 		}
 		merged = append(merged, m)
 	}
@@ -214,16 +215,16 @@ func processCount(n int) string {
 
 // verdict is the exit status: 0 proved, 1 a race, 3 no race, but something is assumed or not covered.
 func (d *checkedRecording) verdict(own *recordingFlags) int {
-	status := statusOK
+	status := cli.StatusOK
 	if len(d.Processes) == 0 {
-		status = statusUnproved
+		status = cli.StatusUnproved
 	}
 	for _, p := range d.Processes {
 		switch {
 		case len(p.Races) > 0, own.possible && len(p.Possible) > 0:
-			return statusExpectation
+			return cli.StatusExpectation
 		case !p.Proved():
-			status = statusUnproved
+			status = cli.StatusUnproved
 		}
 	}
 	return status

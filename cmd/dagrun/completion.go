@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
@@ -334,9 +335,9 @@ func (a *app) writeCompletion(c *cobra.Command, _ []string) error {
 		return err
 	}
 	if a.Flags.Output == "json" {
-		return a.answer(textReport{jsonVersion, "completion", c.Name(), text.String()})
+		return a.Answer(textReport{cli.JSONVersion, "completion", c.Name(), text.String()})
 	}
-	_, err = a.stdout.document().Write(text.Bytes())
+	_, err = a.Stdout.Document().Write(text.Bytes())
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver"
@@ -42,8 +43,8 @@ library is installed, temperature, power and load.
 			if err := a.CheckFlags(c); err != nil {
 				return err
 			}
-			a.progress.begin()
-			ctx, done := a.limited(c.Context())
+			a.Progress.Begin()
+			ctx, done := a.Limited(c.Context())
 			defer done()
 			if measure {
 				return a.measureDevice(ctx, out)
@@ -104,7 +105,7 @@ type devicesReport struct {
 }
 
 func (a *app) listDevices() error {
-	report := &devicesReport{Version: jsonVersion, Command: "devices", Devices: []deviceDocument{}}
+	report := &devicesReport{Version: cli.JSONVersion, Command: "devices", Devices: []deviceDocument{}}
 	n, err := flags.CPUDevices(a.Flags.Backend, 1)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func (a *app) listDevices() error {
 		}
 	}
 	if a.Flags.Output == "json" {
-		return a.answer(report)
+		return a.Answer(report)
 	}
 	return a.printDevices(report)
 }
@@ -197,9 +198,9 @@ func (r *devicesReport) add(platform cudart.Platform, management *nvml.Library) 
 }
 
 func (a *app) printDevices(r *devicesReport) error {
-	a.progress.clear()
-	table := newTable("device", "name", "memory", "free", "SMs", "capability", "MHz", "copy engines", "driver", "peers")
-	table.keys = 2
+	a.Progress.Clear()
+	table := cli.NewTable("device", "name", "memory", "free", "SMs", "capability", "MHz", "copy engines", "driver", "peers")
+	table.Keys = 2
 	for _, d := range r.Devices {
 		free := "-"
 		if d.FreeBytes != nil {
@@ -209,15 +210,15 @@ func (a *app) printDevices(r *devicesReport) error {
 		for i, p := range d.Peers {
 			peers[i] = strconv.Itoa(p)
 		}
-		table.row(fmt.Sprintf("%s:%d", d.Backend, d.Number), d.Name, words.Bytes(d.MemoryBytes), free, strconv.Itoa(d.Multiprocessors), dash(d.Capability),
-			dash(nonZero(d.ClockMHz)), strconv.Itoa(d.CopyEngines), d.Driver, dash(strings.Join(peers, " ")))
+		table.Row(fmt.Sprintf("%s:%d", d.Backend, d.Number), d.Name, words.Bytes(d.MemoryBytes), free, strconv.Itoa(d.Multiprocessors), cli.Dash(d.Capability),
+			cli.Dash(cli.NonZero(d.ClockMHz)), strconv.Itoa(d.CopyEngines), d.Driver, cli.Dash(strings.Join(peers, " ")))
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
 	for _, d := range r.Devices {
 		if d.reading != "" {
-			fmt.Fprintf(a.stdout, "%s:%d now: %s\n", d.Backend, d.Number, d.reading)
+			fmt.Fprintf(a.Stdout, "%s:%d now: %s\n", d.Backend, d.Number, d.reading)
 		}
 	}
 	if a.Flags.Quiet {
@@ -225,19 +226,19 @@ func (a *app) printDevices(r *devicesReport) error {
 	}
 	switch {
 	case r.Compiler != "":
-		fmt.Fprintf(a.stdout, "CUDA C is compiled by NVRTC %s\n", r.Compiler)
+		fmt.Fprintf(a.Stdout, "CUDA C is compiled by NVRTC %s\n", r.Compiler)
 	case r.NoNVRTC != "":
-		fmt.Fprintln(a.stdout, "kernels in CUDA C cannot be compiled here: libnvrtc was not found")
-		a.log.Info(r.NoNVRTC)
+		fmt.Fprintln(a.Stdout, "kernels in CUDA C cannot be compiled here: libnvrtc was not found")
+		a.Log.Info(r.NoNVRTC)
 	}
 	a.printLibraries(r.Libraries)
 	if r.NoNVML != "" {
-		fmt.Fprintln(a.stdout, "temperature, power and load are unknown: NVIDIA's management library was not found")
-		a.log.Info(r.NoNVML)
+		fmt.Fprintln(a.Stdout, "temperature, power and load are unknown: NVIDIA's management library was not found")
+		a.Log.Info(r.NoNVML)
 	}
 	if r.NoGPU != "" {
-		fmt.Fprintln(a.stdout, "no GPU was found; pipelines run on the CPU device")
-		a.log.Info(r.NoGPU)
+		fmt.Fprintln(a.Stdout, "no GPU was found; pipelines run on the CPU device")
+		a.Log.Info(r.NoGPU)
 	}
 	return nil
 }
@@ -248,28 +249,28 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, platform) }()
+	defer func() { err = cli.Closing(err, platform) }()
 	if platform.noGPU != nil {
-		a.warn("no GPU was found; measuring the CPU device")
+		a.Warn("no GPU was found; measuring the CPU device")
 	}
-	machine, err := runtime.MeasureMachine(ctx, platform.Platform, a.progress.report)
+	machine, err := runtime.MeasureMachine(ctx, platform.Platform, a.Progress.Report)
 	if err != nil {
 		return err
 	}
-	a.progress.clear()
+	a.Progress.Clear()
 	if err := runtime.KeepMachine(ctx, platform.Platform, a.openCache(), machine); err != nil && ctx.Err() == nil {
-		a.warn("the measurements are not kept for later runs: %v", err)
+		a.Warn("the measurements are not kept for later runs: %v", err)
 	}
 	if out == "" {
-		a.answered = true
-		return machine.Encode(a.stdout)
+		a.Answered = true
+		return machine.Encode(a.Stdout)
 	}
-	if err := a.write(ctx, out, machine.Encode); err != nil || a.Flags.Output != "json" {
+	if err := a.Write(ctx, out, machine.Encode); err != nil || a.Flags.Output != "json" {
 		return err
 	}
-	return a.answer(struct {
+	return a.Answer(struct {
 		Version int    `json:"version"`
 		Command string `json:"command"`
 		File    string `json:"file"`
-	}{jsonVersion, "devices", out})
+	}{cli.JSONVersion, "devices", out})
 }

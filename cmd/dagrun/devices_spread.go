@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
@@ -63,16 +64,16 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 	if o.Devices <= 1 {
 		return a.spillOver(ctx, g, o)
 	}
-	a.progress.report("choose devices", 0, 0)
+	a.Progress.Report("choose devices", 0, 0)
 	s, err := spread.New(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
 	a.spread = s
 	a.noteSpill(s)
-	a.log.Info("spread", "devices", s.Devices, "policy", s.Policy, "copies", s.Stats.Copies, "bytes", s.Stats.Bytes)
+	a.Log.Info("spread", "devices", s.Devices, "policy", s.Policy, "copies", s.Stats.Copies, "bytes", s.Stats.Bytes)
 	for _, t := range s.Stats.Tried {
-		a.log.Info("compared", "policy", t.Policy, "predicted_us", fmt.Sprintf("%.1f", t.MakespanUS), "copies", t.Copies)
+		a.Log.Info("compared", "policy", t.Policy, "predicted_us", fmt.Sprintf("%.1f", t.MakespanUS), "copies", t.Copies)
 	}
 	return s.Graph, nil
 }
@@ -80,7 +81,7 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 // spreadAsPlanned spreads a graph as the plan that --plan names says.
 func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
 	a.spread, a.declared = nil, g
-	recorded, err := decodeFile(ctx, a.Flags.Plan, spread.Decode)
+	recorded, err := cli.DecodeFile(ctx, a.Flags.Plan, spread.Decode)
 	if err == nil {
 		err = a.onPlannedDevices(recorded)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/recording/picture"
 )
 
@@ -39,22 +40,22 @@ func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags)
 	}
 	drawn, err := picture.New(shown.Process, shown.report, own.most)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return cli.WithStatus(cli.StatusWrong, err)
 	}
-	answer := pictureReport{Version: jsonVersion, Command: "dot", Name: shownName(name), Format: "svg"}
+	answer := pictureReport{Version: cli.JSONVersion, Command: "dot", Name: cli.ShownName(name), Format: "svg"}
 	switch {
 	case own.out != "" && own.out != "-":
 		answer.File = own.out
-		err = a.write(ctx, own.out, func(w io.Writer) error { return drawn.WriteSVG(w) })
+		err = a.Write(ctx, own.out, func(w io.Writer) error { return drawn.WriteSVG(w) })
 	case a.Flags.Output == "json":
 		var text strings.Builder
 		err = drawn.WriteSVG(&text)
 		answer.Text = text.String()
 	default:
-		return drawn.WriteSVG(a.stdout.document())
+		return drawn.WriteSVG(a.Stdout.Document())
 	}
 	if err != nil || a.Flags.Output != "json" {
 		return err
 	}
-	return a.answer(answer)
+	return a.Answer(answer)
 }

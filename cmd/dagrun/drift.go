@@ -2,7 +2,11 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+)
 
 // drift is how the time of a run's replays differs from when their plan was chosen.
 type drift struct {
@@ -16,7 +20,7 @@ func (d drift) text() string {
 	if d.runs == 0 {
 		return ""
 	}
-	differs := fmt.Sprintf("; replays take %s, %s when this plan was chosen; ", duration(d.us), duration(d.then))
+	differs := fmt.Sprintf("; replays take %s, %s when this plan was chosen; ", cli.Duration(d.us), cli.Duration(d.then))
 	if d.again {
 		return differs + "the run before differed too, so the next one compares plans again"
 	}

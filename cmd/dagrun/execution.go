@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -77,13 +78,13 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	}
 	defer func() { err = a.closingAt("free memory", err, program) }()
 	if own.follow {
-		a.unfinished = program.Unfinished
+		a.Unfinished = program.Unfinished
 	}
 	a.followCommunication(program)
 	a.noteStreams(program, options.Mode)
-	a.log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
+	a.Log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
 	for _, w := range program.Warnings() {
-		a.warn("%s", w)
+		a.Warn("%s", w)
 	}
 	e := &execution{a: a, p: p, own: own, program: program}
 	if err := e.warmUp(ctx); err != nil {
@@ -180,7 +181,7 @@ func (e *execution) finish(ctx context.Context) (*runtime.Results, error) {
 	if _, err := e.a.world.Barrier(ctx, "computed", ""); err != nil {
 		return nil, err
 	}
-	e.a.progress.report("check and save results", 0, 0)
+	e.a.Progress.Report("check and save results", 0, 0)
 	results, err := e.program.Finish(ctx)
 	if err != nil || unverified != nil {
 		return nil, errors.Join(unverified, err)
@@ -204,7 +205,7 @@ func (e *execution) report(results *runtime.Results, predicted float64) *runRepo
 	a, p, program := e.a, e.p, e.program
 	plan, us := program.Plan(), float64(e.took.Nanoseconds())/1e3
 	report := &runReport{
-		Version: jsonVersion, Command: "run", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
+		Version: cli.JSONVersion, Command: "run", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
 		Replay: program.Mode().String(), Strategy: plan.Strategy, Machine: plan.Machine,
 		Nodes: p.graph.Len(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Learning: p.learning.report(),
 		Iterations: a.Flags.Iterations, Warmup: a.Flags.Warmup, Inflight: a.Flags.Inflight,
@@ -235,9 +236,9 @@ func (e *execution) report(results *runtime.Results, predicted float64) *runRepo
 // closingAt is closing as a stage of its own. After a failure the stage stays what it was, for the error's text.
 func (a *app) closingAt(stage string, err error, c interface{ Close() error }) error {
 	if err == nil {
-		a.progress.report(stage, 0, 0)
+		a.Progress.Report(stage, 0, 0)
 	}
-	return closing(err, c)
+	return cli.Closing(err, c)
 }
 
 // predicted returns the model's prediction for the program as it replays now.
@@ -253,8 +254,8 @@ func (a *app) predicted(p *prepared, program *runtime.Program) (float64, error) 
 
 // preparing reports the stages before the first replay. Replays are counted when they have finished, not when they are submitted.
 func (a *app) preparing(stage string, done, total int) {
-	if stage != stageReplay {
-		a.progress.report(stage, done, total)
+	if stage != cli.StageReplay {
+		a.Progress.Report(stage, done, total)
 	}
 }
 
@@ -270,7 +271,7 @@ func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int)
 		stretch = int(lead / max(a.eachReplay, time.Microsecond))
 	}
 	for done < n {
-		a.progress.report(stageReplay, done, n)
+		a.Progress.Report(cli.StageReplay, done, n)
 		stretch = max(1, min(stretch, n-done))
 		start := time.Now()
 		if err := program.Run(ctx, stretch); err != nil {
@@ -280,6 +281,6 @@ func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int)
 		a.eachReplay = time.Since(start) / time.Duration(stretch)
 		stretch = min(8*stretch, int(lead/max(a.eachReplay, 1)))
 	}
-	a.progress.report(stageReplay, n, n)
+	a.Progress.Report(cli.StageReplay, n, n)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/graphfile"
 	cheader "github.com/dagrun/dagrun/cudart/header"
@@ -62,12 +63,12 @@ others as you would their programs.`,
 			if library {
 				path, err := recorder.Library()
 				if err == nil {
-					err = a.stdout.printf("%s\n", path)
+					err = a.Stdout.Printf("%s\n", path)
 				}
 				return err
 			}
 			if header != "" {
-				err := a.write(c.Context(), header, func(w io.Writer) error {
+				err := a.Write(c.Context(), header, func(w io.Writer) error {
 					_, err := w.Write(cheader.Text)
 					return err
 				})
@@ -85,7 +86,7 @@ others as you would their programs.`,
 				err := a.export(ctx, g, &target, out)
 				var refused *graphfile.Refused
 				if errors.As(err, &refused) && refused.At.Line > 0 {
-					err = fmt.Errorf("%s:%d:%d: %w", shownName(args[0]), refused.At.Line, refused.At.Column, err)
+					err = fmt.Errorf("%s:%d:%d: %w", cli.ShownName(args[0]), refused.At.Line, refused.At.Column, err)
 				}
 				return err
 			})(c, args)
@@ -105,7 +106,7 @@ others as you would their programs.`,
 }
 
 func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out string) error {
-	if err := a.checkOutputs(g, []namedFile{{role: "-o", name: out}}, nil); err != nil {
+	if err := a.checkOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}}, nil); err != nil {
 		return err
 	}
 	plan, options, err := a.planned(ctx, g)
@@ -113,7 +114,7 @@ func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out
 		return err
 	}
 	if beyond := target.beyond(g, options.Machine); len(beyond) > 0 {
-		return withStatus(statusWrong, fmt.Errorf("%s: %s", onLine(beyond[0].Node, beyond[0].Line), beyond[0].Why))
+		return cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: %s", onLine(beyond[0].Node, beyond[0].Line), beyond[0].Why))
 	}
 	to := graphfile.Target{Exact: target.arch != "", Architecture: target.arch, Compiler: a.compiler(), Confined: a.Flags.Confined}
 	capability := target.capability
@@ -121,27 +122,27 @@ func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out
 		capability = options.Machine.Capability
 	}
 	to.Capability = [2]int{capability / 10, capability % 10}
-	a.progress.report("export", 0, 0)
+	a.Progress.Report("export", 0, 0)
 	file, err := graphfile.Export(ctx, g, plan, to)
 	if err != nil {
 		return err
 	}
-	if err := a.write(ctx, out, file.Write); err != nil || a.Flags.Output != "json" {
+	if err := a.Write(ctx, out, file.Write); err != nil || a.Flags.Output != "json" {
 		return err
 	}
-	return a.answer(exported{jsonVersion, "export", file.Name, out, file.Architecture, len(file.Nodes), len(file.Edges), len(file.Buffers), len(file.Modules), file.DeviceBytes()})
+	return a.Answer(exported{cli.JSONVersion, "export", file.Name, out, file.Architecture, len(file.Nodes), len(file.Edges), len(file.Buffers), len(file.Modules), file.DeviceBytes()})
 }
 
 // openPlanned reads a .dagrun file, and refuses flags that mean nothing for it.
 func (a *app) openPlanned(c *cobra.Command, name string, allowed ...string) (*graphfile.File, error) {
-	if err := onlyFlagsOf(c, "for a planned graph, and "+shownName(name)+" is one", allowed...); err != nil {
+	if err := onlyFlagsOf(c, "for a planned graph, and "+cli.ShownName(name)+" is one", allowed...); err != nil {
 		return nil, err
 	}
 	file, err := graphfile.Read(name)
-	return file, withStatus(statusWrong, err)
+	return file, cli.WithStatus(cli.StatusWrong, err)
 }
 
 // sizeOf says how large a file's graph is.
 func sizeOf(f *graphfile.File) string {
-	return counted(len(f.Nodes), "node") + ", " + counted(len(f.Edges), "edge") + ", " + words.Bytes(f.DeviceBytes()) + " of device memory"
+	return cli.Counted(len(f.Nodes), "node") + ", " + cli.Counted(len(f.Edges), "edge") + ", " + words.Bytes(f.DeviceBytes()) + " of device memory"
 }

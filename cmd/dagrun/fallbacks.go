@@ -29,7 +29,7 @@ func fallbacksOf(g *dag.Graph) []fallback {
 
 func (a *app) printFallbacks(list []fallback) {
 	for _, f := range list {
-		_ = a.stdout.printf("runs as streams: %s cannot be a conditional graph node, because %s %s; %s\n", onLine(f.Node, f.Line), onLine(f.Body, f.At), f.Cause, f.Fix)
+		_ = a.Stdout.Printf("runs as streams: %s cannot be a conditional graph node, because %s %s; %s\n", onLine(f.Node, f.Line), onLine(f.Body, f.At), f.Cause, f.Fix)
 	}
 }
 

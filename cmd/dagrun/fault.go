@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -27,16 +28,16 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	told := errors.As(err, &device)
 	faulted := errors.Is(err, cudart.ErrPoisoned) || told && sticky(device.Name)
 	named := told && device.Label != "" && p.platform.Name() == "cpu" // the CPU device reports the faulty node itself
-	if !faulted || named || own.alone || errors.As(err, &already) || p.name == "-" || a.place.Ranks > 1 || ctx.Err() != nil {
+	if !faulted || named || own.alone || errors.As(err, &already) || p.name == "-" || a.Place.Ranks > 1 || ctx.Err() != nil {
 		return err
 	}
-	self, findErr := a.self()
+	self, findErr := a.Self()
 	if findErr != nil {
 		return err
 	}
-	a.progress.clear()
-	a.printError(err)
-	fmt.Fprintln(a.stderr, "  GPU faults are reported late; replaying node by node in a new process to find the faulty node")
+	a.Progress.Clear()
+	a.PrintError(err)
+	fmt.Fprintln(a.Stderr, "  GPU faults are reported late; replaying node by node in a new process to find the faulty node")
 	// The program is closed, but a faulted context frees its memory only when it is closed too. Its error is known already.
 	_ = p.platform.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
@@ -44,17 +45,17 @@ func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlag
 	ended, childErr := runAlone(ctx, self, a.aloneArgs(p, own, max(1, a.Flags.Iterations+a.Flags.Warmup), pinTime))
 	switch {
 	case ctx.Err() != nil:
-		return withStatus(statusDevice, fmt.Errorf("the replay node by node did not end within %s; the faulty node is not known", pinTime))
+		return cli.WithStatus(cli.StatusDevice, fmt.Errorf("the replay node by node did not end within %s; the faulty node is not known", pinTime))
 	case childErr != nil:
-		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not be read (%v); the faulty node is not known", childErr))
+		return cli.WithStatus(cli.StatusDevice, fmt.Errorf("the replay node by node could not be read (%v); the faulty node is not known", childErr))
 	case ended.Node != "":
-		return withStatus(statusDevice, errors.New(ended.Message))
-	case ended.Status == statusDevice:
-		return withStatus(statusDevice, fmt.Errorf("the replay node by node failed elsewhere: %s", ended.Message))
-	case ended.Status != statusOK:
-		return withStatus(statusDevice, fmt.Errorf("the replay node by node could not run (%s); the faulty node is not known", ended.Message))
+		return cli.WithStatus(cli.StatusDevice, errors.New(ended.Message))
+	case ended.Status == cli.StatusDevice:
+		return cli.WithStatus(cli.StatusDevice, fmt.Errorf("the replay node by node failed elsewhere: %s", ended.Message))
+	case ended.Status != cli.StatusOK:
+		return cli.WithStatus(cli.StatusDevice, fmt.Errorf("the replay node by node could not run (%s); the faulty node is not known", ended.Message))
 	}
-	return withStatus(statusDevice, errors.New("the fault did not happen again: every node ran alone without one. Nodes that run at the same time may access more than they declare; compute-sanitizer with --memory separate shows where"))
+	return cli.WithStatus(cli.StatusDevice, errors.New("the fault did not happen again: every node ran alone without one. Nodes that run at the same time may access more than they declare; compute-sanitizer with --memory separate shows where"))
 }
 
 // sticky reports whether a driver error leaves the context unusable: errors of kernels that ran do, errors of rejected calls do not.
@@ -69,13 +70,13 @@ func sticky(name string) bool {
 }
 
 // runAlone runs a new process and returns how it ended: with status 0 and no message, if every node did.
-func runAlone(ctx context.Context, self string, args []string) (*failure, error) {
+func runAlone(ctx context.Context, self string, args []string) (*cli.Failure, error) {
 	child := exec.CommandContext(ctx, self, args...)
-	child.WaitDelay = grace
+	child.WaitDelay = cli.Grace
 	var answer bytes.Buffer
 	child.Stdout = &answer
 	err := child.Run()
-	document := errorDocument{Error: &failure{}} // a run that succeeds has none
+	document := cli.ErrorDocument{Error: &cli.Failure{}} // a run that succeeds has none
 	if jsonErr := json.Unmarshal(answer.Bytes(), &document); jsonErr != nil {
 		return nil, errors.Join(err, jsonErr)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
@@ -22,11 +23,11 @@ func pinned(t *testing.T, pipeline, self string, platform cudart.Platform) (prin
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := newApp(bytes.NewReader(nil), &stdout, &stderr)
-	a.self = func() (string, error) { return self, nil }
+	a.Self = func() (string, error) { return self, nil }
 	a.Flags = &flags.Values{Backend: "cpu", Strategy: "serial", Streams: 8, Iterations: 1, Memory: "arena", MaxEdges: dag.MaxEdges}
 	late := &cudart.Error{Call: "cuStreamSynchronize", Name: "CUDA_ERROR_ILLEGAL_ADDRESS", Code: 700, Text: "an illegal memory access was encountered", Node: -1, Index: -1}
 	found = a.pinFault(context.Background(), &prepared{name: pipeline, platform: &opened{Platform: platform}}, late, &runFlags{})
-	require.Equal(t, statusDevice, statusOf(found))
+	require.Equal(t, cli.StatusDevice, cli.StatusOf(found))
 	return stderr.String(), found
 }
 

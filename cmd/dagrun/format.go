@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/dag/file"
 )
 
@@ -65,26 +66,26 @@ type formatReport struct {
 }
 
 type formattedFile struct {
-	File        string               `json:"file"`
-	Canonical   bool                 `json:"canonical"` // the file was already canonical
-	Written     bool                 `json:"written"`
-	Text        string               `json:"text,omitempty"` // without -w, --check and --diff
-	Diff        string               `json:"diff,omitempty"`
-	Diagnostics []diagnosticDocument `json:"diagnostics,omitempty"`
+	File        string                   `json:"file"`
+	Canonical   bool                     `json:"canonical"` // the file was already canonical
+	Written     bool                     `json:"written"`
+	Text        string                   `json:"text,omitempty"` // without -w, --check and --diff
+	Diff        string                   `json:"diff,omitempty"`
+	Diagnostics []cli.DiagnosticDocument `json:"diagnostics,omitempty"`
 }
 
 func (a *app) format(ctx context.Context, names []string, way formatting) error {
-	report := formatReport{Version: jsonVersion, Command: "fmt", Files: []formattedFile{}}
-	status := statusOK
+	report := formatReport{Version: cli.JSONVersion, Command: "fmt", Files: []formattedFile{}}
+	status := cli.StatusOK
 	for _, name := range names {
 		file, err := a.formatFile(ctx, name, way)
 		if err != nil {
 			return err
 		}
 		if len(file.Diagnostics) > 0 {
-			status = statusWrong
+			status = cli.StatusWrong
 		} else if (way.check || way.diff) && !file.Canonical {
-			status = max(status, statusExpectation)
+			status = max(status, cli.StatusExpectation)
 		}
 		switch {
 		case a.Flags.Output == "json":
@@ -93,25 +94,25 @@ func (a *app) format(ctx context.Context, names []string, way formatting) error 
 			}
 		case len(file.Diagnostics) > 0:
 		case file.Diff != "":
-			if _, err := io.WriteString(a.stdout.document(), file.Diff); err != nil {
+			if _, err := io.WriteString(a.Stdout.Document(), file.Diff); err != nil {
 				return err
 			}
 		case way.check && !file.Canonical:
-			fmt.Fprintln(a.stdout, file.File)
+			fmt.Fprintln(a.Stdout, file.File)
 		case way == formatting{}:
-			if _, err := io.WriteString(a.stdout.document(), file.Text); err != nil {
+			if _, err := io.WriteString(a.Stdout.Document(), file.Text); err != nil {
 				return err
 			}
 		}
 		report.Files = append(report.Files, *file)
 	}
 	if a.Flags.Output == "json" {
-		if err := a.answer(report); err != nil {
+		if err := a.Answer(report); err != nil {
 			return err
 		}
 	}
-	if status != statusOK {
-		return &reported{status: status}
+	if status != cli.StatusOK {
+		return &cli.Reported{Status: status}
 	}
 	return nil
 }
@@ -121,11 +122,11 @@ func (a *app) formatFile(ctx context.Context, name string, way formatting) (*for
 	if err != nil {
 		return nil, err
 	}
-	result := &formattedFile{File: shownName(name)}
+	result := &formattedFile{File: cli.ShownName(name)}
 	text, err := file.Format(source, result.File)
 	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
-		result.Diagnostics = diagnosticDocuments(&wrong.Diagnostics)
-		return result, a.printDiagnostics(&wrong.Diagnostics)
+		result.Diagnostics = cli.DiagnosticDocuments(&wrong.Diagnostics)
+		return result, a.PrintDiagnostics(&wrong.Diagnostics)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (a *app) formatFile(ctx context.Context, name string, way formatting) (*for
 		return nil, errors.New("-w cannot write standard input")
 	}
 	result.Written = true
-	return result, a.write(ctx, name, func(w io.Writer) error {
+	return result, a.Write(ctx, name, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -35,10 +36,10 @@ type hang struct {
 // The returned function ends that; after an error nobody calls it, because the search may still end before the process does.
 func (a *app) watchHang(ctx context.Context, p *prepared, own *runFlags, trial func() *runtime.Trial) (stop func()) {
 	h := &hang{trial: trial}
-	a.hung = h.says
+	a.Hung = h.says
 	end, limited := ctx.Deadline()
-	self, err := a.self()
-	if err != nil || !limited || p.platform.Name() == "cpu" || p.name == "-" || a.place.Ranks > 1 {
+	self, err := a.Self()
+	if err != nil || !limited || p.platform.Name() == "cpu" || p.name == "-" || a.Place.Ranks > 1 {
 		return func() {}
 	}
 	ctx, stop = context.WithCancel(context.WithoutCancel(ctx)) // the search ends after the time limit, while the device is given time
@@ -67,7 +68,7 @@ func (a *app) watchHang(ctx context.Context, p *prepared, own *runFlags, trial f
 // searchHang replays node by node in a new process, as often as the program would have when the round had ended, and returns what that shows.
 func (a *app) searchHang(ctx context.Context, p *prepared, own *runFlags, self string, t *runtime.Trial, limit time.Duration) *found {
 	replays := int(t.Before) + t.Count
-	a.log.Info("a round of replays does not end; replaying node by node in a new process to find what hangs", "replays", replays)
+	a.Log.Info("a round of replays does not end; replaying node by node in a new process to find what hangs", "replays", replays)
 	folder, err := os.MkdirTemp("", "dagrun")
 	if err != nil {
 		return nil
@@ -82,13 +83,13 @@ func (a *app) searchHang(ctx context.Context, p *prepared, own *runFlags, self s
 	ended, err := runAlone(ctx, self, args)
 	switch {
 	case err != nil:
-		a.log.Info("the replay node by node could not be read", "because", err.Error())
-	case ended.Status == statusTimeout && ended.Node != "":
+		a.Log.Info("the replay node by node could not be read", "because", err.Error())
+	case ended.Status == cli.StatusTimeout && ended.Node != "":
 		return &found{node: ended.Node}
-	case ended.Status == statusOK || ended.Status == statusExpectation:
+	case ended.Status == cli.StatusOK || ended.Status == cli.StatusExpectation:
 		return &found{replays: replays}
 	default:
-		a.log.Info("the replay node by node did not tell what hangs", "because", ended.Message)
+		a.Log.Info("the replay node by node did not tell what hangs", "because", ended.Message)
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (h *hang) says() (text, node string) {
 		return text, ""
 	}
 	if text += "; in another process, where nodes ran one at a time, "; f.node == "" {
-		return text + fmt.Sprintf("%s ended, so nodes hang only side by side or now and then", counted(f.replays, "replay")), ""
+		return text + fmt.Sprintf("%s ended, so nodes hang only side by side or now and then", cli.Counted(f.replays, "replay")), ""
 	}
 	return text + fmt.Sprintf("node %q did not end", f.node), f.node
 }

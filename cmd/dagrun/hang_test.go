@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -32,12 +33,12 @@ func searched(t *testing.T, pipeline string, limit time.Duration) (text, node st
 	require.NoError(t, err)
 	trial := &runtime.Trial{Plan: plan, Graph: true, Before: 2, Count: 3, Began: time.Now()}
 	h := &hang{trial: func() *runtime.Trial { return trial }}
-	a.hung = h.says
+	a.Hung = h.says
 	h.found.Store(a.searchHang(context.Background(), &prepared{name: file, graph: g}, &runFlags{}, selfAsCommand(t), trial, limit))
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
 	require.NoError(t, err)
 	require.Equal(t, []string{file}, files)
-	return a.left(), a.failure(context.DeadlineExceeded, statusTimeout).Node
+	return a.Left(), a.FailureOf(context.DeadlineExceeded, cli.StatusTimeout).Node
 }
 
 func TestHangIsFoundInANewProcess(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 )
 
@@ -70,9 +71,9 @@ func (a *app) helped(root *cobra.Command, args []string) error {
 		return fmt.Errorf("there is no command and no topic %q%s", name, flags.Hint(flags.DidYouMean(name, helpNames(root)), "; see dagrun help"))
 	}
 	if a.Flags.Output == "json" {
-		return a.answer(textReport{jsonVersion, "help", name, text})
+		return a.Answer(textReport{cli.JSONVersion, "help", name, text})
 	}
-	_, err = fmt.Fprint(a.stdout, text)
+	_, err = fmt.Fprint(a.Stdout, text)
 	return err
 }
 
@@ -81,7 +82,7 @@ func (a *app) helpText(c *cobra.Command) string {
 	var text strings.Builder
 	c.InitDefaultHelpFlag()
 	c.SetOut(&text)
-	defer c.SetOut(a.stdout)
+	defer c.SetOut(a.Stdout)
 	_ = c.Help() // a builder cannot fail
 	return text.String()
 }

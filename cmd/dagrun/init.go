@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 )
 
 // firstPipeline copies, computes and copies back in k overlapping chunks: small enough to read, and already worth planning.
@@ -74,7 +76,7 @@ func (a *app) initCommand() *cobra.Command {
 			if os.IsPathSeparator(file[len(file)-1]) {
 				return fmt.Errorf("%q is a folder; give a name, such as: dagrun init %sblur", file, file)
 			}
-			if base := filepath.Base(file); shellQuoted(base) != base || strings.HasPrefix(base, "-") {
+			if base := filepath.Base(file); cli.ShellQuoted(base) != base || strings.HasPrefix(base, "-") {
 				return fmt.Errorf("%q is not a plain name; use letters, digits and . _ -", base)
 			}
 			if filepath.Ext(file) == "" {
@@ -88,20 +90,20 @@ func (a *app) initCommand() *cobra.Command {
 				_, err := fmt.Fprintf(w, firstPipeline, schemaFor(file), name, file)
 				return err
 			}
-			if err := writeOut(c.Context(), file, write); err != nil {
+			if err := cli.WriteOut(c.Context(), file, write); err != nil {
 				return err
 			}
 			if a.Flags.Output == "json" {
-				return a.answer(struct {
+				return a.Answer(struct {
 					Version int    `json:"version"`
 					Command string `json:"command"`
 					File    string `json:"file"`
-				}{jsonVersion, "init", file})
+				}{cli.JSONVersion, "init", file})
 			}
 			if a.Flags.Quiet {
 				return nil
 			}
-			_, err := fmt.Fprintf(a.stdout, "wrote %s; run it with: dagrun %s\n", file, shellQuoted(file))
+			_, err := fmt.Fprintf(a.Stdout, "wrote %s; run it with: dagrun %s\n", file, cli.ShellQuoted(file))
 			return err
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,

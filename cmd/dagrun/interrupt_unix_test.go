@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 )
 
 // interruptedTwice runs a command, waits for a condition, and sends SIGINT twice, or more often where one is lost. It returns what the command
@@ -39,14 +41,14 @@ func interruptedTwice(t *testing.T, due func() bool, args ...string) (said strin
 		select {
 		case <-ended:
 			if command.ProcessState.Success() {
-				return stderr.String(), statusOK
+				return stderr.String(), cli.StatusOK
 			}
 			t.Fatalf("the command failed before it was interrupted: %s", stderr.String())
 		case <-time.After(100 * time.Microsecond):
 		}
 	}
 	// The kernel merges two pending signals into one, so the second is sent after a while, and again in case it came too early all the same.
-	pause, last := 200*time.Microsecond, time.After(grace+5*time.Minute)
+	pause, last := 200*time.Microsecond, time.After(cli.Grace+5*time.Minute)
 	for {
 		_ = command.Process.Signal(syscall.SIGINT) // the command may have ended
 		select {
@@ -112,13 +114,13 @@ func TestTwoSignalsDuringASaveLeaveNoTemporaryFile(t *testing.T) {
 		require.NoError(t, os.WriteFile(saved, []byte(earlier), 0o644))
 		said, status := interruptedTwice(t, func() bool { return len(temporary(t, folder)) > 0 }, "run", file, "--backend", "cpu", "--quiet")
 		require.Empty(t, temporary(t, folder))
-		if status != statusOK {
-			require.Equal(t, statusInterrupted, status, said)
+		if status != cli.StatusOK {
+			require.Equal(t, cli.StatusInterrupted, status, said)
 			require.Regexp(t, stoppedSaving, said)
 		}
 		info, err := os.Stat(saved)
 		require.NoError(t, err)
-		if status == statusOK || info.Size() != int64(len(earlier)) { // a busy machine sent the signals late
+		if status == cli.StatusOK || info.Size() != int64(len(earlier)) { // a busy machine sent the signals late
 			requireComplete(t, saved, size)
 			continue
 		}
@@ -144,11 +146,11 @@ func TestTwoSignalsWhileAFileIsWrittenOverLoseNothing(t *testing.T) {
 			info, err := os.Stat(saved)
 			return err == nil && info.Size() != int64(len(earlier))
 		}, "run", file, "--backend", "cpu", "--quiet")
-		if status == statusOK { // a busy machine sent the signals late
+		if status == cli.StatusOK { // a busy machine sent the signals late
 			require.Empty(t, temporary(t, folder))
 			continue
 		}
-		require.Equal(t, statusInterrupted, status, said)
+		require.Equal(t, cli.StatusInterrupted, status, said)
 		if incomplete := leftIncomplete.FindStringSubmatch(said); incomplete != nil {
 			requireComplete(t, filepath.Join(folder, filepath.Base(incomplete[1])), size)
 			return
@@ -182,7 +184,7 @@ func TestTwoSignalsDuringASaveIntoAFIFOEndTheCommand(t *testing.T) {
 			return false
 		}
 	}, "run", saving(t, folder, "fifo.bin", 1), "--backend", "cpu", "--quiet")
-	require.Equal(t, statusInterrupted, status, said)
+	require.Equal(t, cli.StatusInterrupted, status, said)
 	require.Regexp(t, stoppedSaving, said)
 	require.Empty(t, temporary(t, folder))
 	info, err := os.Lstat(fifo)
@@ -221,6 +223,6 @@ func TestTheEndOfTheTerminal(t *testing.T) {
 	said, status := run("trap '' HUP; ", "5")
 	require.Zero(t, status, said)
 	said, status = run("", "1000000")
-	require.Equal(t, statusInterrupted, status, said)
+	require.Equal(t, cli.StatusInterrupted, status, said)
 	require.Contains(t, said, "interrupted")
 }

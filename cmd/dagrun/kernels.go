@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
@@ -109,13 +110,13 @@ func (a *app) listKernels() error {
 			Command string           `json:"command"`
 			Kernels []kernelDocument `json:"kernels"`
 			Calls   []callDocument   `json:"calls"`
-		}{Version: jsonVersion, Command: "kernels", Calls: callDocuments()}
+		}{Version: cli.JSONVersion, Command: "kernels", Calls: callDocuments()}
 		for _, d := range docs {
 			document.Kernels = append(document.Kernels, newKernelDocument(d))
 		}
-		return a.answer(document)
+		return a.Answer(document)
 	}
-	table := newTable("kernel", "arguments", "what it does")
+	table := cli.NewTable("kernel", "arguments", "what it does")
 	for _, d := range docs {
 		name := d.Name
 		if d.Alias != "" {
@@ -125,9 +126,9 @@ func (a *app) listKernels() error {
 		for _, p := range d.Params {
 			names = append(names, p.Name)
 		}
-		table.row(name, strings.Join(names, ", "), d.Text)
+		table.Row(name, strings.Join(names, ", "), d.Text)
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
 	if err := a.listCalls(); err != nil {
@@ -136,7 +137,7 @@ func (a *app) listKernels() error {
 	if a.Flags.Quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "\n%s; dagrun kernels NAME shows types and sizes\n", counted(len(docs), "kernel"))
+	_, err := fmt.Fprintf(a.Stdout, "\n%s; dagrun kernels NAME shows types and sizes\n", cli.Counted(len(docs), "kernel"))
 	return err
 }
 
@@ -154,11 +155,11 @@ func (a *app) describeKernel(name string) error {
 			continue
 		}
 		if a.Flags.Output == "json" {
-			return a.answer(struct {
+			return a.Answer(struct {
 				Version int    `json:"version"`
 				Command string `json:"command"`
 				kernelDocument
-			}{jsonVersion, "kernels", newKernelDocument(d)})
+			}{cli.JSONVersion, "kernels", newKernelDocument(d)})
 		}
 		return a.printKernel(d)
 	}
@@ -173,8 +174,8 @@ func (a *app) printKernel(d kernels.Doc) error {
 	if d.Alias != "" {
 		title += " (or " + d.Alias + ")"
 	}
-	_ = a.stdout.printf("%s: %s\n\n", a.paint(a.stdout, bold, title), d.Text)
-	table := newTable("argument", "type", "access", "elements or range")
+	_ = a.Stdout.Printf("%s: %s\n\n", a.Paint(a.Stdout, cli.Bold, title), d.Text)
+	table := cli.NewTable("argument", "type", "access", "elements or range")
 	args := make([]string, 0, len(d.Params))
 	for _, p := range d.Params {
 		access, size := "", p.Range
@@ -184,21 +185,21 @@ func (a *app) printKernel(d kernels.Doc) error {
 		if p.Tile {
 			size += ", also a tile"
 		}
-		table.row(p.Name, p.Type, access, size)
+		table.Row(p.Name, p.Type, access, size)
 		args = append(args, p.Name)
 	}
 	if len(d.Params) > 0 {
-		if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.stdout)
+		fmt.Fprintln(a.Stdout)
 	}
 	if types := d.Types(); len(types) > 0 {
-		fmt.Fprintf(a.stdout, "element types  %s\n", strings.Join(types, ", "))
+		fmt.Fprintf(a.Stdout, "element types  %s\n", strings.Join(types, ", "))
 	}
 	if d.Flops != "" {
-		fmt.Fprintf(a.stdout, "operations     %s\n", d.Flops)
+		fmt.Fprintf(a.Stdout, "operations     %s\n", d.Flops)
 	}
-	_, err := fmt.Fprintf(a.stdout, "in a file      - {name: my_%s, kernel: %s, args: [%s]}\n", d.Name, d.Name, strings.Join(args, ", "))
+	_, err := fmt.Fprintf(a.Stdout, "in a file      - {name: my_%s, kernel: %s, args: [%s]}\n", d.Name, d.Name, strings.Join(args, ", "))
 	return err
 }

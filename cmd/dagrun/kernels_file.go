@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -110,18 +111,18 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 			Variables []fileVariable `json:"variables,omitempty"`
 			Note      string         `json:"note,omitempty"`
 			Error     string         `json:"error,omitempty"`
-		}{jsonVersion, "kernels", path, documents, variables, note, ""}
+		}{cli.JSONVersion, "kernels", path, documents, variables, note, ""}
 		if wrong != nil {
 			document.Error = wrong.Error()
 		}
-		if err := a.answer(document); err != nil {
+		if err := a.Answer(document); err != nil {
 			return err
 		}
 	} else {
 		a.printFile(path, &module, documents, variables, note)
 	}
 	if wrong != nil {
-		return withStatus(statusWrong, wrong)
+		return cli.WithStatus(cli.StatusWrong, wrong)
 	}
 	return nil
 }
@@ -321,18 +322,18 @@ func structPasted(s *dag.Structure, offset int32, pointer func(offset int32, nam
 }
 
 func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables []fileVariable, note string) {
-	_ = a.stdout.printf("%s: %s\n", a.paint(a.stdout, bold, path), counted(len(list), "kernel"))
+	_ = a.Stdout.Printf("%s: %s\n", a.Paint(a.Stdout, cli.Bold, path), cli.Counted(len(list), "kernel"))
 	if note != "" {
-		_ = a.stdout.printf("not compiled, so what the code does is not known: %s\n", note)
+		_ = a.Stdout.Printf("not compiled, so what the code does is not known: %s\n", note)
 	}
 	for _, k := range list {
 		place := ""
 		if k.Place != "" {
 			place = "  (" + k.Place + ")"
 		}
-		_ = a.stdout.printf("\n%s%s\n", a.paint(a.stdout, bold, k.Signature), place)
+		_ = a.Stdout.Printf("\n%s%s\n", a.Paint(a.Stdout, cli.Bold, k.Signature), place)
 		if k.Problem != "" {
-			_ = a.stdout.printf("  %s %s\n", a.paint(a.stdout, red, "cannot be launched:"), k.Problem)
+			_ = a.Stdout.Printf("  %s %s\n", a.Paint(a.Stdout, cli.Red, "cannot be launched:"), k.Problem)
 			continue
 		}
 		var parts []string
@@ -344,10 +345,10 @@ func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables
 			parts = append(parts, text)
 		}
 		if len(parts) > 0 {
-			_ = a.stdout.printf("  access   %s\n", strings.Join(parts, ", "))
+			_ = a.Stdout.Printf("  access   %s\n", strings.Join(parts, ", "))
 		}
 		if k.Atomics != "" {
-			_ = a.stdout.printf("  adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Atomics)
+			_ = a.Stdout.Printf("  adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Atomics)
 		}
 		var takes []string
 		if k.Shared != nil {
@@ -357,22 +358,22 @@ func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables
 			takes = append(takes, fmt.Sprintf("%d registers", k.Registers))
 		}
 		if len(takes) > 0 {
-			_ = a.stdout.printf("  takes    %s\n", strings.Join(takes, ", "))
+			_ = a.Stdout.Printf("  takes    %s\n", strings.Join(takes, ", "))
 		}
 		for _, l := range k.Launched {
-			_ = a.stdout.printf("  launched %s (%s)\n", l.Text, l.Place)
+			_ = a.Stdout.Printf("  launched %s (%s)\n", l.Text, l.Place)
 		}
-		_ = a.stdout.printf("  paste    %s\n", k.Paste)
+		_ = a.Stdout.Printf("  paste    %s\n", k.Paste)
 	}
 	for i, v := range variables {
 		if i == 0 {
-			_ = a.stdout.printf("\n%s, which launches share\n", a.paint(a.stdout, bold, "variables"))
+			_ = a.Stdout.Printf("\n%s, which launches share\n", a.Paint(a.Stdout, cli.Bold, "variables"))
 		}
 		place := ""
 		if v.Place != "" {
 			place = "  (" + v.Place + ")"
 		}
-		_ = a.stdout.printf("  paste    %s%s\n", v.Paste, place)
+		_ = a.Stdout.Printf("  paste    %s%s\n", v.Paste, place)
 	}
 	build := ""
 	if len(m.Include) > 0 {
@@ -388,5 +389,5 @@ func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables
 	if m.Compiler != "" {
 		build += ", compiler: " + m.Compiler
 	}
-	_ = a.stdout.printf("\nmodules:\n  %s: {source: %s%s}\n", m.Name, filepath.ToSlash(path), build)
+	_ = a.Stdout.Printf("\nmodules:\n  %s: {source: %s%s}\n", m.Name, filepath.ToSlash(path), build)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/recording"
 	recorded "github.com/dagrun/dagrun/internal/recording/kernels"
 	"github.com/dagrun/dagrun/internal/recording/order"
@@ -31,12 +32,12 @@ func (a *app) listRecorded(name string) error {
 		return err
 	}
 	defer archive.Close()
-	document := recordedKernels{Version: jsonVersion, Command: "kernels", File: shownName(name), Program: archive.Command, Processes: archive.Processes(), Cut: archive.Cut}
+	document := recordedKernels{Version: cli.JSONVersion, Command: "kernels", File: cli.ShownName(name), Program: archive.Command, Processes: archive.Processes(), Cut: archive.Cut}
 	var processes []*recording.Process
 	for k := range archive.Processes() {
 		p, err := archive.Process(k)
 		if err != nil {
-			return withStatus(statusWrong, err)
+			return cli.WithStatus(cli.StatusWrong, err)
 		}
 		processes = append(processes, p)
 		document.Cut = document.Cut || p.Cut
@@ -45,10 +46,10 @@ func (a *app) listRecorded(name string) error {
 		document.Program = processes[0].Command
 	}
 	if document.Kernels, err = recorded.Of(processes, order.PlaceText); err != nil {
-		return withStatus(statusWrong, fmt.Errorf("%s: %w", shownName(name), err))
+		return cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: %w", cli.ShownName(name), err))
 	}
 	if a.Flags.Output == "json" {
-		return a.answer(document)
+		return a.Answer(document)
 	}
 	return a.printRecorded(&document)
 }
@@ -62,9 +63,9 @@ func (a *app) printRecorded(d *recordedKernels) error {
 	if d.Processes > 1 {
 		of = fmt.Sprintf(" of %d processes", d.Processes)
 	}
-	err := a.stdout.printf("%s: %s: %s, %s%s\n", a.paint(a.stdout, bold, d.File), strings.Join(d.Program, " "), counted(len(d.Kernels), "kernel"), launchCount(launches), of)
+	err := a.Stdout.Printf("%s: %s: %s, %s%s\n", a.Paint(a.Stdout, cli.Bold, d.File), strings.Join(d.Program, " "), cli.Counted(len(d.Kernels), "kernel"), launchCount(launches), of)
 	if d.Cut {
-		err = a.stdout.printf("the recording is not whole\n")
+		err = a.Stdout.Printf("the recording is not whole\n")
 	}
 	for k := range d.Kernels {
 		a.printRecordedKernel(&d.Kernels[k])
@@ -90,8 +91,8 @@ func (a *app) printRecordedKernel(k *recorded.Kernel) {
 	if name == "" {
 		name = "a kernel whose name is not in the recording"
 	}
-	_ = a.stdout.printf("\n%s\n", a.paint(a.stdout, bold, words.Cut(words.Line(name), longestKernel)))
-	line := func(what, text string) { _ = a.stdout.printf("  %-9s %s\n", what, text) }
+	_ = a.Stdout.Printf("\n%s\n", a.Paint(a.Stdout, cli.Bold, words.Cut(words.Line(name), longestKernel)))
+	line := func(what, text string) { _ = a.Stdout.Printf("  %-9s %s\n", what, text) }
 	launches := launchCount(k.Launches)
 	if k.InGraphs > 0 {
 		launches += fmt.Sprintf(", %d of them in graphs", k.InGraphs)
@@ -126,7 +127,7 @@ func (a *app) printRecordedKernel(k *recorded.Kernel) {
 		line("pointer", pointerText(&p))
 	}
 	if k.Registers > 0 { // no kernel takes none: it is not known
-		line("takes", fmt.Sprintf("%s of a thread, %s of static shared memory", counted(int(k.Registers), "register"), words.Bytes(int64(k.Shared))))
+		line("takes", fmt.Sprintf("%s of a thread, %s of static shared memory", cli.Counted(int(k.Registers), "register"), words.Bytes(int64(k.Shared))))
 	}
 }
 

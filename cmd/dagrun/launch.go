@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/world"
 )
@@ -39,7 +40,7 @@ type launchFlags struct {
 const launchEnd = 10 * time.Second
 
 // launchGrace is how long ranks may take to end after they were asked to stop. They need a little longer than what they run.
-const launchGrace = grace + 2*time.Second
+const launchGrace = cli.Grace + 2*time.Second
 
 func (a *app) launchCommand() *cobra.Command {
 	var own launchFlags
@@ -119,7 +120,7 @@ type launched struct {
 }
 
 func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
-	self, err := a.self()
+	self, err := a.Self()
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	a.patience.Store(int64(launchGrace + grace))
+	a.Patience.Store(int64(launchGrace + cli.Grace))
 	runtime.LockOSThread() // on Linux, ranks end when the thread does that has started them
 	defer runtime.UnlockOSThread()
 	here := own.ranks / own.nodes
@@ -161,12 +162,12 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 			child.Env = append(child.Env, "NCCL_NVLS_ENABLE=0")
 		}
 		prefix := fmt.Sprintf("[%d] ", l.rank)
-		out := &prefixed{to: a.stdout, prefix: prefix, lock: &lines}
+		out := &prefixed{to: a.Stdout, prefix: prefix, lock: &lines}
 		child.Stdout = out
 		if a.Flags.Output == "json" || local > 0 { // printed when all have ended, in the order of the ranks
 			child.Stdout = &l.output
 		}
-		complaints := &prefixed{to: a.stderr, prefix: prefix, lock: &lines}
+		complaints := &prefixed{to: a.Stderr, prefix: prefix, lock: &lines}
 		child.Stderr = complaints
 		if err := child.Start(); err != nil {
 			cancel()
@@ -196,7 +197,7 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, starte
 		select {
 		case l := <-ended:
 			all = append(all, l)
-			if status := exitStatus(l.err); status != statusOK && status != statusExpectation && patience == nil {
+			if status := exitStatus(l.err); status != cli.StatusOK && status != cli.StatusExpectation && patience == nil {
 				first, patience = l, time.After(launchEnd)
 				for _, other := range started {
 					if !slices.Contains(all, other) && isStopped(other.child.Process.Pid) {
@@ -213,7 +214,7 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, starte
 	if err := a.answerLaunch(all); err != nil {
 		return err
 	}
-	worst := statusOK
+	worst := cli.StatusOK
 	for _, l := range all {
 		if status := exitStatus(l.err); first == nil || l == first {
 			worst = max(worst, status)
@@ -221,11 +222,11 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, starte
 	}
 	switch {
 	case ctx.Err() != nil:
-		return &reported{statusInterrupted, a.tellLaunch(errors.New("interrupted; all ranks have ended"))}
+		return &cli.Reported{Status: cli.StatusInterrupted, Err: a.tellLaunch(errors.New("interrupted; all ranks have ended"))}
 	case first != nil:
-		return &reported{worst, a.tellLaunch(fmt.Errorf("rank %d of %d ended first: %w", first.rank, ranks, first.err))}
-	case worst != statusOK:
-		return &reported{status: worst}
+		return &cli.Reported{Status: worst, Err: a.tellLaunch(fmt.Errorf("rank %d of %d ended first: %w", first.rank, ranks, first.err))}
+	case worst != cli.StatusOK:
+		return &cli.Reported{Status: worst}
 	}
 	return nil
 }
@@ -233,7 +234,7 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, starte
 // tellLaunch prints why the ranks have ended.
 func (a *app) tellLaunch(why error) error {
 	if a.Flags.Output != "json" {
-		a.printError(why)
+		a.PrintError(why)
 	}
 	return why
 }
@@ -243,11 +244,11 @@ func exitStatus(err error) int {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return statusOK
+		return cli.StatusOK
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return exit.ExitCode()
 	}
-	return statusDevice
+	return cli.StatusDevice
 }
 
 // answerLaunch prints what the ranks have printed, with JSON as one document.
@@ -260,7 +261,7 @@ func (a *app) answerLaunch(all []*launched) error {
 	var list []document
 	for _, l := range all {
 		if a.Flags.Output != "json" {
-			out := &prefixed{to: a.stdout, prefix: fmt.Sprintf("[%d] ", l.rank), lock: &sync.Mutex{}}
+			out := &prefixed{to: a.Stdout, prefix: fmt.Sprintf("[%d] ", l.rank), lock: &sync.Mutex{}}
 			_, _ = out.Write(l.output.Bytes()) // the sink keeps its error
 			out.end()
 			continue
@@ -274,11 +275,11 @@ func (a *app) answerLaunch(all []*launched) error {
 	if a.Flags.Output != "json" {
 		return nil
 	}
-	return a.answer(struct {
+	return a.Answer(struct {
 		Version int        `json:"version"`
 		Command string     `json:"command"`
 		Ranks   []document `json:"ranks"`
-	}{jsonVersion, "launch", list})
+	}{cli.JSONVersion, "launch", list})
 }
 
 // passedOn lists the flags that the ranks get: all that were given but those of launch.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
@@ -78,7 +79,7 @@ func underMPI(t *testing.T, launcher string, flags ...string) {
 	out, err = run("wrong.yaml")
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
-	require.Equal(t, statusExpectation, exit.ExitCode(), out)
+	require.Equal(t, cli.StatusExpectation, exit.ExitCode(), out)
 	require.Equal(t, 1, strings.Count(out, "  FAIL  out  "), out)
 }
 

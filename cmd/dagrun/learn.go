@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
@@ -22,12 +23,12 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	}
 	if why := a.notLearned(p, own); why != "" {
 		if f.Learning {
-			a.note("nothing is learned %s", why)
+			a.Note("nothing is learned %s", why)
 		}
 		return nil
 	}
-	l := &learning{again: f.Learn == flags.LearnAgain, onGPU: p.platform.Name() == "cuda", ranks: a.place.Ranks > 1, bodies: p.graph.HasControl()}
-	l.options = runtime.LearnOptions{Plan: p.options, Threads: f.Threads, Replays: f.Iterations + f.Warmup, Progress: a.progress.report}
+	l := &learning{again: f.Learn == flags.LearnAgain, onGPU: p.platform.Name() == "cuda", ranks: a.Place.Ranks > 1, bodies: p.graph.HasControl()}
+	l.options = runtime.LearnOptions{Plan: p.options, Threads: f.Threads, Replays: f.Iterations + f.Warmup, Progress: a.Progress.Report}
 	if !f.Threaded {
 		l.options.Threads = 0
 	}
@@ -42,7 +43,7 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	}
 	l.recalled = runtime.Recall(p.graph, p.platform.Platform, a.openCache(), l.options, a.memoryMode())
 	for _, w := range l.recalled.Warnings {
-		a.warn("%s", w)
+		a.Warn("%s", w)
 	}
 	if !l.again {
 		l.options.Known = l.recalled.Known
@@ -70,9 +71,9 @@ func (a *app) notLearned(p *prepared, own *runFlags) string {
 		return "with --inflight"
 	case f.Replay == flags.GraphBuilt:
 		return "with --graph=built"
-	case a.place.Ranks > 1 && p.graph.HasControl():
+	case a.Place.Ranks > 1 && p.graph.HasControl():
 		return "by several ranks where there are loops or branches"
-	case a.place.Ranks > 1 && !a.ranksLearn(p):
+	case a.Place.Ranks > 1 && !a.ranksLearn(p):
 		return fmt.Sprintf("by several ranks from fewer than %d replays", fewestTogether)
 	}
 	return ""
@@ -91,10 +92,10 @@ func (a *app) machineOf(platform cudart.Platform) *planner.Machine {
 	if a.Flags.Learn != flags.LearnOff && a.Flags.Machine == "" {
 		kept, err := runtime.KeptMachine(platform, a.openCache())
 		if err != nil {
-			a.warn("%v", err)
+			a.Warn("%v", err)
 		}
 		if kept != nil {
-			a.log.Info("planning with the figures that were measured on this device")
+			a.Log.Info("planning with the figures that were measured on this device")
 			return kept
 		}
 	}
@@ -163,13 +164,13 @@ func (a *app) learn(ctx context.Context, p *prepared, own *runFlags, program *ru
 	l := p.learning
 	if err := program.CanLearn(); err != nil {
 		if a.Flags.Learning {
-			a.note("nothing is learned: %v", err)
+			a.Note("nothing is learned: %v", err)
 		} else {
-			a.log.Info("nothing is learned", "because", err.Error())
+			a.Log.Info("nothing is learned", "because", err.Error())
 		}
 		return 0, nil
 	}
-	a.running = program.Running
+	a.Running = program.Running
 	stop := a.watchHang(ctx, p, own, program.Trial)
 	if l.way != nil { // the other mode was compared before, and graphs are slower in a process that has used several streams
 		l.options.Modes, l.options.Ways = []runtime.Mode{l.way.Mode}, []runtime.LearnedWay{*l.way}
@@ -189,11 +190,11 @@ func (a *app) learn(ctx context.Context, p *prepared, own *runFlags, program *ru
 		a.eachReplay = time.Duration(learned.Ways[0].Each.Median * 1e3)
 	}
 	for _, w := range learned.Ways {
-		a.log.Info("compared", "strategy", w.Plan.Strategy, "streams", len(w.Plan.Streams), "replay", w.Mode.String(), "threads", w.Threads, "overlap", w.Overlap,
+		a.Log.Info("compared", "strategy", w.Plan.Strategy, "streams", len(w.Plan.Streams), "replay", w.Mode.String(), "threads", w.Threads, "overlap", w.Overlap,
 			"us", fmt.Sprintf("%.1f", w.Each.Median), "predicted_us", fmt.Sprintf("%.1f", w.Predicted))
 	}
 	if err := l.recalled.Keep(ctx, learned, l.again); err != nil && ctx.Err() == nil {
-		a.warn("what was learned is not kept: %v", err)
+		a.Warn("what was learned is not kept: %v", err)
 	}
 	return learned.Replays, nil
 }
@@ -213,19 +214,19 @@ func (a *app) settle(ctx context.Context, p *prepared, program *runtime.Program,
 		way = &l.learned.Ways[0]
 	}
 	if err := l.correct(ctx, p, program, way, us); err != nil && ctx.Err() == nil {
-		a.warn("what was learned is not corrected: %v", err)
+		a.Warn("what was learned is not corrected: %v", err)
 	}
 	if l.way == nil || compared {
 		return
 	}
 	runs, again, err := l.recalled.Confirm(ctx, l.way, us, replays)
 	if err != nil && ctx.Err() == nil {
-		a.warn("%v", err)
+		a.Warn("%v", err)
 	}
 	l.drift = drift{runs: runs, again: again, us: us, then: l.way.Each.Median}
 	if !again && l.tells(warmup, took) {
 		if err := l.recalled.NoteRun(ctx, l.way, us); err != nil && ctx.Err() == nil {
-			a.warn("how long this run took is not kept: %v", err)
+			a.Warn("how long this run took is not kept: %v", err)
 		}
 	}
 }
@@ -302,15 +303,15 @@ func (r *learnReport) text() string {
 		if r.Tries {
 			verb = "may be"
 		}
-		return fmt.Sprintf("learned earlier: %s %s the best of %s", best(), verb, counted(r.Tried, "way")+" to replay") + r.drift.text()
+		return fmt.Sprintf("learned earlier: %s %s the best of %s", best(), verb, cli.Counted(r.Tried, "way")+" to replay") + r.drift.text()
 	case r.From == "replays":
-		text := fmt.Sprintf("learned: %s is the best of %s", best(), counted(r.Tried, "way")+" to replay")
+		text := fmt.Sprintf("learned: %s is the best of %s", best(), cli.Counted(r.Tried, "way")+" to replay")
 		if r.Unquiet != "" {
 			text += "; not certain, since " + r.Unquiet
 		}
 		return text
 	case r.Measured > 0:
-		return fmt.Sprintf("learned: how long %s, from %s", nodesTake(r.Measured), counted(r.Replays, "replay"))
+		return fmt.Sprintf("learned: how long %s, from %s", nodesTake(r.Measured), cli.Counted(r.Replays, "replay"))
 	case r.Known > 0:
 		return "learned earlier: how long " + nodesTake(r.Known)
 	}
@@ -322,5 +323,5 @@ func nodesTake(n int) string {
 	if n == 1 {
 		return "1 node takes"
 	}
-	return counted(n, "node") + " take"
+	return cli.Counted(n, "node") + " take"
 }

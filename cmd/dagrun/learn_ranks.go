@@ -56,7 +56,7 @@ func (a *app) learnTogether(ctx context.Context, l *learning) (*learning, error)
 	}
 	if slices.ContainsFunc(all, func(other rankLearning) bool { return !other.Learns }) {
 		if l != nil {
-			a.log.Info("nothing is learned", "because", "another rank does not learn")
+			a.Log.Info("nothing is learned", "because", "another rank does not learn")
 		}
 		return nil, nil
 	}

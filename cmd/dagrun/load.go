@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/tasks"
 	"github.com/dagrun/dagrun/dag"
@@ -34,14 +35,14 @@ func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 	if isModule(name) {
 		return nil, fmt.Errorf("%s is a file of kernels, not a pipeline; dagrun kernels %s lists them, with what to paste into a pipeline", name, name)
 	}
-	input, err := a.openInput(ctx, name)
+	input, err := a.OpenInput(ctx, name)
 	if err != nil {
-		return nil, &missingFile{name, err}
+		return nil, &cli.MissingFile{Name: name, Err: err}
 	}
 	defer input.Close()
 	source, err := io.ReadAll(io.LimitReader(input, file.MaxBytes+1))
 	if err != nil {
-		return nil, &missingFile{name, err}
+		return nil, &cli.MissingFile{Name: name, Err: err}
 	}
 	return source, nil
 }
@@ -52,14 +53,6 @@ func noPipeline(name string) error {
 		"dagrun kernels %[1]s lists its kernels, and dagrun plan %[1]s its graphs", name)
 }
 
-// shownName is a pipeline file's name in messages.
-func shownName(name string) string {
-	if name == "-" {
-		return "<stdin>"
-	}
-	return name
-}
-
 // loadGraph reads a pipeline file and makes its graph. Mistakes are printed with their places and become one reported error.
 func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	g, err := a.parse(ctx, name)
@@ -67,10 +60,10 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 		return nil, context.Cause(ctx)
 	}
 	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
-		if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
+		if err := a.PrintDiagnostics(&wrong.Diagnostics); err != nil {
 			return nil, err
 		}
-		return nil, &reported{statusWrong, err}
+		return nil, &cli.Reported{Status: cli.StatusWrong, Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -78,12 +71,12 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	if err := a.checkLoaded(ctx, g); err != nil {
 		return nil, err
 	}
-	if !a.Flags.Quiet && a.place.Rank == 0 { // the other ranks have the same ones
-		if err := a.printDiagnostics(g.Warnings()); err != nil {
+	if !a.Flags.Quiet && a.Place.Rank == 0 { // the other ranks have the same ones
+		if err := a.PrintDiagnostics(g.Warnings()); err != nil {
 			return nil, err
 		}
 	}
-	a.warnings = diagnosticDocuments(g.Warnings())
+	a.warnings = cli.DiagnosticDocuments(g.Warnings())
 	return g, nil
 }
 
@@ -103,30 +96,30 @@ func (a *app) confine(dir string) (err error) {
 
 // parse reads a pipeline file. Mistakes in it are a *file.ParseError.
 func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
-	a.progress.report("read "+shownName(name), 0, 0)
+	a.Progress.Report("read "+cli.ShownName(name), 0, 0)
 	source, err := a.readSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if tasks.Recognize(source) {
 		if len(a.Flags.Params)+len(a.Flags.Load)+len(a.Flags.Save) > 0 {
-			return nil, fmt.Errorf("%s is a graph of tasks, which has no params and no contents: leave out --param, --load and --save", shownName(name))
+			return nil, fmt.Errorf("%s is a graph of tasks, which has no params and no contents: leave out --param, --load and --save", cli.ShownName(name))
 		}
 		a.inOrder = true
-		return tasks.Decode(shownName(name), source)
+		return tasks.Decode(cli.ShownName(name), source)
 	}
-	options := file.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.Flags.MaxEdges, Devices: flags.DeviceCount(a.Flags.Devices)}
+	options := file.Options{Name: cli.ShownName(name), Library: kernels.Library(), MaxEdges: a.Flags.MaxEdges, Devices: flags.DeviceCount(a.Flags.Devices)}
 	if options.Dir = "."; name != "-" {
 		options.Dir = filepath.Dir(name)
 	}
 	if err := a.confine(options.Dir); err != nil {
 		return nil, err
 	}
-	options.Rank, options.Ranks, options.LocalRank = a.place.Rank, a.place.Ranks, a.place.LocalRank
+	options.Rank, options.Ranks, options.LocalRank = a.Place.Rank, a.Place.Ranks, a.Place.LocalRank
 	options.OpenModule = a.moduleOpener(ctx, options.Dir)
 	options.Outside = func(name string) bool { return files.Foreign(options.Dir, name) }
 	options.ReadFile = func(name string) ([]byte, error) {
-		a.noteInput("a file of the pipeline", name)
+		a.NoteInput("a file of the pipeline", name)
 		return a.folder.Regular(ctx, name, file.MaxBytes)
 	}
 	for _, p := range a.Flags.Params {
@@ -158,21 +151,21 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 // loadPlan plans the graph as the flags say, or reads the plan that --plan names.
 func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*planner.Plan, error) {
 	if a.Flags.Plan != "" {
-		plan, err := decodeFile(ctx, a.Flags.Plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
+		plan, err := cli.DecodeFile(ctx, a.Flags.Plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
 		if err != nil {
 			return nil, err
 		}
 		return plan, a.withinCap(plan)
 	}
-	a.progress.report("plan", 0, 0)
+	a.Progress.Report("plan", 0, 0)
 	plan, err := a.newPlan(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
-	a.log.Info("planned", "strategy", plan.Strategy, "machine", plan.Machine, "streams", len(plan.Streams), "waits", plan.Stats.Waits,
+	a.Log.Info("planned", "strategy", plan.Strategy, "machine", plan.Machine, "streams", len(plan.Streams), "waits", plan.Stats.Waits,
 		"predicted_us", fmt.Sprintf("%.1f", plan.Stats.MakespanUS))
 	if plan.Note != "" {
-		a.log.Info(plan.Note)
+		a.Log.Info(plan.Note)
 	}
 	return plan, nil
 }
@@ -228,7 +221,7 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 		if err := a.CheckFlags(c); err != nil {
 			return err
 		}
-		a.progress.beginUntil(a.stdout)
+		a.Progress.BeginUntil(a.Stdout)
 		if c.Flags().Lookup("ranks") != nil {
 			if err := a.assumeRanks(); err != nil {
 				return err
@@ -257,17 +250,9 @@ func (a *app) matchProfile(g *dag.Graph, profile *planner.Profile) {
 		if n > most {
 			more = fmt.Sprintf(" and %d more", n-most)
 		}
-		a.warn("%s in the profile %s not in the pipeline: %s%s", counted(n, "name"), verb(n, "is", "are"), strings.Join(unknown[:min(n, most)], ", "), more)
+		a.Warn("%s in the profile %s not in the pipeline: %s%s", cli.Counted(n, "name"), cli.Verb(n, "is", "are"), strings.Join(unknown[:min(n, most)], ", "), more)
 	}
 	if n := len(missing); n > 0 {
-		a.log.Info("the profile is not complete", "nodes_without_duration", n)
+		a.Log.Info("the profile is not complete", "nodes_without_duration", n)
 	}
-}
-
-// verb is the form of a verb for a count.
-func verb(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
@@ -18,9 +19,9 @@ func (a *app) printLoops(loops []runtime.Loop) {
 	for _, l := range loops {
 		switch name := words.Pad(words.Line(l.Node), width); {
 		case !l.OK:
-			_ = a.stdout.printf("  %s  %s  %s\n", a.paint(a.stdout, red, "FAIL"), name, l.Text())
+			_ = a.Stdout.Printf("  %s  %s  %s\n", a.Paint(a.Stdout, cli.Red, "FAIL"), name, l.Text())
 		case !a.Flags.Quiet:
-			_ = a.stdout.printf("  %s    %s  %s\n", a.paint(a.stdout, green, "ok"), name, l.Text())
+			_ = a.Stdout.Printf("  %s    %s  %s\n", a.Paint(a.Stdout, cli.Green, "ok"), name, l.Text())
 		}
 	}
 }
@@ -44,7 +45,7 @@ func (a *app) noteStreams(program *runtime.Program, mode runtime.Mode) {
 }
 
 func (a *app) noteNoGraph(why string) {
-	a.note("it runs as streams, not as a graph: %s; the host tests the conditions of loops and branches", why)
+	a.Note("it runs as streams, not as a graph: %s; the host tests the conditions of loops and branches", why)
 }
 
 // preferGraph makes a pipeline with loops or branches run as a graph on a GPU, unless the user or an earlier run chose otherwise: in streams, the host waits

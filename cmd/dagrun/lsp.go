@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/editor"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/lsp"
@@ -28,16 +29,16 @@ editors.`,
 		Example: `  dagrun lsp   # vim.lsp.start({name = "dagrun", cmd = {"dagrun", "lsp"}})`,
 		Args:    flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if input, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(input.Fd())) {
+			if input, ok := a.Stdin.(*os.File); ok && term.IsTerminal(int(input.Fd())) {
 				return errors.New("editors start this command; it cannot be used from a terminal; see dagrun lsp --help")
 			}
-			client := lsp.NewClient(lsp.NewWriter(a.stdout.document()))
-			err := lsp.Serve(c.Context(), a.stdin, client, editor.NewSession(c.Context(), client, thisBuild().Release, confined))
-			if cut := a.stdout.failure(); cut != nil {
+			client := lsp.NewClient(lsp.NewWriter(a.Stdout.Document()))
+			err := lsp.Serve(c.Context(), a.Stdin, client, editor.NewSession(c.Context(), client, thisBuild().Release, confined))
+			if cut := a.Stdout.Failure(); cut != nil {
 				return cut
 			}
 			if errors.Is(err, lsp.ErrNoExit) {
-				return withStatus(statusExpectation, fmt.Errorf("dagrun lsp ends: %w", err))
+				return cli.WithStatus(cli.StatusExpectation, fmt.Errorf("dagrun lsp ends: %w", err))
 			}
 			return err
 		},

@@ -11,7 +11,7 @@ func main() { os.Exit(run()) }
 // run is main with a result, so that tests can call the command as a function.
 func run() int {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
-	ctx, stop := a.interrupted(context.Background())
+	ctx, stop := a.Interrupted(context.Background())
 	defer stop()
 	return a.execute(ctx, os.Args[1:])
 }

@@ -17,7 +17,7 @@ import (
 func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (dag.Library, error) {
 	return func(m dag.Module) (dag.Library, error) {
 		read := func(path string) ([]byte, error) {
-			a.noteInput(fmt.Sprintf("a file of module %q", m.Name), path)
+			a.NoteInput(fmt.Sprintf("a file of module %q", m.Name), path)
 			return editor.ReadModule(ctx, a.folder, path)
 		}
 		open := kernels.ModuleOpener(dir, read, a.compilers)
@@ -31,7 +31,7 @@ func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (da
 			if len(globals) == 0 {
 				return opened, nil
 			}
-			a.warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", m.Name, strings.Join(globals, ", "))
+			a.Warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", m.Name, strings.Join(globals, ", "))
 		}
 		return opened, nil
 	}

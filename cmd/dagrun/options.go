@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -32,7 +33,7 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 		}
 	}
 	if f.Profile != "" {
-		if o.Profile, err = decodeFile(ctx, f.Profile, planner.DecodeProfile); err != nil {
+		if o.Profile, err = cli.DecodeFile(ctx, f.Profile, planner.DecodeProfile); err != nil {
 			return o, err
 		}
 	}
@@ -56,5 +57,5 @@ func loadMachine(ctx context.Context, name string) (*planner.Machine, error) {
 	if _, statErr := os.Stat(name); errors.Is(statErr, os.ErrNotExist) && !strings.ContainsAny(name, "/.") {
 		return nil, fmt.Errorf("--machine %q: want h200, clean, unit or a file%s", name, flags.DidYouMean(name, planner.MachineNames()))
 	}
-	return decodeFile(ctx, name, planner.DecodeMachine)
+	return cli.DecodeFile(ctx, name, planner.DecodeMachine)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 )
 
 func TestEveryKeyIsDocumented(t *testing.T) {
@@ -37,7 +39,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, document := range []any{errorDocument{}, runReport{}, checked{}, explained{}, benchReport{}, sweepReport{}, tuneReport{}, cacheReport{}, traceReport{}, recordedTrace{}, recordedKernels{}, formatReport{}, kernelDocument{}, devicesReport{}} {
+	for _, document := range []any{cli.ErrorDocument{}, runReport{}, checked{}, explained{}, benchReport{}, sweepReport{}, tuneReport{}, cacheReport{}, traceReport{}, recordedTrace{}, recordedKernels{}, formatReport{}, kernelDocument{}, devicesReport{}} {
 		walk(reflect.TypeOf(document).Name(), reflect.TypeOf(document))
 	}
 	require.Greater(t, keys, 100)

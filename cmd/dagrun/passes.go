@@ -18,17 +18,17 @@ func (a *app) recallPasses(g *dag.Graph, o *planner.Options) {
 	}
 	known, warnings := runtime.KnownPasses(g, a.openCache())
 	for _, w := range warnings {
-		a.warn("%s", w)
+		a.Warn("%s", w)
 	}
 	o.Profile = runtime.MergeProfiles(known, o.Profile)
 }
 
 // keepPasses keeps how many passes the loops made in the last replay. A run has done its work if that fails.
 func (a *app) keepPasses(ctx context.Context, g *dag.Graph, loops []runtime.Loop) {
-	if a.Flags.Learn == flags.LearnOff || a.place.Ranks > 1 {
+	if a.Flags.Learn == flags.LearnOff || a.Place.Ranks > 1 {
 		return
 	}
 	if err := runtime.KeepPasses(ctx, g, a.openCache(), loops); err != nil && ctx.Err() == nil {
-		a.warn("what was learned is not kept: %v", err)
+		a.Warn("what was learned is not kept: %v", err)
 	}
 }

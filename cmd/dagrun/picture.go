@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -106,7 +107,7 @@ type pictureReport struct {
 
 // draw writes the picture that the flags ask for.
 func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
-	if err := a.checkOutputs(g, []namedFile{{role: "-o", name: f.out}}, nil); err != nil {
+	if err := a.checkOutputs(g, []cli.NamedFile{{Role: "-o", Name: f.out}}, nil); err != nil {
 		return err
 	}
 	form, err := f.form()
@@ -120,15 +121,15 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 	if err != nil {
 		return err
 	}
-	a.progress.report("draw", 0, 0)
-	report := pictureReport{Version: jsonVersion, Command: "dot", Name: g.Name, Format: form}
+	a.Progress.Report("draw", 0, 0)
+	report := pictureReport{Version: cli.JSONVersion, Command: "dot", Name: g.Name, Format: form}
 	toFile := f.out != "" && f.out != "-"
 	switch {
 	case toFile:
 		report.File = f.out
-		err = a.write(ctx, f.out, write)
+		err = a.Write(ctx, f.out, write)
 	case a.Flags.Output != "json":
-		return write(a.stdout.document())
+		return write(a.Stdout.Document())
 	case form == "png" || form == "pdf":
 		return fmt.Errorf("--output json cannot hold a %s; write it to a file with -o", form)
 	default:
@@ -139,7 +140,7 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 	if err != nil || a.Flags.Output != "json" {
 		return err
 	}
-	return a.answer(report)
+	return a.Answer(report)
 }
 
 // mostForGraphviz is how many nodes and dependencies Graphviz lays out within a second. Each dependency has a label, which costs it as much as
@@ -147,7 +148,7 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 const mostForGraphviz = 150
 
 func sizeText(g *dag.Graph) string {
-	return counted(g.Len(), "node") + " and " + dependencies(len(g.Edges()))
+	return cli.Counted(g.Len(), "node") + " and " + dependencies(len(g.Edges()))
 }
 
 // picture lets Graphviz draw if it is installed and DOT can express what was asked for; otherwise dagrun draws.
@@ -157,15 +158,15 @@ func (a *app) picture(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 	}
 	graphviz, err := exec.LookPath("dot")
 	if form == "svg" && err == nil && !f.ownOnly() && g.Len()+len(g.Edges()) > mostForGraphviz {
-		a.note("drawn by dagrun itself: Graphviz would take long for %s; it draws what --format dot writes", sizeText(g))
+		a.Note("drawn by dagrun itself: Graphviz would take long for %s; it draws what --format dot writes", sizeText(g))
 		return a.sheet(ctx, g, f)
 	}
 	if form != "svg" && err != nil {
-		return nil, withStatus(statusInternal, fmt.Errorf("%s needs Graphviz, and its command dot is not on PATH; install graphviz, or write .svg", form))
+		return nil, cli.WithStatus(cli.StatusInternal, fmt.Errorf("%s needs Graphviz, and its command dot is not on PATH; install graphviz, or write .svg", form))
 	}
 	if err == nil && !f.ownOnly() {
 		if form != "svg" && g.Len()+len(g.Edges()) > mostForGraphviz {
-			a.note("Graphviz may take minutes for %s; -o x.svg is drawn by dagrun itself, at once", sizeText(g))
+			a.Note("Graphviz may take minutes for %s; -o x.svg is drawn by dagrun itself, at once", sizeText(g))
 		}
 		write, err := a.written(ctx, g, f, "dot")
 		if err != nil {
@@ -282,8 +283,8 @@ func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Tim
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout)
-	return schedule.WriteGantt(a.stdout, picture.GanttOptions{Width: a.chartWidth(), ASCII: ascii})
+	fmt.Fprintln(a.Stdout)
+	return schedule.WriteGantt(a.Stdout, picture.GanttOptions{Width: a.ChartWidth(), ASCII: ascii})
 }
 
 // savePage writes the page with the timeline. The trace may be nil, and so may what to compare with.
@@ -292,7 +293,7 @@ func savePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan
 	if err != nil {
 		return err
 	}
-	return writeOut(ctx, name, func(w io.Writer) error {
+	return cli.WriteOut(ctx, name, func(w io.Writer) error {
 		return schedule.WritePage(w, picture.PageOptions{Machine: machine, Measured: measured, Against: against})
 	})
 }

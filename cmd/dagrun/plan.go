@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
@@ -25,7 +26,7 @@ func (a *app) planCommand() *cobra.Command {
 	var save, html, against, calls string
 	var again replanFlags
 	show := func(ctx context.Context, g *dag.Graph) error {
-		if err := a.checkOutputs(g, []namedFile{{role: "--save-plan", name: save}, {role: "--html", name: html}}, nil); err != nil {
+		if err := a.checkOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: save}, {Role: "--html", Name: html}}, nil); err != nil {
 			return err
 		}
 		if err := flags.OneOf("--calls", calls, callsStreams, callsCaptured); err != nil {
@@ -42,7 +43,7 @@ func (a *app) planCommand() *cobra.Command {
 				return err
 			}
 			if explain {
-				fmt.Fprintln(a.stdout)
+				fmt.Fprintln(a.Stdout)
 			}
 		}
 		a.inGraph = calls == callsCaptured
@@ -62,7 +63,7 @@ func (a *app) planCommand() *cobra.Command {
 		if calls != "" {
 			return a.printCalls(plan)
 		}
-		a.progress.report("predict how long it takes", 0, 0)
+		a.Progress.Report("predict how long it takes", 0, 0)
 		timeline, err := a.simulate(g, plan, options)
 		if err != nil {
 			return err
@@ -71,7 +72,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err := savePage(ctx, html, g, plan, timeline, options.Machine, nil, other); err != nil {
 				return err
 			}
-			if err := a.wrote(html); err != nil {
+			if err := a.Wrote(html); err != nil {
 				return err
 			}
 		}
@@ -110,7 +111,7 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 					return err
 				}
 				if compare {
-					return fmt.Errorf("--compare is for pipelines: dagrun bench %s has every plan of its graph side by side", shownName(args[0]))
+					return fmt.Errorf("--compare is for pipelines: dagrun bench %s has every plan of its graph side by side", cli.ShownName(args[0]))
 				}
 				if err := onlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
 					return err
@@ -146,10 +147,10 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 
 func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
 	if a.Flags.Output == "json" {
-		a.answered = true
-		return plan.EncodeJSON(a.stdout, g)
+		a.Answered = true
+		return plan.EncodeJSON(a.Stdout, g)
 	}
-	if err := plan.WriteText(a.stdout, g, timeline); err != nil {
+	if err := plan.WriteText(a.Stdout, g, timeline); err != nil {
 		return err
 	}
 	if err := a.recallHint(plan); err != nil {
@@ -179,7 +180,7 @@ type replayCalls struct {
 // printCalls prints the calls in one line: they may be many.
 func (a *app) printCalls(plan *planner.Plan) error {
 	replay := plan.Replay(1)
-	document := replayCalls{jsonVersion, "plan --calls", plan.Name, len(plan.Streams), replay.Events, plan.Stats.Waits, plan.Stats.MakespanUS, nil}
+	document := replayCalls{cli.JSONVersion, "plan --calls", plan.Name, len(plan.Streams), replay.Events, plan.Stats.Waits, plan.Stats.MakespanUS, nil}
 	document.Calls = make([][3]int32, len(replay.Ops))
 	for k, op := range replay.Ops {
 		document.Calls[k] = [3]int32{int32(op.Kind), op.Event, op.Stream}
@@ -187,9 +188,9 @@ func (a *app) printCalls(plan *planner.Plan) error {
 			document.Calls[k][1] = int32(op.Node)
 		}
 	}
-	a.progress.clear()
-	a.answered = true
-	return json.NewEncoder(a.stdout).Encode(document)
+	a.Progress.Clear()
+	a.Answered = true
+	return json.NewEncoder(a.Stdout).Encode(document)
 }
 
 // explanation is the JSON document of plan --explain.
@@ -218,19 +219,19 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, o planner.Optio
 		return err
 	}
 	costs := a.filled(nodeCosts(g, plan, o.Profile), g, o.Machine)
-	table := newTable("from", "to", "why", "enforced by")
+	table := cli.NewTable("from", "to", "why", "enforced by")
 	list := make([]explained, 0, len(enforcements))
 	for i := range enforcements {
 		e := &enforcements[i]
 		edge := g.Edges()[e.Edge]
 		from, to, why, text := g.Nodes[e.From].Name, g.Nodes[e.To].Name, g.EdgeText(edge), e.Text(g)
-		table.row(from, to, why, text)
+		table.Row(from, to, why, text)
 		list = append(list, explained{from, to, why, e.How.String(), text, len(e.Waits)})
 	}
 	if a.Flags.Output == "json" {
-		return a.answer(explanation{jsonVersion, "plan --explain", g.Name, list, costs, kernelAccesses(g)})
+		return a.Answer(explanation{cli.JSONVersion, "plan --explain", g.Name, list, costs, kernelAccesses(g)})
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
 	if err := a.printCosts(costs); err != nil {
@@ -295,25 +296,25 @@ func (a *app) printCosts(costs []nodeCost) error {
 	if costs[0].Fills != nil {
 		columns = append(columns, "fills")
 	}
-	table := newTable(append(columns, "cost from")...)
+	table := cli.NewTable(append(columns, "cost from")...)
 	for _, c := range costs {
-		cells := []string{strings.Repeat("  ", c.depth) + c.Node, fixed(c.US)}
+		cells := []string{strings.Repeat("  ", c.depth) + c.Node, cli.Fixed(c.US)}
 		if spread {
 			text := ""
 			if c.Spread != nil {
-				text = fixed(*c.Spread)
+				text = cli.Fixed(*c.Spread)
 			}
 			cells = append(cells, text)
 		}
 		if c.Fills != nil {
 			cells = append(cells, fmt.Sprintf("%.0f %%", 100**c.Fills))
 		}
-		table.row(append(cells, c.text)...)
+		table.Row(append(cells, c.text)...)
 	}
-	if err := a.stdout.printf("\n"); err != nil {
+	if err := a.Stdout.Printf("\n"); err != nil {
 		return err
 	}
-	return table.write(a.stdout, a.lineWidth())
+	return table.Write(a.Stdout, a.LineWidth())
 }
 
 func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
@@ -322,7 +323,7 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 		return err
 	}
 	options := r.options
-	a.progress.report("compare strategies", 0, 0)
+	a.Progress.Report("compare strategies", 0, 0)
 	comparison, err := planner.Compare(ctx, g, options)
 	if err != nil {
 		return err
@@ -333,34 +334,34 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 		}
 	}
 	if a.Flags.Output == "json" {
-		a.answered = true
-		return comparison.EncodeJSON(a.stdout)
+		a.Answered = true
+		return comparison.EncodeJSON(a.Stdout)
 	}
 	return a.writeComparison(comparison)
 }
 
 // writeComparison writes the tables of a comparison, within the width of a terminal.
 func (a *app) writeComparison(c *planner.Comparison) error {
-	width := a.lineWidth()
+	width := a.LineWidth()
 	if width == 0 {
-		return c.WriteText(a.stdout)
+		return c.WriteText(a.Stdout)
 	}
 	rows, notes := c.Table()
-	table := newTable(rows[0]...)
-	table.keys = 3
+	table := cli.NewTable(rows[0]...)
+	table.Keys = 3
 	for _, row := range rows[1:] {
-		table.row(row...)
+		table.Row(row...)
 	}
-	if err := a.stdout.printf("%s\n", words.Line(c.Head())); err != nil {
+	if err := a.Stdout.Printf("%s\n", words.Line(c.Head())); err != nil {
 		return err
 	}
-	if err := table.write(a.stdout, width); err != nil {
+	if err := table.Write(a.Stdout, width); err != nil {
 		return err
 	}
 	for _, note := range notes {
-		if err := a.stdout.printf("%s\n", strings.Join(wrap(words.Line(note), width), "\n")); err != nil {
+		if err := a.Stdout.Printf("%s\n", strings.Join(cli.Wrap(words.Line(note), width), "\n")); err != nil {
 			return err
 		}
 	}
-	return c.WriteSpreads(a.stdout)
+	return c.WriteSpreads(a.Stdout)
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/dag"
@@ -40,14 +41,14 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, 
 	}
 	if a.Flags.Output != "json" {
 		for _, graph := range known {
-			fmt.Fprint(a.stdout, graph.Text())
+			fmt.Fprint(a.Stdout, graph.Text())
 		}
 	}
 	if err := a.chooseNetwork(ctx, name, known, own); err != nil {
 		return err
 	}
 	if a.Flags.Output != "json" {
-		fmt.Fprintf(a.stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
+		fmt.Fprintf(a.Stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
 	}
 	return show(ctx, a.network.Graph())
 }
@@ -68,13 +69,13 @@ func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) e
 	}
 	asked, err := readGraph(own.graph)
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return cli.WithStatus(cli.StatusWrong, err)
 	}
 	switch {
 	case asked.Chosen != nil:
 		return a.keepPlans(ctx, name, asked, options)
 	case len(asked.US) == 0:
-		return json.NewEncoder(a.stdout).Encode(a.earlierPlans(name, asked, options))
+		return json.NewEncoder(a.Stdout).Encode(a.earlierPlans(name, asked, options))
 	}
 	known, err := a.knownGraphs(name)
 	if err != nil {
@@ -93,9 +94,9 @@ func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) e
 		if err != nil {
 			return err
 		}
-		return json.NewEncoder(a.stdout).Encode(plans)
+		return json.NewEncoder(a.Stdout).Encode(plans)
 	}
-	return withStatus(statusWrong, closest)
+	return cli.WithStatus(cli.StatusWrong, closest)
 }
 
 // keptKey names a captured graph in the cache, with what changes the plans of it.
@@ -172,7 +173,7 @@ func (a *app) knownGraphs(name string) ([]*replan.Known, error) {
 	for k := range archive.Processes() {
 		p, err := archive.Process(k)
 		if err != nil {
-			return nil, withStatus(statusWrong, err)
+			return nil, cli.WithStatus(cli.StatusWrong, err)
 		}
 		for _, note := range p.Notes {
 			if note.Code != recording.NoteGraph {
@@ -180,13 +181,13 @@ func (a *app) knownGraphs(name string) ([]*replan.Known, error) {
 			}
 			known, err := replan.Learn(p, note)
 			if err != nil {
-				return nil, withStatus(statusWrong, fmt.Errorf("%s: %w", shownName(name), err))
+				return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: %w", cli.ShownName(name), err))
 			}
 			all = append(all, known)
 		}
 	}
 	if len(all) == 0 {
-		return nil, withStatus(statusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph, FILE) in the program, and record it with its accesses measured", shownName(name)))
+		return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph, FILE) in the program, and record it with its accesses measured", cli.ShownName(name)))
 	}
 	return all, nil
 }
@@ -204,7 +205,7 @@ func (a *app) networkOptions(ctx context.Context, own *replanFlags) (o replan.Op
 
 // chooseNetwork lets a command of pipelines work on a captured graph: the largest of a recording.
 func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Known, own *replanFlags) error {
-	a.noteInput("the recording", name)
+	a.NoteInput("the recording", name)
 	largest := known[0]
 	for _, graph := range known[1:] {
 		if len(graph.Nodes) > len(largest.Nodes) {
@@ -212,7 +213,7 @@ func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Kn
 		}
 	}
 	if len(known) > 1 {
-		a.note("%s has %d graphs; this is the largest", shownName(name), len(known))
+		a.Note("%s has %d graphs; this is the largest", cli.ShownName(name), len(known))
 	}
 	o, err := a.networkOptions(ctx, own)
 	if err != nil {
@@ -222,15 +223,15 @@ func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Kn
 	g := largest.Graph(nil)
 	if a.Flags.Learn == flags.LearnAuto {
 		if a.earlier, err = a.measuredBefore(g, o); err != nil {
-			a.warn("%v", err)
+			a.Warn("%v", err)
 		}
 		if a.earlier != nil {
 			g = largest.Graph(a.earlier.US)
-			a.note("durations are those that a program measured on %s when it planned this graph", a.earlier.Made.Device)
+			a.Note("durations are those that a program measured on %s when it planned this graph", a.earlier.Made.Device)
 		}
 	}
 	if len(g.US) == 0 {
-		a.note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; " +
+		a.Note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; " +
 			"the program measures them when it plans its graph on a GPU, and --learn=auto uses them")
 	}
 	a.network, err = replan.NewNetwork(largest, g, o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -49,7 +50,7 @@ func TestAPlanIsKeptForLaterProcesses(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(graph, text, 0o644))
 		var out, wrong bytes.Buffer
-		require.Equal(t, statusOK, newApp(nil, &out, &wrong).execute(t.Context(), append([]string{"plan", file, "--graph", graph}, more...)), wrong.String())
+		require.Equal(t, cli.StatusOK, newApp(nil, &out, &wrong).execute(t.Context(), append([]string{"plan", file, "--graph", graph}, more...)), wrong.String())
 		answer := map[string]any{}
 		if out.Len() > 0 {
 			decoder := json.NewDecoder(&out)
@@ -78,7 +79,7 @@ func TestAPlanIsKeptForLaterProcesses(t *testing.T) {
 	run := func(words ...string) string {
 		t.Helper()
 		var out, wrong bytes.Buffer
-		require.Equal(t, statusOK, newApp(nil, &out, &wrong).execute(t.Context(), words), wrong.String())
+		require.Equal(t, cli.StatusOK, newApp(nil, &out, &wrong).execute(t.Context(), words), wrong.String())
 		require.Contains(t, wrong.String(), "note: durations are those that a program measured on NVIDIA H100 80GB HBM3 when it planned this graph\n")
 		return out.String()
 	}

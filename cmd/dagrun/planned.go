@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/graphfile"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
@@ -42,27 +43,27 @@ func (a *app) runPlanned(c *cobra.Command, name string) error {
 		return err
 	}
 	defer file.Close()
-	a.progress.begin()
-	ctx, done := a.limited(c.Context())
+	a.Progress.Begin()
+	ctx, done := a.Limited(c.Context())
 	defer done()
 	platform, err := a.openPlatform(1, 0)
 	if err != nil {
 		return err
 	}
 	report, err := a.replayPlanned(ctx, file, platform)
-	if err = closing(err, platform); err != nil {
+	if err = cli.Closing(err, platform); err != nil {
 		return err
 	}
 	if a.Flags.Output == "json" {
-		return a.answer(report)
+		return a.Answer(report)
 	}
 	if a.Flags.Quiet {
 		return nil
 	}
-	a.progress.clear()
-	_ = a.stdout.printf("%s: %s on %s, as a graph; %s\n", report.Name, a.paint(a.stdout, bold, duration(report.EachUS)+" per replay"), platform.place(), sizeOf(file))
+	a.Progress.Clear()
+	_ = a.Stdout.Printf("%s: %s on %s, as a graph; %s\n", report.Name, a.Paint(a.Stdout, cli.Bold, cli.Duration(report.EachUS)+" per replay"), platform.place(), sizeOf(file))
 	for _, sum := range report.Checksums {
-		fmt.Fprintf(a.stdout, "  %s  sha256 %s\n", words.Line(sum.Buffer), sum.SHA256)
+		fmt.Fprintf(a.Stdout, "  %s  sha256 %s\n", words.Line(sum.Buffer), sum.SHA256)
 	}
 	return nil
 }
@@ -72,7 +73,7 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, program) }()
+	defer func() { err = cli.Closing(err, program) }()
 	if err := eachBound("load", a.Flags.Load, file, program, func(name string, memory []byte) error {
 		contents, err := os.ReadFile(name)
 		if err == nil && len(contents) != len(memory) {
@@ -83,13 +84,13 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 	}); err != nil {
 		return nil, err
 	}
-	a.progress.report(stageReplay, 0, 0)
+	a.Progress.Report(cli.StageReplay, 0, 0)
 	start := time.Now()
 	if err := program.Replay(ctx, a.Flags.Iterations); err != nil {
 		return nil, err
 	}
 	us := float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, a.Flags.Iterations))
-	report = &plannedRun{Version: jsonVersion, Command: "run", Name: file.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name, Nodes: len(file.Nodes),
+	report = &plannedRun{Version: cli.JSONVersion, Command: "run", Name: file.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name, Nodes: len(file.Nodes),
 		Iterations: a.Flags.Iterations, EachUS: us, Checksums: []runtime.Checksum{}}
 	for k := range file.Buffers {
 		if b := &file.Buffers[k]; b.Host && b.Result {
@@ -98,7 +99,7 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 		}
 	}
 	return report, eachBound("save", a.Flags.Save, file, program, func(name string, memory []byte) error {
-		return writeOut(ctx, name, func(w io.Writer) error {
+		return cli.WriteOut(ctx, name, func(w io.Writer) error {
 			_, err := w.Write(memory)
 			return err
 		})
@@ -146,25 +147,25 @@ func (a *app) checkPlanned(c *cobra.Command, name string) error {
 	defer file.Close()
 	races, err := file.Check()
 	if err != nil {
-		return withStatus(statusWrong, err)
+		return cli.WithStatus(cli.StatusWrong, err)
 	}
 	if a.Flags.Output == "json" {
-		err = a.answer(checkedPlanned{jsonVersion, "check", file.Name, len(file.Nodes), len(file.Edges), file.DeviceBytes(), append([]graphfile.Race{}, races...)})
+		err = a.Answer(checkedPlanned{cli.JSONVersion, "check", file.Name, len(file.Nodes), len(file.Edges), file.DeviceBytes(), append([]graphfile.Race{}, races...)})
 	} else {
 		a.printPlannedChecked(file, races)
 	}
 	if err == nil && len(races) > 0 {
-		err = &reported{status: statusExpectation}
+		err = &cli.Reported{Status: cli.StatusExpectation}
 	}
 	return err
 }
 
 func (a *app) printPlannedChecked(file *graphfile.File, races []graphfile.Race) {
 	for _, r := range races {
-		_ = a.stdout.printf("%s no path of edges orders %s and %s, which access the same %s\n", a.paint(a.stdout, red, "race:"), accessText(r.First), accessText(r.Second), words.Bytes(int64(r.Bytes)))
+		_ = a.Stdout.Printf("%s no path of edges orders %s and %s, which access the same %s\n", a.Paint(a.Stdout, cli.Red, "race:"), accessText(r.First), accessText(r.Second), words.Bytes(int64(r.Bytes)))
 	}
 	if len(races) == 0 && !a.Flags.Quiet {
-		_ = a.stdout.printf("%s: %s; its edges order all accesses that conflict: %s\n", file.Name, a.paint(a.stdout, green, "ok"), sizeOf(file))
+		_ = a.Stdout.Printf("%s: %s; its edges order all accesses that conflict: %s\n", file.Name, a.Paint(a.Stdout, cli.Green, "ok"), sizeOf(file))
 	}
 }
 
@@ -184,27 +185,27 @@ func (a *app) listPlanned(c *cobra.Command, name string) error {
 	}
 	defer file.Close()
 	if a.Flags.Output == "json" {
-		return a.answer(file.Listing())
+		return a.Answer(file.Listing())
 	}
 	code := "PTX"
 	if file.Architecture != "" {
 		code = file.Architecture
 	}
-	fmt.Fprintf(a.stdout, "%s: %s, code for %s\n", file.Name, sizeOf(file), code)
+	fmt.Fprintf(a.Stdout, "%s: %s, code for %s\n", file.Name, sizeOf(file), code)
 	list := file.Listing()
-	buffers := newTable("buffer", "place", "type", "bytes", "offset", "use")
+	buffers := cli.NewTable("buffer", "place", "type", "bytes", "offset", "use")
 	for _, b := range list.Buffers {
-		buffers.row(b.Name, b.Place, b.Type, fmt.Sprint(b.Bytes), b.OffsetText(), strings.Join(b.Use, ", "))
+		buffers.Row(b.Name, b.Place, b.Type, fmt.Sprint(b.Bytes), b.OffsetText(), strings.Join(b.Use, ", "))
 	}
-	nodes := newTable("node", "does", "after")
+	nodes := cli.NewTable("node", "does", "after")
 	for _, n := range list.Nodes {
-		nodes.row(n.Name, n.Does, strings.Join(n.After, ", "))
+		nodes.Row(n.Name, n.Does, strings.Join(n.After, ", "))
 	}
-	for _, t := range []*table{buffers, nodes} {
-		if err := a.stdout.printf("\n"); err != nil {
+	for _, t := range []*cli.Table{buffers, nodes} {
+		if err := a.Stdout.Printf("\n"); err != nil {
 			return err
 		}
-		if err := t.write(a.stdout, a.lineWidth()); err != nil {
+		if err := t.Write(a.Stdout, a.LineWidth()); err != nil {
 			return err
 		}
 	}
@@ -219,7 +220,7 @@ func (a *app) drawPlanned(c *cobra.Command, name string, own *pictureFlags) erro
 	}
 	defer file.Close()
 	if form, err := own.form(); err != nil || form != "dot" {
-		return fmt.Errorf("a .dagrun file is drawn as DOT, with -o FILE.dot: dagrun dot %s | dot -Tsvg draws it", shownName(name))
+		return fmt.Errorf("a .dagrun file is drawn as DOT, with -o FILE.dot: dagrun dot %s | dot -Tsvg draws it", cli.ShownName(name))
 	}
 	write := func(w io.Writer) error {
 		out := bufio.NewWriter(w)
@@ -235,7 +236,7 @@ func (a *app) drawPlanned(c *cobra.Command, name string, own *pictureFlags) erro
 		return out.Flush()
 	}
 	if own.out != "" && own.out != "-" {
-		return a.write(c.Context(), own.out, write)
+		return a.Write(c.Context(), own.out, write)
 	}
-	return write(a.stdout.document())
+	return write(a.Stdout.Document())
 }

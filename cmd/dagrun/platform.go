@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver"
@@ -29,7 +30,7 @@ func (a *app) compiler() launch.Compiler {
 // openPlatform opens the platform that --backend names. auto takes a GPU if there is one, otherwise the CPU device. queues are hardware
 // queues, as in driver.Options; the environment takes precedence.
 func (a *app) openPlatform(devices, queues int) (*opened, error) {
-	a.progress.report("open the device", 0, 0)
+	a.Progress.Report("open the device", 0, 0)
 	if a.Flags.Links {
 		var err error
 		if a.links, err = a.simulatedLinks(); err != nil {
@@ -61,12 +62,12 @@ func (a *app) openPlatform(devices, queues int) (*opened, error) {
 		}
 		found := p.Devices()
 		a.memoryInfo = p.MemoryInfo
-		a.log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver, "hardware_queues", p.Queues())
+		a.Log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver, "hardware_queues", p.Queues())
 		return enough(&opened{Platform: p, where: found[0].Name}, devices, a.spreads)
 	case a.Flags.Backend == "cuda":
 		return nil, fmt.Errorf("--backend cuda: %w", err)
 	case errors.Is(err, cudart.ErrNoDriver), errors.Is(err, cudart.ErrNoDevice):
-		a.log.Info("chose the CPU device: " + err.Error())
+		a.Log.Info("chose the CPU device: " + err.Error())
 		return a.openCPU(devices, err)
 	}
 	return nil, fmt.Errorf("the GPU cannot be used (--backend cpu runs without it): %w", err)
@@ -105,15 +106,15 @@ const defaultSteps = 100_000_000_000
 func (a *app) kernelPrints(text string) {
 	a.printing.Lock()
 	defer a.printing.Unlock()
-	out := a.stdout
+	out := a.Stdout
 	if a.Flags.Output == "json" {
-		out = a.stderr // stdout has only the document
+		out = a.Stderr // stdout has only the document
 	}
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
-			_ = out.printf("\n")
+			_ = out.Printf("\n")
 		}
-		_ = out.printf("%s", line)
+		_ = out.Printf("%s", line)
 	}
 }
 
@@ -129,10 +130,10 @@ func enough(o *opened, devices int, spread bool) (*opened, error) {
 	}
 	if spread {
 		err := fmt.Errorf("the pipeline is to be spread over %s, but there %s only %s; --devices %d spreads it over what there is, --backend cpu:%d runs it on as many CPU devices",
-			counted(devices, "device"), are, counted(have, "device"), have, devices)
+			cli.Counted(devices, "device"), are, cli.Counted(have, "device"), have, devices)
 		return nil, errors.Join(err, o.Close())
 	}
-	err := fmt.Errorf("the pipeline uses device %d, but there %s only %s; --backend cpu:%d runs it on as many CPU devices", devices-1, are, counted(have, "device"), devices)
+	err := fmt.Errorf("the pipeline uses device %d, but there %s only %s; --backend cpu:%d runs it on as many CPU devices", devices-1, are, cli.Counted(have, "device"), devices)
 	return nil, errors.Join(err, o.Close())
 }
 
@@ -147,16 +148,16 @@ func (o *opened) place() string {
 // chooseGPU returns how a rank finds its GPU: the only one that it sees, or else that of its number on this machine. It returns nil without
 // other ranks.
 func (a *app) chooseGPU() func(count int) ([]int, error) {
-	if a.place.Ranks <= 1 {
+	if a.Place.Ranks <= 1 {
 		return nil
 	}
 	return func(count int) ([]int, error) {
-		switch local := a.place.LocalRank; {
+		switch local := a.Place.LocalRank; {
 		case count == 1:
 			return []int{0}, nil
 		case local >= count:
 			return nil, fmt.Errorf("rank %d has number %d on this machine, whose %d GPUs have the numbers 0 to %d: every rank needs a GPU of its own, so start at most %d ranks here, or add --backend cpu",
-				a.place.Rank, local, count, count-1, count)
+				a.Place.Rank, local, count, count-1, count)
 		default:
 			return []int{local}, nil
 		}

@@ -29,15 +29,6 @@ type prepared struct {
 	learning *learning // nil if nothing is learned
 }
 
-// closing closes c and keeps the first error: after a failure, errors of closing add nothing.
-func closing(err error, c interface{ Close() error }) error {
-	closeErr := c.Close()
-	if err != nil {
-		return err
-	}
-	return closeErr
-}
-
 // learning is what a run knows from earlier ones, and what it learns itself.
 type learning struct {
 	options  runtime.LearnOptions

@@ -71,7 +71,7 @@ func (a *app) queuesForStreams(p *prepared, key string) int {
 func (a *app) queueNote(key string) []byte {
 	note, err := a.openCache().Note(key)
 	if err != nil {
-		a.warn("%v", err)
+		a.Warn("%v", err)
 	}
 	return note
 }
@@ -188,7 +188,7 @@ func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, progra
 		note = []byte("otherwise")
 	}
 	if err := a.openCache().KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
-		a.warn("what is known of hardware queues is not kept: %v", err)
+		a.Warn("what is known of hardware queues is not kept: %v", err)
 	}
 }
 

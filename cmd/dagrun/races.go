@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
@@ -121,6 +122,6 @@ func (a *app) printAllowed(races []race) {
 	if len(races) > 1 {
 		more = ", and others that check lists"
 	}
-	_ = a.stdout.printf("  %s: nothing orders %s and %s on %s (%s)%s\n", a.paint(a.stdout, red, words.Count(len(races), "race", "races")+" allowed"),
+	_ = a.Stdout.Printf("  %s: nothing orders %s and %s on %s (%s)%s\n", a.Paint(a.Stdout, cli.Red, words.Count(len(races), "race", "races")+" allowed"),
 		r.First.text(), r.Second.text(), r.place, r.Why, more)
 }

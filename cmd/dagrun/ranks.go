@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
@@ -26,8 +27,8 @@ func (a *app) findPlace() error {
 		return err
 	}
 	if place.Ranks > 1 {
-		a.place = place
-		a.log.Info("one of several ranks", "rank", place.Rank, "ranks", place.Ranks, "says", place.Launcher, "meet_at", place.Rendezvous)
+		a.Place = place
+		a.Log.Info("one of several ranks", "rank", place.Rank, "ranks", place.Ranks, "says", place.Launcher, "meet_at", place.Rendezvous)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func groupsOf(g *dag.Graph) []dag.Among {
 
 // joinRanks meets the other ranks, if there are any, and takes over what rank 0 decides.
 func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own *runFlags) error {
-	if a.place.Ranks <= 1 {
+	if a.Place.Ranks <= 1 {
 		return nil
 	}
 	if err := a.ranksCanRun(g, own); err != nil {
@@ -81,7 +82,7 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	}
 	to, ok := platform.Platform.(connected)
 	if !ok {
-		return fmt.Errorf("%d ranks cannot run on %s", a.place.Ranks, platform.Name())
+		return fmt.Errorf("%d ranks cannot run on %s", a.Place.Ranks, platform.Name())
 	}
 	decided, err := json.Marshal(a.decide())
 	if err != nil {
@@ -91,12 +92,12 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	if !onCPU {
 		gpu = platform.Devices()[0].UUID
 	}
-	if a.place.Rank == 0 && os.Getenv("DAGRUN_SECRET") == "" {
-		a.warn("without DAGRUN_SECRET, every user of this machine can join the ranks; set it to the same text on all of them")
+	if a.Place.Rank == 0 && os.Getenv("DAGRUN_SECRET") == "" {
+		a.Warn("without DAGRUN_SECRET, every user of this machine can join the ranks; set it to the same text on all of them")
 	}
-	a.progress.report("wait for the other ranks", 0, 0)
-	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.Flags.Arrive, Mesh: onCPU, Device: gpu,
-		Timeout: a.Flags.Timeout, Text: a.progress.where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
+	a.Progress.Report("wait for the other ranks", 0, 0)
+	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.Place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.Flags.Arrive, Mesh: onCPU, Device: gpu,
+		Timeout: a.Flags.Timeout, Text: a.Progress.Where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
 		Expected: func(m world.Member) (world.Expected, error) {
 			other, err := a.reread(m.Rank, m.LocalRank)
 			if err != nil {
@@ -120,7 +121,7 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	f.Replay, f.Iterations, f.Warmup, f.Strategy, f.Streams, f.Limited = d.Replay, d.Iterations, d.Warmup, d.Strategy, d.Streams, d.Limited
 	f.Effort, f.Machine, f.Memory, f.MemoryCap, f.Threads, f.Learn = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads, d.Learn
 	a.followed = !onCPU && a.Flags.Timeout > 0
-	a.progress.report("connect the ranks", 0, 0)
+	a.Progress.Report("connect the ranks", 0, 0)
 	return to.Connect(ctx, w, groupsOf(g))
 }
 
@@ -130,7 +131,7 @@ func (a *app) proveRanks(members []world.Member) error {
 	for rank := range members {
 		local[rank] = members[rank].LocalRank
 	}
-	family, err := a.family(a.place.Ranks, local)
+	family, err := a.family(a.Place.Ranks, local)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (a *app) proveRanks(members []world.Member) error {
 	}
 	more := ""
 	if len(found) > 1 {
-		more = fmt.Sprintf("; dagrun check --ranks %d shows more", a.place.Ranks)
+		more = fmt.Sprintf("; dagrun check --ranks %d shows more", a.Place.Ranks)
 	}
 	return fmt.Errorf("%s%s", found[0].Text, more)
 }
@@ -152,7 +153,7 @@ func (a *app) assumeRanks() error {
 		return fmt.Errorf("--ranks %d: want 1 to %d", n, dag.MaxRanks)
 	}
 	if n > 1 {
-		a.place = world.Place{Ranks: n}
+		a.Place = world.Place{Ranks: n}
 	}
 	return nil
 }
@@ -165,12 +166,12 @@ type checkedRanks struct {
 }
 
 func (a *app) checkRanks() (*checkedRanks, error) {
-	if a.place.Ranks <= 1 {
+	if a.Place.Ranks <= 1 {
 		return nil, nil
 	}
-	family, err := a.family(a.place.Ranks, nil)
+	family, err := a.family(a.Place.Ranks, nil)
 	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
-		if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
+		if err := a.PrintDiagnostics(&wrong.Diagnostics); err != nil {
 			return nil, err
 		}
 		if on := (*file.RankParseError)(nil); errors.As(err, &on) {
@@ -184,7 +185,7 @@ func (a *app) checkRanks() (*checkedRanks, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &checkedRanks{Ranks: a.place.Ranks, Classes: len(family.Classes), Violations: []string{}}
+	report := &checkedRanks{Ranks: a.Place.Ranks, Classes: len(family.Classes), Violations: []string{}}
 	for _, v := range found {
 		report.Violations = append(report.Violations, v.Text)
 	}
@@ -196,10 +197,10 @@ func (r *checkedRanks) print(a *app) {
 		return
 	}
 	for _, text := range r.Violations {
-		_ = a.stdout.printf("%s %s\n", a.paint(a.stdout, red, "ranks:"), text)
+		_ = a.Stdout.Printf("%s %s\n", a.Paint(a.Stdout, cli.Red, "ranks:"), text)
 	}
 	if len(r.Violations) == 0 && !a.Flags.Quiet {
-		_ = a.stdout.printf("ranks: %s; all %d communicate without deadlock, in %s\n", a.paint(a.stdout, green, "ok"), r.Ranks, words.Count(r.Classes, "class", "classes"))
+		_ = a.Stdout.Printf("ranks: %s; all %d communicate without deadlock, in %s\n", a.Paint(a.Stdout, cli.Green, "ok"), r.Ranks, words.Count(r.Classes, "class", "classes"))
 	}
 }
 
@@ -211,7 +212,7 @@ func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
 	}
 	for flag, given := range map[string]bool{"--inflight": f.Inflight > 1, "--node-by-node": own.alone, "--verify": own.verify != ""} {
 		if given {
-			return fmt.Errorf("%s works with one rank only, but there are %d", flag, a.place.Ranks)
+			return fmt.Errorf("%s works with one rank only, but there are %d", flag, a.Place.Ranks)
 		}
 	}
 	if devices := g.UsedDevices(); devices > 1 {
@@ -223,14 +224,14 @@ func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
 // rankFailure gives the failure of another rank its exit status.
 func rankFailure(err error) error {
 	if of := (*world.RankError)(nil); errors.As(err, &of) && of.TimedOut {
-		return withStatus(statusTimeout, of)
+		return cli.WithStatus(cli.StatusTimeout, of)
 	}
-	return withStatus(statusDevice, err)
+	return cli.WithStatus(cli.StatusDevice, err)
 }
 
 // amongRanks runs a command that may join other ranks, and ends together with them: when another rank fails, this one ends with its cause.
 func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) error {
-	if a.place.Ranks <= 1 {
+	if a.Place.Ranks <= 1 {
 		return run(ctx)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
@@ -239,8 +240,8 @@ func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) e
 	defer close(ended)
 	a.joined = func(w *world.World) { go a.endTogether(ctx, w, cancel, ended) }
 	err := run(inner)
-	var seen *reported
-	if errors.As(err, &seen) && seen.status == statusExpectation {
+	var seen *cli.Reported
+	if errors.As(err, &seen) && seen.Status == cli.StatusExpectation {
 		if other := a.world.Leave(nil); other != nil { // wrong results are no failure of the others
 			return rankFailure(other)
 		}
@@ -279,9 +280,9 @@ func (a *app) endTogether(ctx context.Context, w *world.World, cancel context.Ca
 	cancel(w.Cause())
 	select {
 	case <-ended:
-	case <-time.After(rankEnd):
+	case <-time.After(cli.RankEnd):
 		err := rankFailure(w.Cause())
-		a.die(statusOf(err), fmt.Sprintf("%s; %s did not finish within another %s, %s", err, a.working(), rankEnd, a.progress.where()))
+		a.Die(cli.StatusOf(err), fmt.Sprintf("%s; %s did not finish within another %s, %s", err, a.Working(), cli.RankEnd, a.Progress.Where()))
 	}
 }
 
@@ -292,10 +293,10 @@ type rankReport struct {
 }
 
 func (a *app) rankReport() *rankReport {
-	if a.place.Ranks <= 1 {
+	if a.Place.Ranks <= 1 {
 		return nil
 	}
-	return &rankReport{a.place.Rank, a.place.Ranks}
+	return &rankReport{a.Place.Rank, a.Place.Ranks}
 }
 
 // followCommunication lets the other ranks ask where this one communicates, if its device knows.
@@ -317,7 +318,7 @@ func (a *app) followCommunication(program *runtime.Program) {
 			if with == nil { // the condition of a loop or branch goes to all ranks
 				with = &dag.Communication{Verb: dag.Broadcast}
 			}
-			s.For = with.Partners(int32(a.place.Ranks))
+			s.For = with.Partners(int32(a.Place.Ranks))
 		}
 		return s
 	})

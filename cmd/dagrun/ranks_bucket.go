@@ -25,7 +25,7 @@ func (a *app) bucketed(g *dag.Graph, err error) (*dag.Graph, error) {
 		return nil, fmt.Errorf("--bucket: %w", err)
 	}
 	if buckets, inside := bucketCount(made); buckets > 0 {
-		a.log.Info("bucketed", "buckets", buckets, "all_reduces", inside)
+		a.Log.Info("bucketed", "buckets", buckets, "all_reduces", inside)
 	}
 	return made, nil
 }

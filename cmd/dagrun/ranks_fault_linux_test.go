@@ -24,6 +24,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -155,7 +156,7 @@ func (p *process) killedBefore(others ...*process) {
 	p.c.t.Helper()
 	p.kill()
 	for _, o := range others {
-		o.ends(statusDevice, p.endedFirst())
+		o.ends(cli.StatusDevice, p.endedFirst())
 	}
 }
 
@@ -277,9 +278,9 @@ func TestARankKilledBeforeTheRendezvous(t *testing.T) {
 	other := c.start(2, c.at, "ranks.yaml", "-v", "--arrive", "1m")
 	c.waitFor("it looks for rank 0", func() bool { return strings.Contains(other.said(), "one of several ranks: rank 2") }, other)
 	first := c.start(0, c.at, "ranks.yaml", "--arrive", "10s")
-	first.ends(statusDevice, `rank 1 of 3 did not arrive within 10 s(, nor did 1 more)?`)
+	first.ends(cli.StatusDevice, `rank 1 of 3 did not arrive within 10 s(, nor did 1 more)?`)
 	// The other hears so too, unless this machine was so slow that it came after rank 0's time was over.
-	other.ends(statusDevice, fmt.Sprintf(`(rank 1 of 3 did not arrive within 10 s|rank 0 of 3 could not be reached at %s within 60 s: .*)`, regexp.QuoteMeta(c.at)))
+	other.ends(cli.StatusDevice, fmt.Sprintf(`(rank 1 of 3 did not arrive within 10 s|rank 0 of 3 could not be reached at %s within 60 s: .*)`, regexp.QuoteMeta(c.at)))
 	require.Empty(t, c.whole())
 }
 
@@ -322,7 +323,7 @@ func unread(t *testing.T, pid int) int {
 func TestARankKilledInACollective(t *testing.T) {
 	c, all := inACollective(t, hangFile)
 	all[1].killedBefore(all[0], all[3])
-	all[2].ends(statusDevice, all[1].endedFirst()+`(; the device did not finish within another 10s, (at|after) .*)?`)
+	all[2].ends(cli.StatusDevice, all[1].endedFirst()+`(; the device did not finish within another 10s, (at|after) .*)?`)
 	require.Empty(t, c.whole())
 }
 
@@ -442,7 +443,7 @@ func TestARankKilledWhilePlansAreCompared(t *testing.T) {
 func TestATimeoutBeforeARankHasArrived(t *testing.T) {
 	c := newCrew(t, 3, rankFile)
 	for _, p := range []*process{c.start(0, c.at, "ranks.yaml", "--timeout", "2s"), c.start(1, c.at, "ranks.yaml", "--timeout", "2s")} {
-		p.ends(statusTimeout, `rank (2 of 3 did not arrive before rank [01] timed out after 2s|1 of 3 did not arrive before rank 0 timed out after 2s, nor did 1 more|0 of 3 could not be reached at .* within 2 s.*)`)
+		p.ends(cli.StatusTimeout, `rank (2 of 3 did not arrive before rank [01] timed out after 2s|1 of 3 did not arrive before rank 0 timed out after 2s, nor did 1 more|0 of 3 could not be reached at .* within 2 s.*)`)
 	}
 	require.Empty(t, c.whole())
 }
@@ -452,7 +453,7 @@ func TestARankWithAnotherFile(t *testing.T) {
 	c.write("other.yaml", strings.Replace(rankFile, "name: first", "name: sum.3", 1))
 	all := []*process{c.start(0, c.at, "ranks.yaml"), c.start(1, c.at, "ranks.yaml"), c.start(2, c.at, "other.yaml")}
 	for _, p := range all {
-		p.ends(statusDevice, fmt.Sprintf(`rank 2 of 3 \(host %s\) runs another pipeline: node 0 is "sum.3", here "first"`, c.host()))
+		p.ends(cli.StatusDevice, fmt.Sprintf(`rank 2 of 3 \(host %s\) runs another pipeline: node 0 is "sum.3", here "first"`, c.host()))
 	}
 	require.Empty(t, c.whole())
 }
@@ -484,7 +485,7 @@ nodes:
 			k.write("other/own.ptx", c.code)
 			k.write("other/ranks.yaml", c.other)
 			for _, p := range []*process{k.start(0, k.at, "ranks.yaml"), k.start(1, k.at, "other/ranks.yaml")} {
-				p.ends(statusDevice, fmt.Sprintf(`rank 1 of 2 \(host %s\) runs another pipeline: %s`, k.host(), c.want))
+				p.ends(cli.StatusDevice, fmt.Sprintf(`rank 1 of 2 \(host %s\) runs another pipeline: %s`, k.host(), c.want))
 			}
 		})
 	}
@@ -506,8 +507,8 @@ func TestRanksThatFindTheirPortTaken(t *testing.T) {
 		}
 	}()
 	first, other := c.start(0, c.at, "ranks.yaml"), c.start(1, c.at, "ranks.yaml", "--arrive", "2s")
-	first.ends(statusWrong, fmt.Sprintf(`rank 0 of 2: rank 0 cannot serve the other ranks at %s: .*address already in use`, regexp.QuoteMeta(c.at)))
-	other.ends(statusDevice, fmt.Sprintf(`rank 0 of 2 could not be reached at %s within 2 s: .*`, regexp.QuoteMeta(c.at)))
+	first.ends(cli.StatusWrong, fmt.Sprintf(`rank 0 of 2: rank 0 cannot serve the other ranks at %s: .*address already in use`, regexp.QuoteMeta(c.at)))
+	other.ends(cli.StatusDevice, fmt.Sprintf(`rank 0 of 2 could not be reached at %s within 2 s: .*`, regexp.QuoteMeta(c.at)))
 }
 
 func TestARankWithAnotherSecret(t *testing.T) {
@@ -517,7 +518,7 @@ func TestARankWithAnotherSecret(t *testing.T) {
 	c.waitFor("it looks for rank 0", func() bool { return strings.Contains(other.said(), "one of several ranks: rank 1") }, other)
 	c.secret = "one of us"
 	first := c.start(0, c.at, "ranks.yaml", "--arrive", "10m")
-	other.ends(statusWrong, fmt.Sprintf(`rank 1 of 2: rank 0 at %s does not let rank 1 in: it has another DAGRUN_SECRET`, regexp.QuoteMeta(c.at)))
+	other.ends(cli.StatusWrong, fmt.Sprintf(`rank 1 of 2: rank 0 at %s does not let rank 1 in: it has another DAGRUN_SECRET`, regexp.QuoteMeta(c.at)))
 	right := c.start(1, c.at, "ranks.yaml") // the right one can still come
 	<-right.ended
 	<-first.ended
@@ -528,7 +529,7 @@ func TestARankWithAnotherSecret(t *testing.T) {
 func TestRanksThatTimeOut(t *testing.T) {
 	c, all := timedOut(t, hangFile)
 	for _, p := range all {
-		p.ends(statusTimeout, `.*rank \d of 4.* (timeout of 5s: it is|timed out after 5s|within 5 s).*`)
+		p.ends(cli.StatusTimeout, `.*rank \d of 4.* (timeout of 5s: it is|timed out after 5s|within 5 s).*`)
 	}
 	require.Empty(t, c.whole())
 }
@@ -537,7 +538,7 @@ func TestRanksThatTimeOut(t *testing.T) {
 func TestRanksThatTimeOutInALoop(t *testing.T) {
 	c, all := timedOut(t, hangLoop)
 	for _, p := range []*process{all[0], all[1], all[3]} { // rank 2 ends as it does without a loop
-		p.ends(statusTimeout, `.*rank \d of 4.* (timeout of 5s: it is|timed out after 5s|within 5 s).*`)
+		p.ends(cli.StatusTimeout, `.*rank \d of 4.* (timeout of 5s: it is|timed out after 5s|within 5 s).*`)
 	}
 	require.Empty(t, c.whole())
 }
@@ -558,8 +559,8 @@ func TestAnInterruptedRankEndsTheOthers(t *testing.T) {
 		c.waitFor("it replays", func() bool { return strings.Contains(p.said(), "dagrun: ready: ") }, all...)
 	}
 	require.NoError(t, all[1].cmd.Process.Signal(os.Interrupt))
-	all[1].ends(statusInterrupted, `rank 1 of 2: interrupted(; the device did not finish within 2s)?, (at|after) .*`)
-	all[0].ends(statusDevice, fmt.Sprintf(`rank 1 of 2 \(host %s\) (was interrupted|has ended before the others were finished)`, c.host()))
+	all[1].ends(cli.StatusInterrupted, `rank 1 of 2: interrupted(; the device did not finish within 2s)?, (at|after) .*`)
+	all[0].ends(cli.StatusDevice, fmt.Sprintf(`rank 1 of 2 \(host %s\) (was interrupted|has ended before the others were finished)`, c.host()))
 	require.Empty(t, c.whole())
 }
 
@@ -628,7 +629,7 @@ func TestSignalsToLaunchEndAllRanks(t *testing.T) {
 				c.waitFor("they have ended", func() bool { return stat(pid) == nil })
 			}
 			if signal == syscall.SIGINT {
-				require.Equal(t, statusInterrupted, p.cmd.ProcessState.ExitCode(), p.said())
+				require.Equal(t, cli.StatusInterrupted, p.cmd.ProcessState.ExitCode(), p.said())
 				require.Contains(t, p.said(), "\ndagrun: interrupted; all ranks have ended\n")
 				require.NotContains(t, p.said(), "interrupted twice")
 			}

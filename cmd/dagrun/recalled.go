@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -56,7 +57,7 @@ func (a *app) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Graph
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, platform) }()
+	defer func() { err = cli.Closing(err, platform) }()
 	a.Flags.Machine = ""
 	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
 	if err != nil {
@@ -107,7 +108,7 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, platform) }()
+	defer func() { err = cli.Closing(err, platform) }()
 	if err := a.sanitizeOn(platform); err != nil {
 		return nil, err
 	}
@@ -127,12 +128,12 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 		if l.way != nil {
 			r.plan, r.options.Machine = l.way.Plan, l.machineOf(p)
 			way := reportWay(l.way)
-			taken = append(taken, fmt.Sprintf("the plan, %s, the best of %s, predicted to take %s a replay", way.text(), counted(l.recalled.Tried, "way"), duration(way.Predicted)))
+			taken = append(taken, fmt.Sprintf("the plan, %s, the best of %s, predicted to take %s a replay", way.text(), cli.Counted(l.recalled.Tried, "way"), cli.Duration(way.Predicted)))
 		}
 	}
 	passes, warnings := runtime.KnownPasses(g, folder)
 	for _, w := range warnings {
-		a.warn("%s", w)
+		a.Warn("%s", w)
 	}
 	if passes != nil {
 		var names []string
@@ -140,7 +141,7 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		taken = append(taken, "the passes of "+someOf(names))
+		taken = append(taken, "the passes of "+cli.SomeOf(names))
 		r.options.Profile = runtime.MergeProfiles(passes, r.options.Profile)
 	}
 	if kept, err := runtime.KeptMachine(platform.Platform, folder); kept != nil && err == nil {
@@ -149,11 +150,11 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 	switch {
 	case folder == nil && a.noCache: // which has been said
 	case folder == nil:
-		a.note("there is no cache to take anything from: --cache-dir is off")
+		a.Note("there is no cache to take anything from: --cache-dir is off")
 	case len(taken) == 0:
-		a.note("%s holds nothing about this pipeline on %s; dagrun FILE --iterations 200 learns", folder.Path(), platform.place())
+		a.Note("%s holds nothing about this pipeline on %s; dagrun FILE --iterations 200 learns", folder.Path(), platform.place())
 	default:
-		a.note("taken from %s, as earlier runs on %s learned it: %s", folder.Path(), platform.place(), strings.Join(taken, "; "))
+		a.Note("taken from %s, as earlier runs on %s learned it: %s", folder.Path(), platform.place(), strings.Join(taken, "; "))
 	}
 	return r, nil
 }
@@ -166,5 +167,5 @@ func (a *app) recallHint(plan *planner.Plan) error {
 	if !guessed || a.Flags.Learn == flags.LearnAuto || a.Flags.Plan != "" {
 		return nil
 	}
-	return a.stdout.printf("to plan with what earlier runs learned: --learn=auto\n")
+	return a.Stdout.Printf("to plan with what earlier runs learned: --learn=auto\n")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cudart/recorder"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
@@ -116,19 +117,19 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 					_ = program.Signal(s) // it may have ended
 				}
 			}
-			a.signals.Store(&pass)
+			a.Signals.Store(&pass)
 		},
 		Ended: func() {
-			a.signals.Store(nil)
-			a.progress.begin()
-			a.progress.report("pack the recording", 0, 0)
+			a.Signals.Store(nil)
+			a.Progress.Begin()
+			a.Progress.Report("pack the recording", 0, 0)
 		},
 	})
-	a.progress.end()
+	a.Progress.End()
 	switch {
 	case err != nil && status != 0: // the program's own status says more
-		a.printError(err)
-		return &reported{status: status}
+		a.PrintError(err)
+		return &cli.Reported{Status: status}
 	case err != nil:
 		return err
 	}
@@ -136,7 +137,7 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 		a.sayRecorded(file)
 	}
 	if status != 0 {
-		return &reported{status: status}
+		return &cli.Reported{Status: status}
 	}
 	return nil
 }
@@ -147,5 +148,5 @@ func (a *app) sayRecorded(file string) {
 	if info, err := os.Stat(file); err == nil {
 		size = " (" + words.Bytes(info.Size()) + ")"
 	}
-	fmt.Fprintf(a.stderr, "dagrun: recorded in %s%s; next: dagrun check %s\n", shownName(file), size, shownName(file))
+	fmt.Fprintf(a.Stderr, "dagrun: recorded in %s%s; next: dagrun check %s\n", cli.ShownName(file), size, cli.ShownName(file))
 }

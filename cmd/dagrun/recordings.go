@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/order"
 )
 
 // onlyFlags refuses flags that mean nothing for a recording. Those of every command's output are allowed.
 func onlyFlags(c *cobra.Command, recorded string, allowed ...string) error {
-	return onlyFlagsOf(c, "for a recording, and "+shownName(recorded)+" is one", allowed...)
+	return onlyFlagsOf(c, "for a recording, and "+cli.ShownName(recorded)+" is one", allowed...)
 }
 
 // onlyFlagsOf refuses flags that mean nothing for a file, with words that follow "means nothing".
@@ -35,7 +36,7 @@ func onlyFlagsOf(c *cobra.Command, file string, allowed ...string) error {
 func (a *app) openRecording(name string) (*recording.Archive, error) {
 	archive, err := recording.Open(name)
 	if err != nil {
-		return nil, withStatus(statusWrong, err)
+		return nil, cli.WithStatus(cli.StatusWrong, err)
 	}
 	archive.Confined = a.Flags.Confined
 	return archive, nil
@@ -63,18 +64,18 @@ func showProcess(archive *recording.Archive, name string) (*shownProcess, error)
 	for k := range archive.Processes() {
 		p, err := archive.Process(k)
 		if err != nil {
-			return nil, withStatus(statusWrong, err)
+			return nil, cli.WithStatus(cli.StatusWrong, err)
 		}
 		r, err := order.Check(p, order.Options{Strict: true}) // waits that nothing needs are grey
 		if err != nil {
-			return nil, withStatus(statusWrong, fmt.Errorf("%s: process %d: %w", shownName(name), p.ID, err))
+			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: process %d: %w", cli.ShownName(name), p.ID, err))
 		}
 		if shown == nil || len(r.Races) > len(shown.report.Races) || len(r.Races) == len(shown.report.Races) && len(p.Calls) > len(shown.Calls) {
 			shown = &shownProcess{Process: p, report: r}
 		}
 	}
 	if shown == nil {
-		return nil, withStatus(statusWrong, fmt.Errorf("%s holds no process", shownName(name)))
+		return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s holds no process", cli.ShownName(name)))
 	}
 	shown.others = archive.Processes() - 1
 	return shown, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/recordingtest"
 )
@@ -67,10 +68,10 @@ func TestMergedRecordingsShowWhatEitherDid(t *testing.T) {
 		return out.String(), status
 	}
 	text, status := check(one)
-	require.Equal(t, statusOK, status)
+	require.Equal(t, cli.StatusOK, status)
 	require.Equal(t, "all conflicting accesses are ordered (2 launches measured)\n", text)
 	text, status = check(one, two, "--merge")
-	require.Equal(t, statusExpectation, status)
+	require.Equal(t, cli.StatusExpectation, status)
 	require.Equal(t, "merged with "+two+": 2 launches measured in both, of which 1 touched more there, or otherwise; 0 only in "+one+`
 race on 4 bytes (RAW): nothing orders these two
   in    allocation of 256 bytes, bytes 40 to 44
@@ -80,7 +81,7 @@ race on 4 bytes (RAW): nothing orders these two
 1 race
 `, text)
 	text, status = check(one, two, "--merge", "--output", "json")
-	require.Equal(t, statusExpectation, status)
+	require.Equal(t, cli.StatusExpectation, status)
 	require.Contains(t, text, `"merged": [
         {
           "file": "`+two+`",
@@ -91,7 +92,7 @@ race on 4 bytes (RAW): nothing orders these two
         }
       ]`)
 	text, status = check(one, two) // each by itself
-	require.Equal(t, statusExpectation, status)
+	require.Equal(t, cli.StatusExpectation, status)
 	require.Contains(t, text, one+"\nall conflicting accesses are ordered (2 launches measured)\n\n"+two+"\nrace on 4 bytes (RAW)")
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -161,8 +162,8 @@ func TestCommandsPage(t *testing.T) {
 		fmt.Fprintf(&b, "- [`%s`](#%s): %s\n", c.Name(), anchor(c.CommandPath()), cell(c.Short))
 	}
 	b.WriteString("\n## Exit status\n\n")
-	for _, s := range statuses {
-		fmt.Fprintf(&b, "- %d: %s\n", s.status, s.text)
+	for _, s := range cli.Statuses {
+		fmt.Fprintf(&b, "- %d: %s\n", s.Status, s.Text)
 	}
 	shared := sharedFlags(all)
 	b.WriteString("\n## Flags of several commands\n")
@@ -178,7 +179,7 @@ func TestCommandsPage(t *testing.T) {
 		if long == "" {
 			long = c.Short
 		}
-		long = strings.TrimSuffix(strings.TrimSpace(long), strings.TrimSpace(statusText())) // which the page lists
+		long = strings.TrimSuffix(strings.TrimSpace(long), strings.TrimSpace(cli.StatusText())) // which the page lists
 		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n\n%s\n```\n", c.CommandPath(), use, strings.TrimSuffix(strings.TrimSpace(long), " Exit status:"))
 		if c.Example != "" {
 			b.WriteString("\n```sh\n")

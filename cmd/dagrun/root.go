@@ -7,22 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/kernels"
 )
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: newSink(stdout), stderr: newSink(stderr), Sets: flags.New(), self: os.Executable, compilers: &kernels.Compilers{}}
-	a.patience.Store(int64(grace))
-	a.progress = newProgress(a.stderr)
-	a.log = slog.New(&logHandler{app: a})
-	return a
+	return &app{Console: cli.New(stdin, stdout, stderr), compilers: &kernels.Compilers{}}
 }
 
 // execute runs the command line and returns its exit status.
@@ -33,21 +28,21 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	if ran != nil && a.Flags != a.ValuesOf(ran) { // a wrong flag ends a command before it begins
 		a.Flags = a.ValuesOf(ran)
 	}
-	a.progress.end()
-	err = a.explain(ran, err)
-	if times := a.progress.times(); len(times) > 0 {
-		a.log.Info("took", times...)
+	a.Progress.End()
+	err = a.Explain(ran, err)
+	if times := a.Progress.Times(); len(times) > 0 {
+		a.Log.Info("took", times...)
 	}
-	if cut := a.stdout.failure(); cut != nil {
+	if cut := a.Stdout.Failure(); cut != nil {
 		err = cut
 	}
-	status := statusOf(err)
-	var quiet *reported
+	status := cli.StatusOf(err)
+	var quiet *cli.Reported
 	if err != nil && !errors.As(err, &quiet) {
-		a.printError(err)
+		a.PrintError(err)
 	}
-	if err != nil && a.Flags.Output == "json" && !a.answered {
-		a.answerError(err, status)
+	if err != nil && a.Flags.Output == "json" && !a.Answered {
+		a.AnswerError(err, status)
 	}
 	return status
 }
@@ -56,7 +51,7 @@ func (a *app) execute(ctx context.Context, args []string) int {
 func guarded(ctx context.Context, root *cobra.Command) (ran *cobra.Command, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = withStatus(statusInternal, fmt.Errorf("internal error, please report it: %v\n%s", v, debug.Stack()))
+			err = cli.WithStatus(cli.StatusInternal, fmt.Errorf("internal error, please report it: %v\n%s", v, debug.Stack()))
 		}
 	}()
 	return root.ExecuteContextC(ctx)
@@ -71,7 +66,7 @@ func (a *app) command() *cobra.Command {
 runs on and where streams must wait for each other, proves that decision right, and
 replays it. Without a GPU it runs on the CPU.
 
-Results go to stdout, the rest to stderr. Exit status:` + statusText(),
+Results go to stdout, the rest to stderr. Exit status:` + cli.StatusText(),
 		Example: `  dagrun init first && dagrun first.yaml         a pipeline to start with
   dagrun pipelines/saxpy.yaml                    run one
   dagrun plan pipelines/saxpy.yaml               see the schedule
@@ -81,9 +76,9 @@ Results go to stdout, the rest to stderr. Exit status:` + statusText(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flags.FlagError)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.Flags = a.ValuesOf(c) }
 	root.CompletionOptions.HiddenDefaultCmd = false

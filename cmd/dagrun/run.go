@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
@@ -42,7 +43,7 @@ func (a *app) runCommand(c *cobra.Command) {
 		if c.Parent() == nil && len(args) > 1 {
 			// The arguments may be a mistyped command instead of one file.
 			if _, err := os.Stat(args[0]); err != nil {
-				return &missingFile{args[0], err}
+				return &cli.MissingFile{Name: args[0], Err: err}
 			}
 		}
 		if err := flags.OneFile(c, args); err != nil {
@@ -63,8 +64,8 @@ func (a *app) runCommand(c *cobra.Command) {
 		if err := a.findPlace(); err != nil {
 			return err
 		}
-		a.progress.begin()
-		ctx, done := a.limited(c.Context())
+		a.Progress.Begin()
+		ctx, done := a.Limited(c.Context())
 		defer done()
 		return a.amongRanks(ctx, func(ctx context.Context) error { return a.runPipeline(ctx, args[0], &own) })
 	}
@@ -125,7 +126,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 	if p.learning != nil {
 		if way := p.learning.way; way != nil {
 			p.plan, a.eachReplay = way.Plan, time.Duration(way.Each.Median*1e3)
-			a.log.Info("took the plan that an earlier run chose", "strategy", way.Plan.Strategy, "streams", len(way.Plan.Streams), "replay", way.Mode.String())
+			a.Log.Info("took the plan that an earlier run chose", "strategy", way.Plan.Strategy, "streams", len(way.Plan.Streams), "replay", way.Mode.String())
 			return nil
 		}
 		p.options.Profile = runtime.MergeProfiles(p.learning.options.Known, p.options.Profile)
@@ -136,7 +137,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 
 // programOptions returns the runtime's options from the flags.
 func (a *app) programOptions(l *learning) runtime.Options {
-	o := runtime.Options{Confined: a.Flags.Confined, Inflight: a.Flags.Inflight, Threads: a.Flags.Threads, Memory: a.memoryMode(), Logger: a.log, Progress: a.preparing}
+	o := runtime.Options{Confined: a.Flags.Confined, Inflight: a.Flags.Inflight, Threads: a.Flags.Threads, Memory: a.memoryMode(), Logger: a.Log, Progress: a.preparing}
 	o.Overlap = a.overlap()
 	if l != nil && l.way == nil && l.onGPU && !l.bodies {
 		o.Recorder = &cupti.Late{}
@@ -159,7 +160,7 @@ func (a *app) programOptions(l *learning) runtime.Options {
 
 func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err error) {
 	p, err := a.prepare(ctx, name, own, func(g *dag.Graph) error {
-		return a.checkOutputs(g, []namedFile{{role: "--save-plan", name: own.savePlan}}, a.savedFiles(g))
+		return a.checkOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: own.savePlan}}, a.savedFiles(g))
 	})
 	if err != nil {
 		return err

@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
 )
 
 func (a *app) printRun(r *runReport) error {
 	if a.Flags.Output == "json" {
-		if err := a.answer(r); err != nil {
+		if err := a.Answer(r); err != nil {
 			return err
 		}
 	} else {
@@ -26,7 +27,7 @@ func (a *app) printRun(r *runReport) error {
 		}
 	}
 	if !r.OK {
-		return &reported{status: statusExpectation}
+		return &cli.Reported{Status: cli.StatusExpectation}
 	}
 	return nil
 }
@@ -38,15 +39,15 @@ func (r *runReport) tookText() string {
 		return "no replay"
 	case r.learned > 0:
 		left := r.Iterations - r.learned
-		return fmt.Sprintf("%s per replay (%d in %s; %d before them for learning)", duration(r.RestUS), left, duration(r.RestUS*float64(left)), r.learned)
+		return fmt.Sprintf("%s per replay (%d in %s; %d before them for learning)", cli.Duration(r.RestUS), left, cli.Duration(r.RestUS*float64(left)), r.learned)
 	case r.Iterations > 1:
-		return fmt.Sprintf("%s per replay (%d in %s)", duration(r.EachUS), r.Iterations, duration(r.TookUS))
+		return fmt.Sprintf("%s per replay (%d in %s)", cli.Duration(r.EachUS), r.Iterations, cli.Duration(r.TookUS))
 	}
-	return duration(r.TookUS)
+	return cli.Duration(r.TookUS)
 }
 
 func (a *app) printRunText(r *runReport) {
-	a.progress.clear()
+	a.Progress.Clear()
 	if !a.Flags.Quiet {
 		took := r.tookText()
 		if r.Rank != nil {
@@ -59,10 +60,10 @@ func (a *app) printRunText(r *runReport) {
 		if r.Early > 0 {
 			mode += fmt.Sprintf(", %d of its launches begin early", r.Early)
 		}
-		_ = a.stdout.printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.paint(a.stdout, bold, took), r.place, mode,
-			counted(r.Nodes, "node"), counted(r.Streams, "stream"), counted(r.Waits, "wait"))
+		_ = a.Stdout.Printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.Paint(a.Stdout, cli.Bold, took), r.place, mode,
+			cli.Counted(r.Nodes, "node"), cli.Counted(r.Streams, "stream"), cli.Counted(r.Waits, "wait"))
 		if r.onGPU > 0 && r.onGPU != r.Streams {
-			_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, fmt.Sprintf("  %s here; %d on an H200", counted(r.Streams, "stream"), r.onGPU)))
+			_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Dim, fmt.Sprintf("  %s here; %d on an H200", cli.Counted(r.Streams, "stream"), r.onGPU)))
 		}
 		a.printAllowed(r.Allowed)
 	}
@@ -71,10 +72,10 @@ func (a *app) printRunText(r *runReport) {
 	a.printChecks(r.Verified, "agrees with")
 	switch {
 	case r.Differs != nil:
-		_ = a.stdout.printf("%s node %q (replay %d) is the first that differs:\n", a.paint(a.stdout, red, "  WRONG"), r.Differs.Node, r.Differs.Replay+1)
+		_ = a.Stdout.Printf("%s node %q (replay %d) is the first that differs:\n", a.Paint(a.Stdout, cli.Red, "  WRONG"), r.Differs.Node, r.Differs.Replay+1)
 		a.printChecks([]runtime.Check{r.Differs.Check}, "agrees with")
 	case r.eachNode:
-		_ = a.stdout.printf("%s every node agrees with a serial run on the CPU\n", a.paint(a.stdout, green, "  ok   "))
+		_ = a.Stdout.Printf("%s every node agrees with a serial run on the CPU\n", a.Paint(a.Stdout, cli.Green, "  ok   "))
 	}
 	if a.Flags.Quiet {
 		return
@@ -84,13 +85,13 @@ func (a *app) printRunText(r *runReport) {
 		width = max(width, words.Width(words.Line(s.Buffer)))
 	}
 	for _, s := range r.Saved {
-		fmt.Fprintf(a.stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
+		fmt.Fprintf(a.Stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
 	}
 	if text := r.Learning.text(); text != "" {
-		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  "+text))
+		_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Dim, "  "+text))
 	}
 	if len(r.Checks)+len(r.Verified)+len(r.Saved) == 0 {
-		_ = a.stdout.printf("%s\n", a.paint(a.stdout, dim, "  no buffer has expect or save: no result was checked"))
+		_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Dim, "  no buffer has expect or save: no result was checked"))
 	}
 }
 
@@ -103,7 +104,7 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 		against := strings.TrimPrefix(c.Against, "value ")
 		switch {
 		case !c.OK:
-			text := fmt.Sprintf("%s; %d of %s %s from %s", c.First, c.Wrong, counted(int(c.Elements), "element"), verb(int(c.Wrong), "differs", "differ"), against)
+			text := fmt.Sprintf("%s; %d of %s %s from %s", c.First, c.Wrong, cli.Counted(int(c.Elements), "element"), cli.Verb(int(c.Wrong), "differs", "differ"), against)
 			switch {
 			case strings.HasPrefix(c.Against, "sum "):
 				text = c.First
@@ -112,7 +113,7 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 			case c.Allowed > 0:
 				text += fmt.Sprintf(", and %d may", c.Allowed)
 			}
-			_ = a.stdout.printf("  %s  %s  %s%s\n", a.paint(a.stdout, red, "FAIL"), words.Pad(words.Line(c.Buffer), width), text, tolerance(c))
+			_ = a.Stdout.Printf("  %s  %s  %s%s\n", a.Paint(a.Stdout, cli.Red, "FAIL"), words.Pad(words.Line(c.Buffer), width), text, tolerance(c))
 		case !a.Flags.Quiet:
 			worst := "exactly"
 			if c.Worst > 0 {
@@ -127,7 +128,7 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 					worst += fmt.Sprintf(", %.3g of what is expected", c.Distance/c.WantNorm)
 				}
 			}
-			_ = a.stdout.printf("  %s    %s  %s %s, %s, %s\n", a.paint(a.stdout, green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against, counted(int(c.Elements), "element"), worst)
+			_ = a.Stdout.Printf("  %s    %s  %s %s, %s, %s\n", a.Paint(a.Stdout, cli.Green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against, cli.Counted(int(c.Elements), "element"), worst)
 		}
 	}
 }
@@ -145,19 +146,19 @@ func tolerance(c runtime.Check) string {
 
 // printMemory prints a program's memory as machine learning frameworks do: planned, reserved, and each buffer's lifetime.
 func (a *app) printMemory(m *runtime.MemoryStats) error {
-	_ = a.stdout.printf("device memory: %s reserved, %s for each of %s in flight; %s without sharing; host memory %s\n",
-		a.paint(a.stdout, bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
+	_ = a.Stdout.Printf("device memory: %s reserved, %s for each of %s in flight; %s without sharing; host memory %s\n",
+		a.Paint(a.Stdout, cli.Bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), cli.Counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
 	if len(m.PerBuffer) == 0 {
 		return nil
 	}
-	table := newTable("  buffer", "device", "offset", "bytes", "size", "first used by", "last used by", "own bytes")
+	table := cli.NewTable("  buffer", "device", "offset", "bytes", "size", "first used by", "last used by", "own bytes")
 	for i := range m.PerBuffer {
 		b := &m.PerBuffer[i]
 		own := "yes"
 		if b.Shares {
 			own = "shared"
 		}
-		table.row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), dash(b.First), dash(b.Last), own)
+		table.Row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), cli.Dash(b.First), cli.Dash(b.Last), own)
 	}
-	return table.write(a.stdout, a.lineWidth())
+	return table.Write(a.Stdout, a.LineWidth())
 }

@@ -22,8 +22,8 @@ comment at the top of a file:
 		Example: "  dagrun schema > dagrun.schema.json",
 		Args:    flags.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			a.answered = true
-			_, err := io.WriteString(a.stdout, dagrun.Schema())
+			a.Answered = true
+			_, err := io.WriteString(a.Stdout, dagrun.Schema())
 			return err
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,

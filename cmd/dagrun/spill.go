@@ -21,13 +21,13 @@ func (a *app) spills(o planner.Options) bool {
 
 // spillOver spills a graph on the devices that it names, if no plan of it fits.
 func (a *app) spillOver(ctx context.Context, g *dag.Graph, o spread.Options) (*dag.Graph, error) {
-	if !o.Spill || a.place.Ranks > 1 {
+	if !o.Spill || a.Place.Ranks > 1 {
 		return g, nil
 	}
-	a.progress.report("plan", 0, 0)
+	a.Progress.Report("plan", 0, 0)
 	s, err := spread.Spill(ctx, g, o)
 	if errors.Is(err, spread.ErrCannotSpill) && a.Flags.MemoryCap == "" { // allocating will tell how much is missing
-		a.log.Info("not spilled: " + err.Error())
+		a.Log.Info("not spilled: " + err.Error())
 		return g, nil
 	}
 	if err != nil || s == nil {
@@ -40,7 +40,7 @@ func (a *app) spillOver(ctx context.Context, g *dag.Graph, o spread.Options) (*d
 
 func (a *app) noteSpill(s *planner.Spread) {
 	if len(s.Spilled) > 0 {
-		a.log.Info("spilled", "to_host", s.Stats.Spills, "back", s.Stats.Reloads, "bytes", words.Bytes(s.Stats.SpilledBytes))
+		a.Log.Info("spilled", "to_host", s.Stats.Spills, "back", s.Stats.Reloads, "bytes", words.Bytes(s.Stats.SpilledBytes))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/dag/file"
 )
 
@@ -54,7 +55,7 @@ func sweep(params []string) (points [][]string, swept []int, err error) {
 			}
 		}
 		if points = next; len(points) > mostPoints {
-			return nil, nil, fmt.Errorf("-p: %s and more combinations are too many; up to %d are possible", counted(len(points), "value"), mostPoints)
+			return nil, nil, fmt.Errorf("-p: %s and more combinations are too many; up to %d are possible", cli.Counted(len(points), "value"), mostPoints)
 		}
 	}
 	return points, swept, nil
@@ -79,11 +80,11 @@ func (a *app) checkPoints(ctx context.Context, name string, points [][]string, s
 			err = errors.New("the pipeline has no nodes: there is nothing to measure")
 		}
 		if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
-			a.note("these mistakes are there with %s", point)
-			if err := a.printDiagnostics(&wrong.Diagnostics); err != nil {
+			a.Note("these mistakes are there with %s", point)
+			if err := a.PrintDiagnostics(&wrong.Diagnostics); err != nil {
 				return err
 			}
-			return &reported{statusWrong, err}
+			return &cli.Reported{Status: cli.StatusWrong, Err: err}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", point, err)

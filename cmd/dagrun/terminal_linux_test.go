@@ -19,6 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 )
 
 // console is a pseudo-terminal and what has been written to it.
@@ -226,7 +228,7 @@ func TestCtrlCEndsALongRun(t *testing.T) {
 		}
 		return ""
 	}
-	require.Equal(t, statusInterrupted, c.run(t, nil, nil, "run", spinning(t), "--backend", "cpu", "--iterations", "1000000"))
+	require.Equal(t, cli.StatusInterrupted, c.run(t, nil, nil, "run", spinning(t), "--backend", "cpu", "--iterations", "1000000"))
 	shown, erased := screen(t, c.written.String())
 	require.NotEmpty(t, erased)
 	for _, line := range erased {
@@ -244,14 +246,14 @@ func TestColours(t *testing.T) {
 		status      int
 		want        string // a colour, or none
 	}{
-		"a terminal":   {nil, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, "\x1b[32mok\x1b[0m"},
-		"a mistake":    {nil, []string{"run", "missing.yaml"}, statusWrong, "\x1b[31mdagrun:\x1b[0m"},
-		"NO_COLOR":     {[]string{"NO_COLOR=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, ""},
-		"NO_COLOR=":    {[]string{"NO_COLOR="}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, "\x1b[32mok\x1b[0m"},
-		"a dumb one":   {[]string{"TERM=dumb"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, ""},
-		"mpirun":       {[]string{"OMPI_COMM_WORLD_SIZE=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, statusOK, ""},
-		"--color":      {nil, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000", "--color", "never"}, statusOK, ""},
-		"both, always": {[]string{"NO_COLOR=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000", "--color", "always"}, statusOK, "\x1b[32mok\x1b[0m"},
+		"a terminal":   {nil, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, cli.StatusOK, "\x1b[32mok\x1b[0m"},
+		"a mistake":    {nil, []string{"run", "missing.yaml"}, cli.StatusWrong, "\x1b[31mdagrun:\x1b[0m"},
+		"NO_COLOR":     {[]string{"NO_COLOR=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, cli.StatusOK, ""},
+		"NO_COLOR=":    {[]string{"NO_COLOR="}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, cli.StatusOK, "\x1b[32mok\x1b[0m"},
+		"a dumb one":   {[]string{"TERM=dumb"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, cli.StatusOK, ""},
+		"mpirun":       {[]string{"OMPI_COMM_WORLD_SIZE=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000"}, cli.StatusOK, ""},
+		"--color":      {nil, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000", "--color", "never"}, cli.StatusOK, ""},
+		"both, always": {[]string{"NO_COLOR=1"}, []string{"run", saxpy, "--backend", "cpu", "-p", "n=1000", "--color", "always"}, cli.StatusOK, "\x1b[32mok\x1b[0m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			console := newConsole(t, 200)

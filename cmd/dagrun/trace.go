@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
@@ -66,8 +67,8 @@ fast.trace(FILE) in the program measures when each node runs.`,
 			if err := a.findPlace(); err != nil {
 				return err
 			}
-			a.progress.begin()
-			ctx, done := a.limited(c.Context())
+			a.Progress.Begin()
+			ctx, done := a.Limited(c.Context())
 			defer done()
 			return a.amongRanks(ctx, func(ctx context.Context) error { return a.tracePipeline(ctx, args[0], out, html, against) })
 		},
@@ -119,12 +120,12 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		if out == "" {
 			out = traceName(name, g)
 		}
-		return a.checkOutputs(g, []namedFile{{role: "-o", name: out}, {role: "--html", name: html}}, nil)
+		return a.checkOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}, {Role: "--html", Name: html}}, nil)
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, p.platform) }()
+	defer func() { err = cli.Closing(err, p.platform) }()
 	if _, err := racesAllowed(p.name, p.graph, p.plan, false); err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		if err != nil {
 			return err
 		}
-		if a.place.Rank > 0 { // rank 0 writes the files of all
+		if a.Place.Rank > 0 { // rank 0 writes the files of all
 			out, html = "", ""
 		}
 		if html != "" {
@@ -166,15 +167,15 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		}
 	}
 	if out == "-" {
-		a.answered = true
-		return write(a.stdout)
+		a.Answered = true
+		return write(a.Stdout)
 	}
 	if out != "" {
-		if err := writeOut(ctx, out, write); err != nil {
+		if err := cli.WriteOut(ctx, out, write); err != nil {
 			return err
 		}
 	}
-	report := &traceReport{Version: jsonVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: device, Cores: machine.Cores,
+	report := &traceReport{Version: cli.JSONVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: device, Cores: machine.Cores,
 		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: a.rankReport(),
 		BodyNodes: tracedBodies(p.graph, p.plan, &trace.Replays[len(trace.Replays)-1])}
 	if report.Analysis, err = trace.Analyse(p.graph, p.plan, machine, len(trace.Replays)-1); err != nil {
@@ -186,7 +187,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 			return err
 		}
 		report.Plan = plan.Bytes()
-		return a.answer(report)
+		return a.Answer(report)
 	}
 	return a.printTrace(report, p.platform)
 }
@@ -198,7 +199,7 @@ func (a *app) knownTo(p *prepared) *planner.Profile {
 	}
 	recalled := runtime.Recall(p.graph, p.platform.Platform, a.openCache(), runtime.LearnOptions{Plan: p.options, Replays: replaysOfRuns}, a.memoryMode())
 	for _, w := range recalled.Warnings {
-		a.warn("%s", w)
+		a.Warn("%s", w)
 	}
 	return runtime.MergeProfiles(recalled.Known, p.options.Profile)
 }
@@ -213,15 +214,15 @@ func traceName(pipeline string, g *dag.Graph) string {
 
 // recorder switches CUPTI on, which must happen before the driver is opened; nil if there is no CUPTI, or no GPU is asked for.
 func (a *app) recorder() runtime.Recorder {
-	if n, err := flags.CPUDevices(a.Flags.Backend, 1); n > 0 || err != nil || a.place.Ranks > 1 {
+	if n, err := flags.CPUDevices(a.Flags.Backend, 1); n > 0 || err != nil || a.Place.Ranks > 1 {
 		return nil // the clocks of ranks are compared by events
 	}
 	library, err := cupti.Prepare()
 	if err != nil {
-		a.log.Info("nodes are traced by events", "because", err)
+		a.Log.Info("nodes are traced by events", "because", err)
 		return nil
 	}
-	a.log.Info("nodes are traced by CUPTI", "library", library.Name(), "interface", library.Version())
+	a.Log.Info("nodes are traced by CUPTI", "library", library.Name(), "interface", library.Version())
 	return library
 }
 
@@ -234,9 +235,9 @@ func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Re
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, program) }()
+	defer func() { err = cli.Closing(err, program) }()
 	a.noteStreams(program, options.Mode)
-	a.progress.report("trace", 0, 0)
+	a.Progress.Report("trace", 0, 0)
 	return program.Trace(ctx, a.Flags.Iterations)
 }
 
@@ -262,32 +263,32 @@ func tracedNodes(p *prepared, trace *runtime.Trace, predicted *planner.Timeline)
 }
 
 func (a *app) printTrace(r *traceReport, platform *opened) error {
-	a.progress.clear()
+	a.Progress.Clear()
 	if !a.Flags.Quiet {
 		last := 0.0
 		for i := range r.Nodes {
 			last = max(last, r.Nodes[i].End)
 		}
-		_ = a.stdout.printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
-			duration(r.PlainUS), duration(r.Predicted), counted(len(r.Replays), "replay"), measuredBy(r.Trace))
+		_ = a.Stdout.Printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.Paint(a.Stdout, cli.Bold, cli.Duration(last)), platform.place(),
+			cli.Duration(r.PlainUS), cli.Duration(r.Predicted), cli.Counted(len(r.Replays), "replay"), measuredBy(r.Trace))
 		for _, line := range r.Analysis.Lines() {
-			if err := a.stdout.printf("%s\n", line); err != nil {
+			if err := a.Stdout.Printf("%s\n", line); err != nil {
 				return err
 			}
 		}
-		fmt.Fprintln(a.stdout)
-		table := newTable("start us", "end us", "takes us", "predicted us", "stream", "node")
+		fmt.Fprintln(a.Stdout)
+		table := cli.NewTable("start us", "end us", "takes us", "predicted us", "stream", "node")
 		for i := range r.Nodes[:min(len(r.Nodes), mostTraced)] {
 			n := &r.Nodes[i]
-			table.row(fixed(n.Start), fixed(n.End), fixed(n.US), fixed(n.Predicted), strconv.Itoa(int(n.Stream)), n.Node)
+			table.Row(cli.Fixed(n.Start), cli.Fixed(n.End), cli.Fixed(n.US), cli.Fixed(n.Predicted), strconv.Itoa(int(n.Stream)), n.Node)
 		}
-		if err := table.write(a.stdout, a.lineWidth()); err != nil {
+		if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 			return err
 		}
 		if more := len(r.Nodes) - mostTraced; more > 0 {
-			fmt.Fprintf(a.stdout, "and %s more\n", counted(more, "node"))
+			fmt.Fprintf(a.Stdout, "and %s more\n", cli.Counted(more, "node"))
 		}
-		fmt.Fprintln(a.stdout)
+		fmt.Fprintln(a.Stdout)
 		if err := a.printBodies(r.Trace, r.BodyNodes); err != nil {
 			return err
 		}
@@ -296,12 +297,12 @@ func (a *app) printTrace(r *traceReport, platform *opened) error {
 		return nil
 	}
 	if r.Page != "" {
-		fmt.Fprintf(a.stdout, "wrote %s; open it in a browser\n", r.Page)
+		fmt.Fprintf(a.Stdout, "wrote %s; open it in a browser\n", r.Page)
 	}
 	if r.File == "" { // another rank has written it
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
+	_, err := fmt.Fprintf(a.Stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
 	return err
 }
 

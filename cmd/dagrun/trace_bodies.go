@@ -5,6 +5,7 @@ package main
 import (
 	"strconv"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
@@ -60,7 +61,7 @@ func (a *app) printBodies(t *runtime.Trace, nodes []tracedBodyNode) error {
 	if len(last.Loops) == 0 {
 		return nil
 	}
-	table := newTable("loop or branch", "in the last replay", "shown", "pass us", "least us", "most us")
+	table := cli.NewTable("loop or branch", "in the last replay", "shown", "pass us", "least us", "most us")
 	for k := range last.Loops {
 		l := &last.Loops[k]
 		var took []float64
@@ -71,34 +72,34 @@ func (a *app) printBodies(t *runtime.Trace, nodes []tracedBodyNode) error {
 		}
 		cells := []string{l.Node, l.Text(), strconv.FormatInt(l.Shown, 10), "-", "-", "-"}
 		if s := runtime.Summarize(took); s.Count > 0 {
-			cells[3], cells[4], cells[5] = fixed(s.Median), fixed(s.Min), fixed(took[len(took)-1])
+			cells[3], cells[4], cells[5] = cli.Fixed(s.Median), cli.Fixed(s.Min), cli.Fixed(took[len(took)-1])
 		}
-		table.row(cells...)
+		table.Row(cells...)
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
-	if err := a.stdout.printf("\n"); err != nil {
+	if err := a.Stdout.Printf("\n"); err != nil {
 		return err
 	}
 	if len(nodes) == 0 {
 		if t.Bodies == "passes" {
-			return a.stdout.printf("%s\n\n", words.Line("A graph tells when passes began and ended, but not when the nodes in them ran; --graph=off measures those too."))
+			return a.Stdout.Printf("%s\n\n", words.Line("A graph tells when passes began and ended, but not when the nodes in them ran; --graph=off measures those too."))
 		}
 		return nil
 	}
-	table = newTable("takes us", "least us", "times", "predicted us", "in", "node")
+	table = cli.NewTable("takes us", "least us", "times", "predicted us", "in", "node")
 	for k := range nodes[:min(len(nodes), mostTraced)] {
 		n := &nodes[k]
-		table.row(fixed(n.Took.Median), fixed(n.Took.Min), strconv.Itoa(n.Took.Count), fixed(n.Predicted), n.In, n.Node)
+		table.Row(cli.Fixed(n.Took.Median), cli.Fixed(n.Took.Min), strconv.Itoa(n.Took.Count), cli.Fixed(n.Predicted), n.In, n.Node)
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
 	if more := len(nodes) - mostTraced; more > 0 {
-		if err := a.stdout.printf("and %s more\n", counted(more, "node")); err != nil {
+		if err := a.Stdout.Printf("and %s more\n", cli.Counted(more, "node")); err != nil {
 			return err
 		}
 	}
-	return a.stdout.printf("\n")
+	return a.Stdout.Printf("\n")
 }

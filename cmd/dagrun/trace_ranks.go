@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/picture"
 	"github.com/dagrun/dagrun/runtime"
@@ -29,8 +30,8 @@ func (a *app) gatherTraces(ctx context.Context, p *prepared, trace *runtime.Trac
 	if err != nil {
 		return nil, err
 	}
-	a.log.Info("compared the clock with that of rank 0", "offset", offset.String(), "within", within.Round(100*time.Nanosecond).String())
-	sent := sentTrace{Trace: trace, Local: a.place.LocalRank}
+	a.Log.Info("compared the clock with that of rank 0", "offset", offset.String(), "within", within.Round(100*time.Nanosecond).String())
+	sent := sentTrace{Trace: trace, Local: a.Place.LocalRank}
 	for k := range trace.Replays {
 		sent.Began = append(sent.Began, trace.Replays[k].Began().Add(offset).UnixNano())
 	}
@@ -44,7 +45,7 @@ func (a *app) gatherTraces(ctx context.Context, p *prepared, trace *runtime.Trac
 		return nil, err
 	}
 	texts, err := a.world.Barrier(ctx, "trace", string(text))
-	if err != nil || a.place.Rank > 0 {
+	if err != nil || a.Place.Rank > 0 {
 		return nil, err
 	}
 	all := make([]sentTrace, len(texts))
@@ -103,5 +104,5 @@ func saveRanksPage(ctx context.Context, name string, all []runtime.RankTrace, de
 		}
 		ranks[k] = picture.Rank{Name: r.Name, Schedule: schedule, Machine: predictedOn, Measured: courseOf(r.Trace, device, machine), Began: r.Began}
 	}
-	return writeOut(ctx, name, func(w io.Writer) error { return picture.WriteRanksPage(w, ranks) })
+	return cli.WriteOut(ctx, name, func(w io.Writer) error { return picture.WriteRanksPage(w, ranks) })
 }

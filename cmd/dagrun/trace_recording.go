@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/order"
 	drawn "github.com/dagrun/dagrun/internal/recording/picture"
@@ -61,30 +62,30 @@ func (a *app) traceRecording(ctx context.Context, name, out, html string) error 
 	}
 	calls, err := shown.timeline()
 	if err != nil {
-		return withStatus(statusWrong, fmt.Errorf("%s: %w", shownName(name), err))
+		return cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: %w", cli.ShownName(name), err))
 	}
 	if err := calls.Check(); err != nil {
-		return withStatus(statusWrong, fmt.Errorf("%s: %w", shownName(name), err))
+		return cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: %w", cli.ShownName(name), err))
 	}
 	if out == "" {
 		out = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)) + ".trace.json"
 	}
 	if html != "" {
-		if err := writeOut(ctx, html, calls.WritePage); err != nil {
+		if err := cli.WriteOut(ctx, html, calls.WritePage); err != nil {
 			return err
 		}
 	}
 	if out == "-" {
-		a.answered = true
-		return calls.WriteChrome(a.stdout)
+		a.Answered = true
+		return calls.WriteChrome(a.Stdout)
 	}
-	if err := writeOut(ctx, out, calls.WriteChrome); err != nil {
+	if err := cli.WriteOut(ctx, out, calls.WriteChrome); err != nil {
 		return err
 	}
-	report := recordedTrace{Version: jsonVersion, Command: "trace", Program: shown.Command, Process: shown.ID, Others: shown.others, Note: hostTimes, File: out, Page: html,
+	report := recordedTrace{Version: cli.JSONVersion, Command: "trace", Program: shown.Command, Process: shown.ID, Others: shown.others, Note: hostTimes, File: out, Page: html,
 		Calls: len(calls.Calls), Waits: len(calls.Waits), Races: len(calls.Races), Rows: rowsOf(calls)}
 	if a.Flags.Output == "json" {
-		return a.answer(report)
+		return a.Answer(report)
 	}
 	if a.Flags.Quiet {
 		return nil
@@ -93,23 +94,23 @@ func (a *app) traceRecording(ctx context.Context, name, out, html string) error 
 }
 
 func (a *app) printRecordedTrace(shown *shownProcess, r *recordedTrace) error {
-	_ = a.stdout.printf("%s: %s; %s\n%s\n\n", a.paint(a.stdout, bold, shown.heading()), counted(r.Calls, "call"), shown.report.Verdict(), r.Note)
-	table := newTable("calls", "first us", "last us", "waited us at most", "on")
+	_ = a.Stdout.Printf("%s: %s; %s\n%s\n\n", a.Paint(a.Stdout, cli.Bold, shown.heading()), cli.Counted(r.Calls, "call"), shown.report.Verdict(), r.Note)
+	table := cli.NewTable("calls", "first us", "last us", "waited us at most", "on")
 	for _, row := range r.Rows {
 		held := ""
 		if row.Held > 0 {
-			held = fixed(row.Held)
+			held = cli.Fixed(row.Held)
 		}
-		table.row(strconv.Itoa(row.Calls), fixed(row.First), fixed(row.Last), held, row.Name)
+		table.Row(strconv.Itoa(row.Calls), cli.Fixed(row.First), cli.Fixed(row.Last), held, row.Name)
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(a.Stdout)
 	if r.Page != "" {
-		fmt.Fprintf(a.stdout, "wrote %s; open it in a browser\n", r.Page)
+		fmt.Fprintf(a.Stdout, "wrote %s; open it in a browser\n", r.Page)
 	}
-	_, err := fmt.Fprintf(a.stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
+	_, err := fmt.Fprintf(a.Stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -46,8 +47,8 @@ branches.`,
 			if a.Flags.Sanitize == flags.SanitizeFull || a.Flags.Sanitize == flags.SanitizeFast {
 				return fmt.Errorf("--sanitize %s: a run that asks for checks takes no plan that was learned; want auto or off", a.Flags.Sanitize)
 			}
-			a.progress.begin()
-			ctx, done := a.limited(c.Context())
+			a.Progress.Begin()
+			ctx, done := a.Limited(c.Context())
 			defer done()
 			return a.tune(ctx, args[0], long)
 		},
@@ -94,7 +95,7 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 		return err
 	}
 	began := time.Now()
-	report := &tuneReport{Version: jsonVersion, Command: "tune", Kept: a.openCache() != nil}
+	report := &tuneReport{Version: cli.JSONVersion, Command: "tune", Kept: a.openCache() != nil}
 	for k, params := range points {
 		a.Flags.Params = params
 		left := (long - time.Since(began)) / time.Duration(len(points)-k)
@@ -112,15 +113,15 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 		}
 	}
 	a.Flags.Params = points[report.Best]
-	report.BestLine = "dagrun " + shellQuoted(name)
+	report.BestLine = "dagrun " + cli.ShellQuoted(name)
 	for _, arg := range a.Flags.Planned(a.Flags.Strategy, a.limit()) {
 		if arg != "" {
-			report.BestLine += " " + shellQuoted(arg)
+			report.BestLine += " " + cli.ShellQuoted(arg)
 		}
 	}
 	report.BestLine = strings.Replace(report.BestLine, " --strategy auto", "", 1)
 	if a.Flags.Output == "json" {
-		return a.answer(report)
+		return a.Answer(report)
 	}
 	return a.printTuned(report)
 }
@@ -135,7 +136,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, platform) }()
+	defer func() { err = cli.Closing(err, platform) }()
 	if err := a.sanitizeOn(platform); err != nil {
 		return nil, err
 	}
@@ -159,14 +160,14 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if _, err := racesAllowed(name, g, plan, false); err != nil {
 		return nil, err
 	}
-	how := runtime.Options{Confined: a.Flags.Confined, Logger: a.log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
+	how := runtime.Options{Confined: a.Flags.Confined, Logger: a.Log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
 	a.preferGraph(p, &how)
 	program, err := runtime.New(ctx, g, plan, platform.Platform, how)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, program) }()
-	a.running = program.Running
+	defer func() { err = cli.Closing(err, program) }()
+	a.Running = program.Running
 	stop := a.watchHang(ctx, p, &runFlags{}, program.Trial)
 	learn := l.options
 	learn.Replays, learn.For, learn.Thorough, learn.Wake = tuneReplays, long, true, leastWarmUp(l.onGPU, tuneReplays)
@@ -183,7 +184,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 		return nil, err
 	}
 	if err := l.recalled.Keep(ctx, learned, true); err != nil {
-		a.warn("what was learned is not kept: %v", err)
+		a.Warn("what was learned is not kept: %v", err)
 		report.Kept = false
 	}
 	if report.control = g.HasControl() && platform.Name() == "cpu"; report.control {
@@ -219,22 +220,22 @@ func (a *app) keepEarly(ctx context.Context, l *learning, learned *runtime.Learn
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer done()
 	if err := l.recalled.Keep(ctx, learned, true); err != nil {
-		a.warn("what was learned is not kept: %v", err)
+		a.Warn("what was learned is not kept: %v", err)
 		return
 	}
-	a.progress.clear()
+	a.Progress.Clear()
 	kept := "how long " + nodesTake(len(learned.Profile.Nodes))
 	if len(learned.Ways) > 0 {
 		best := reportWay(&learned.Ways[0])
-		kept += fmt.Sprintf(", and %s, the best of %s so far", best.text(), counted(len(learned.Ways), "way"))
+		kept += fmt.Sprintf(", and %s, the best of %s so far", best.text(), cli.Counted(len(learned.Ways), "way"))
 	}
-	a.note("what was learned until then is kept: %s", kept)
+	a.Note("what was learned until then is kept: %s", kept)
 }
 
 // timeOnly times the replays of a pipeline with loops or branches, whose plans the CPU device does not compare, for a part of a time.
 func (a *app) timeOnly(ctx context.Context, p *prepared, program *runtime.Program, learned *runtime.Learned, long time.Duration) (*runtime.LearnedWay, error) {
 	const rounds, most = 5, 1000
-	a.progress.report(stageMeasure, 0, 0)
+	a.Progress.Report(cli.StageMeasure, 0, 0)
 	first, err := program.Measure(ctx, 1, 1)
 	if err != nil {
 		return nil, err
@@ -261,7 +262,7 @@ const worthThorough = 10 * time.Second
 const tuneReplays = 100_000_000
 
 func (a *app) printTuned(r *tuneReport) error {
-	a.progress.clear()
+	a.Progress.Clear()
 	if !a.Flags.Quiet {
 		for k := range r.Points {
 			if err := a.printWays(r, &r.Points[k]); err != nil {
@@ -281,7 +282,7 @@ func (a *app) printTuned(r *tuneReport) error {
 			kept = " (plans with what was measured)"
 		}
 	}
-	return a.stdout.printf("best: %s%s\n", a.paint(a.stdout, bold, r.BestLine), kept)
+	return a.Stdout.Printf("best: %s%s\n", a.Paint(a.Stdout, cli.Bold, r.BestLine), kept)
 }
 
 // printWays prints the table of one point.
@@ -290,11 +291,11 @@ func (a *app) printWays(r *tuneReport, t *tuned) error {
 	if len(t.Params) > 0 {
 		point = " with " + pointText(t.Params)
 	}
-	if err := a.stdout.printf("%s%s: %s on %s, %s; microseconds per replay\n\n", r.Name, point, counted(t.Nodes, "node"), r.place, counted(t.Replays, "replay")); err != nil {
+	if err := a.Stdout.Printf("%s%s: %s on %s, %s; microseconds per replay\n\n", r.Name, point, cli.Counted(t.Nodes, "node"), r.place, cli.Counted(t.Replays, "replay")); err != nil {
 		return err
 	}
-	table := newTable("", "strategy", "streams", "waits", "replay", "threads", "replay us", "spread", "predicted", "measured/predicted")
-	table.keys = 6
+	table := cli.NewTable("", "strategy", "streams", "waits", "replay", "threads", "replay us", "spread", "predicted", "measured/predicted")
+	table.Keys = 6
 	for k := range t.Ways {
 		w := &t.Ways[k]
 		star, ratio := "", "-"
@@ -304,30 +305,30 @@ func (a *app) printWays(r *tuneReport, t *tuned) error {
 		if w.Predicted > 0 {
 			ratio = fmt.Sprintf("%.2f", w.Each.Median/w.Predicted)
 		}
-		table.row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.replayText(), strconv.Itoa(w.Threads), fixed(w.Each.Median), fixed(w.Each.Spread), fixed(w.Predicted), ratio)
+		table.Row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.replayText(), strconv.Itoa(w.Threads), cli.Fixed(w.Each.Median), cli.Fixed(w.Each.Spread), cli.Fixed(w.Predicted), ratio)
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
 	if t.Unquiet != "" {
-		return a.stdout.printf("\nuncertain: %s\n\n", t.Unquiet)
+		return a.Stdout.Printf("\nuncertain: %s\n\n", t.Unquiet)
 	}
-	return a.stdout.printf("\n")
+	return a.Stdout.Printf("\n")
 }
 
 // printPoints prints the table of a sweep.
 func (a *app) printPoints(r *tuneReport) error {
-	table := newTable("", "params", "replay us", "best way")
+	table := cli.NewTable("", "params", "replay us", "best way")
 	for k := range r.Points {
 		t := &r.Points[k]
 		star := ""
 		if k == r.Best {
 			star = "*"
 		}
-		table.row(star, pointText(t.Params), fixed(t.Ways[0].Each.Median), t.Ways[0].text())
+		table.Row(star, pointText(t.Params), cli.Fixed(t.Ways[0].Each.Median), t.Ways[0].text())
 	}
-	if err := table.write(a.stdout, a.lineWidth()); err != nil {
+	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
-	return a.stdout.printf("\n")
+	return a.Stdout.Printf("\n")
 }

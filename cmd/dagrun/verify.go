@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
@@ -43,7 +44,7 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: a.log, Confined: a.Flags.Confined})
+	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: a.Log, Confined: a.Flags.Confined})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -56,18 +57,18 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, cpu) }()
+	defer func() { err = cli.Closing(err, cpu) }()
 	got, err := a.referenceOn(ctx, p, p.graph, p.platform.Platform)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, got) }()
+	defer func() { err = cli.Closing(err, got) }()
 	want, err := a.referenceOn(ctx, p, p.graph, cpu)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, want) }()
-	a.progress.report("verify each node", 0, 0)
+	defer func() { err = cli.Closing(err, want) }()
+	a.Progress.Report("verify each node", 0, 0)
 	differs, err = runtime.CompareNodes(ctx, got, want, a.Flags.Iterations)
 	if differs != nil {
 		differs.Check.Against = "a serial run on the CPU"
@@ -81,14 +82,14 @@ func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Pro
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, cpu) }()
+	defer func() { err = cli.Closing(err, cpu) }()
 	reference, err := a.referenceOn(ctx, p, a.declared, cpu)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = closing(err, reference) }()
+	defer func() { err = cli.Closing(err, reference) }()
 	for i := range a.Flags.Iterations {
-		a.progress.report("verify on the CPU", i, a.Flags.Iterations)
+		a.Progress.Report("verify on the CPU", i, a.Flags.Iterations)
 		if err := reference.Run(ctx, 1); err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
 		}

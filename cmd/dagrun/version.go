@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 )
 
@@ -25,7 +26,7 @@ type build struct {
 }
 
 func thisBuild() build {
-	b := build{Document: jsonVersion, Command: "version", Release: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{Document: cli.JSONVersion, Command: "version", Release: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -83,9 +84,9 @@ func (a *app) versionCommand() *cobra.Command {
 
 func (a *app) showVersion() error {
 	if a.Flags.Output == "json" {
-		return a.answer(thisBuild())
+		return a.Answer(thisBuild())
 	}
-	_, err := fmt.Fprintln(a.stdout, thisBuild())
+	_, err := fmt.Fprintln(a.Stdout, thisBuild())
 	return err
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -27,7 +28,7 @@ func reportWay(w *runtime.LearnedWay) wayReport {
 
 // text is the way in words, without times.
 func (w *wayReport) text() string {
-	text := fmt.Sprintf("%s on %s", w.Strategy, counted(w.Streams, "stream"))
+	text := fmt.Sprintf("%s on %s", w.Strategy, cli.Counted(w.Streams, "stream"))
 	if w.Replay != runtime.Streams.String() {
 		text += ", as a " + w.Replay
 	}

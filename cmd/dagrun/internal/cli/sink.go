@@ -1,6 +1,6 @@
 // Standard output and standard error: text from outside is escaped on its way there, so that it cannot control a terminal.
 
-package main
+package cli
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// sink is standard output or standard error. What is written to it comes out as words.Safe spells it; only printf adds colours. It
+// Sink is standard output or standard error. What is written to it comes out as words.Safe spells it; only printf adds colours. It
 // remembers the first error of writing, so that output cut short is not taken for success. Any goroutine may use it.
-type sink struct {
+type Sink struct {
 	w    io.Writer
 	text *words.Writer
 	mu   sync.Mutex
@@ -26,8 +26,8 @@ type sink struct {
 	over    bool // the process is ending, and what comes now is dropped
 }
 
-func newSink(w io.Writer) *sink {
-	s := &sink{w: w}
+func newSink(w io.Writer) *Sink {
+	s := &Sink{w: w}
 	s.text = words.NewWriter(writerFunc(s.pass))
 	return s
 }
@@ -37,7 +37,7 @@ type writerFunc func(p []byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // pass writes bytes as they are.
-func (s *sink) pass(p []byte) (int, error) {
+func (s *Sink) pass(p []byte) (int, error) {
 	s.mu.Lock()
 	once := s.once
 	s.once = nil
@@ -56,7 +56,7 @@ func (s *sink) pass(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *sink) write(p []byte, last bool) (int, error) {
+func (s *Sink) write(p []byte, last bool) (int, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.over {
@@ -67,15 +67,15 @@ func (s *sink) write(p []byte, last bool) (int, error) {
 }
 
 // last prints a line of a process that ends at once, after which nothing else is printed.
-func (s *sink) last(line painted) { _, _ = s.write([]byte(line+"\n"), true) }
+func (s *Sink) last(line painted) { _, _ = s.write([]byte(line+"\n"), true) }
 
-func (s *sink) Write(p []byte) (int, error) { return s.text.Write(p) }
+func (s *Sink) Write(p []byte) (int, error) { return s.text.Write(p) }
 
 // painted is text that is safe for a terminal, with the colours that paint gave it.
 type painted string
 
-// printf prints like fmt.Fprintf; arguments that are painted keep their colours, all others come out as words.Safe spells them.
-func (s *sink) printf(format string, args ...any) error {
+// Printf prints like fmt.Fprintf; arguments that are painted keep their colours, all others come out as words.Safe spells them.
+func (s *Sink) Printf(format string, args ...any) error {
 	safe := make([]any, len(args))
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -94,32 +94,32 @@ func (s *sink) printf(format string, args ...any) error {
 	return s.text.WriteTrusted(fmt.Sprintf(format, safe...))
 }
 
-// document returns the writer for output that another program reads: text is unchanged unless it goes to a terminal.
-func (s *sink) document() io.Writer {
+// Document returns the writer for output that another program reads: text is unchanged unless it goes to a terminal.
+func (s *Sink) Document() io.Writer {
 	if terminal(s) {
 		return s
 	}
 	return writerFunc(s.pass)
 }
 
-func (s *sink) failure() error {
+func (s *Sink) Failure() error {
 	_ = s.text.Flush() // an error of it is remembered like any other
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
 		return nil
 	}
-	return withStatus(statusInternal, fmt.Errorf("cannot write the output: %w", s.err))
+	return WithStatus(StatusInternal, fmt.Errorf("cannot write the output: %w", s.err))
 }
 
 // file returns the file that a sink writes to, nil if it writes to something else.
-func (s *sink) file() *os.File {
+func (s *Sink) file() *os.File {
 	file, _ := s.w.(*os.File)
 	return file
 }
 
 // terminal reports whether s is one.
-func terminal(s *sink) bool {
+func terminal(s *Sink) bool {
 	file := s.file()
 	return file != nil && term.IsTerminal(int(file.Fd()))
 }

@@ -1,6 +1,6 @@
 // Ctrl-C, other signals and --timeout: work is asked to stop first, but a device that does not answer cannot keep the process alive.
 
-package main
+package cli
 
 import (
 	"context"
@@ -23,16 +23,16 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// grace is how long submitted work may take to finish after the command was asked to stop.
-const grace = 2 * time.Second
+// Grace is how long submitted work may take to finish after the command was asked to stop.
+const Grace = 2 * time.Second
 
-// rankEnd is how long a rank may take to end after another one has failed.
-const rankEnd = 10 * time.Second
+// RankEnd is how long a rank may take to end after another one has failed.
+const RankEnd = 10 * time.Second
 
-// interrupted makes a context that Ctrl-C, SIGTERM and the end of the terminal cancel. A second signal of the same kind ends the process at once:
+// Interrupted makes a context that Ctrl-C, SIGTERM and the end of the terminal cancel. A second signal of the same kind ends the process at once:
 // a rank gets two kinds where a terminal sends the one to all processes and its launcher passes it on as the other. After a first signal this
 // holds until the process ends: the default action for a signal would end it without the exit status of an interruption.
-func (a *app) interrupted(parent context.Context) (context.Context, context.CancelFunc) {
+func (t *Console) Interrupted(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, asksToStop()...)
@@ -43,7 +43,7 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 		for len(seen) == 0 {
 			select {
 			case s := <-signals:
-				if !a.passed(s) {
+				if !t.passed(s) {
 					seen[s] = true
 				}
 			case <-done:
@@ -57,7 +57,7 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 		}
 		received.Store(true)
 		cancel()
-		patience := time.Duration(a.patience.Load())
+		patience := time.Duration(t.Patience.Load())
 		late, ended := time.NewTimer(patience), done
 		for {
 			select {
@@ -66,11 +66,11 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 				late.Stop()
 			case s := <-signals:
 				if seen[s] {
-					a.die(statusInterrupted, "interrupted twice")
+					t.Die(StatusInterrupted, "interrupted twice")
 				}
 				seen[s] = true
 			case <-late.C:
-				a.die(statusInterrupted, fmt.Sprintf("interrupted; %s did not finish within %s, %s", a.working(), patience, a.progress.where()))
+				t.Die(StatusInterrupted, fmt.Sprintf("interrupted; %s did not finish within %s, %s", t.Working(), patience, t.Progress.Where()))
 			}
 		}
 	}()
@@ -87,8 +87,8 @@ func (a *app) interrupted(parent context.Context) (context.Context, context.Canc
 }
 
 // passed gives a signal to the program that this process runs, if there is one.
-func (a *app) passed(s os.Signal) bool {
-	pass := a.signals.Load()
+func (t *Console) passed(s os.Signal) bool {
+	pass := t.Signals.Load()
 	if pass != nil {
 		(*pass)(s)
 	}
@@ -105,22 +105,22 @@ func asksToStop() []os.Signal {
 	return all
 }
 
-// limited makes a context that --timeout cancels. The returned function must be called after the device is closed.
-func (a *app) limited(parent context.Context) (context.Context, func()) {
-	if a.Flags.Timeout <= 0 {
+// Limited makes a context that --timeout cancels. The returned function must be called after the device is closed.
+func (t *Console) Limited(parent context.Context) (context.Context, func()) {
+	if t.Flags.Timeout <= 0 {
 		return parent, func() {}
 	}
-	ctx, cancel := context.WithTimeout(parent, a.Flags.Timeout)
+	ctx, cancel := context.WithTimeout(parent, t.Flags.Timeout)
 	done := make(chan struct{})
-	patience := grace
-	if a.place.Ranks > 1 {
-		patience += world.TimeoutPatience + rankEnd // the ranks find out which of them the others wait for, and end
+	patience := Grace
+	if t.Place.Ranks > 1 {
+		patience += world.TimeoutPatience + RankEnd // the ranks find out which of them the others wait for, and end
 	}
-	last := time.AfterFunc(a.Flags.Timeout+patience, func() {
+	last := time.AfterFunc(t.Flags.Timeout+patience, func() {
 		select {
 		case <-done:
 		default:
-			a.die(statusTimeout, fmt.Sprintf("timed out after %s; %s did not finish within another %s, %s", a.Flags.Timeout, a.working(), patience, a.progress.where()))
+			t.Die(StatusTimeout, fmt.Sprintf("timed out after %s; %s did not finish within another %s, %s", t.Flags.Timeout, t.Working(), patience, t.Progress.Where()))
 		}
 	})
 	return ctx, func() {
@@ -130,57 +130,57 @@ func (a *app) limited(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// working names what did not finish when a command was stopped: the device or the command itself.
-func (a *app) working() string {
-	if a.progress.onDevice() {
+// Working names what did not finish when a command was stopped: the device or the command itself.
+func (t *Console) Working() string {
+	if t.Progress.onDevice() {
 		return "the device"
 	}
 	return "the command"
 }
 
-// die ends the process while something hangs. Files that were being written keep their old contents, except that a hard-linked file whose
+// Die ends the process while something hangs. Files that were being written keep their old contents, except that a hard-linked file whose
 // overwriting has begun is completed, or named if that takes too long.
-func (a *app) die(status int, why string) {
-	for _, text := range files.Abandon(grace) {
+func (t *Console) Die(status int, why string) {
+	for _, text := range files.Abandon(Grace) {
 		why += "; " + words.Line(text)
 	}
-	a.progress.clear()
-	a.stderr.last(a.paint(a.stderr, red, "dagrun:") + " " + painted(words.Safe(why+a.left())))
-	if a.Flags.Output == "json" && !a.answered {
-		a.answerError(errors.New(why+a.left()), status)
+	t.Progress.Clear()
+	t.Stderr.last(t.Paint(t.Stderr, Red, "dagrun:") + " " + painted(words.Safe(why+t.Left())))
+	if t.Flags.Output == "json" && !t.Answered {
+		t.AnswerError(errors.New(why+t.Left()), status)
 	}
 	os.Exit(status)
 }
 
-// left names the nodes that a hang left unfinished, if --debug-progress tracks them or learning was measuring nodes.
-func (a *app) left() string {
-	if text := a.stillRunning(); text != "" {
+// Left names the nodes that a hang left unfinished, if --debug-progress tracks them or learning was measuring nodes.
+func (t *Console) Left() string {
+	if text := t.stillRunning(); text != "" {
 		return text
 	}
-	if a.unfinished == nil {
+	if t.Unfinished == nil {
 		return ""
 	}
-	names := a.unfinished()
+	names := t.Unfinished()
 	if len(names) == 0 {
 		return "; every node had finished"
 	}
-	return "; not finished: " + someOf(names)
+	return "; not finished: " + SomeOf(names)
 }
 
 // stillRunning names the nodes that were running when learning was stopped.
-func (a *app) stillRunning() string {
+func (t *Console) stillRunning() string {
 	text := ""
-	if a.hung != nil {
-		text, _ = a.hung()
+	if t.Hung != nil {
+		text, _ = t.Hung()
 	}
-	if a.running == nil || len(a.running()) == 0 {
+	if t.Running == nil || len(t.Running()) == 0 {
 		return text
 	}
-	return "; still running: " + someOf(a.running()) + text
+	return "; still running: " + SomeOf(t.Running()) + text
 }
 
-// someOf lists names, only the first where there are many.
-func someOf(names []string) string {
+// SomeOf lists names, only the first where there are many.
+func SomeOf(names []string) string {
 	const most = 10
 	text := words.Line(strings.Join(names[:min(most, len(names))], ", "))
 	if len(names) > most {
@@ -189,26 +189,26 @@ func someOf(names []string) string {
 	return text
 }
 
-// explain words the error that ended a command for its user.
-func (a *app) explain(c *cobra.Command, err error) error {
+// Explain words the error that ended a command for its user.
+func (t *Console) Explain(c *cobra.Command, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return withStatus(statusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s%s", a.Flags.Timeout, a.progress.where(), a.stillRunning()), err})
+		return WithStatus(StatusTimeout, &stopped{fmt.Sprintf("timed out after %s, %s%s", t.Flags.Timeout, t.Progress.Where(), t.stillRunning()), err})
 	case errors.Is(err, context.Canceled):
-		return withStatus(statusInterrupted, &stopped{"interrupted, " + a.progress.where(), err})
+		return WithStatus(StatusInterrupted, &stopped{"interrupted, " + t.Progress.Where(), err})
 	}
-	if a.place.Ranks > 1 && a.Flags.Spill == flags.SpillAuto && errors.Is(err, planner.ErrMemoryCap) {
+	if t.Place.Ranks > 1 && t.Flags.Spill == flags.SpillAuto && errors.Is(err, planner.ErrMemoryCap) {
 		return fmt.Errorf("%w; pipelines with several ranks are not spilled to host memory", err)
 	}
-	var missing *missingFile
+	var missing *MissingFile
 	if errors.As(err, &missing) {
 		root := c
 		if c != nil && c.HasParent() {
 			root = nil
 		}
-		return a.fileError(root, missing.name, missing.err)
+		return t.fileError(root, missing.Name, missing.Err)
 	}
 	return err
 }

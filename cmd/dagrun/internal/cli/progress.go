@@ -1,7 +1,7 @@
 // Progress: one line on a terminal while a command takes longer than a second. Also remembers how far the command came, for the
 // message of a timeout.
 
-package main
+package cli
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ import (
 
 // Stages in which the device works.
 const (
-	stageReplay  = "replay" // replays are counted in it
-	stageMeasure = "measure"
+	StageReplay  = "replay" // replays are counted in it
+	StageMeasure = "measure"
 )
 
 const (
@@ -27,9 +27,9 @@ const (
 	progressEvery = 100 * time.Millisecond
 )
 
-// progress follows a command through its stages. Its methods may be called from any goroutine.
-type progress struct {
-	w     *sink
+// Progress follows a command through its stages. Its methods may be called from any goroutine.
+type Progress struct {
+	w     *Sink
 	mu    sync.Mutex
 	stage string
 	first int // done when the stage began: learning counts its replays
@@ -42,10 +42,10 @@ type progress struct {
 	ended sync.WaitGroup
 }
 
-func newProgress(w *sink) *progress { return &progress{w: w} }
+func newProgress(w *Sink) *Progress { return &Progress{w: w} }
 
-// begin starts painting if there is a terminal.
-func (p *progress) begin() {
+// Begin starts painting if there is a terminal.
+func (p *Progress) Begin() {
 	if p.stop != nil || !terminal(p.w) || os.Getenv("TERM") == "dumb" {
 		return
 	}
@@ -54,14 +54,14 @@ func (p *progress) begin() {
 	go p.paint(time.Now())
 }
 
-// beginUntil starts painting, and stops it for good before the first output: lines of a long output would be broken by the progress line.
-func (p *progress) beginUntil(output *sink) {
-	p.begin()
-	output.once = p.end
+// BeginUntil starts painting, and stops it for good before the first output: lines of a long output would be broken by the progress line.
+func (p *Progress) BeginUntil(output *Sink) {
+	p.Begin()
+	output.once = p.End
 }
 
-// report has the signature of runtime.Options.Progress.
-func (p *progress) report(stage string, done, total int) {
+// Report has the signature of runtime.Options.Progress.
+func (p *Progress) Report(stage string, done, total int) {
 	p.mu.Lock()
 	if p.stage != stage {
 		p.leave()
@@ -78,7 +78,7 @@ type spent struct {
 }
 
 // leave adds the time in the current stage to what was spent. The caller holds mu.
-func (p *progress) leave() {
+func (p *Progress) leave() {
 	word, _, _ := strings.Cut(p.stage, " ")
 	if word == "" {
 		return
@@ -93,8 +93,8 @@ func (p *progress) leave() {
 	p.spent = append(p.spent, spent{word, took})
 }
 
-// times returns what took how long, by the first word of each stage, as attributes for the log. It ends the current stage.
-func (p *progress) times() []any {
+// Times returns what took how long, by the first word of each stage, as attributes for the log. It ends the current stage.
+func (p *Progress) Times() []any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leave()
@@ -106,7 +106,7 @@ func (p *progress) times() []any {
 	return attrs
 }
 
-func (p *progress) paint(began time.Time) {
+func (p *Progress) paint(began time.Time) {
 	defer p.ended.Done()
 	ticker := time.NewTicker(progressEvery)
 	defer ticker.Stop()
@@ -146,8 +146,8 @@ func progressText(stage string, first, done, total int, took time.Duration) stri
 	return fmt.Sprintf("%s, %.3g/s, %s left", text, rate, left.Round(time.Second))
 }
 
-// clear removes the line; the next tick paints it again.
-func (p *progress) clear() {
+// Clear removes the line; the next tick paints it again.
+func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {
@@ -156,18 +156,18 @@ func (p *progress) clear() {
 	}
 }
 
-// end stops painting.
-func (p *progress) end() {
+// End stops painting.
+func (p *Progress) End() {
 	if p.stop != nil {
 		close(p.stop)
 		p.ended.Wait()
 		p.stop = nil
 	}
-	p.clear()
+	p.Clear()
 }
 
 // node returns the node that runs alone, "" if none does.
-func (p *progress) node() string {
+func (p *Progress) node() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if name, alone := strings.CutPrefix(p.stage, runtime.StageNode); alone {
@@ -177,31 +177,31 @@ func (p *progress) node() string {
 }
 
 // onDevice reports whether the command is waiting for its device.
-func (p *progress) onDevice() bool {
+func (p *Progress) onDevice() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stage == stageReplay || p.stage == stageMeasure || p.stage == runtime.StageLearn || strings.HasPrefix(p.stage, runtime.StageNode)
+	return p.stage == StageReplay || p.stage == StageMeasure || p.stage == runtime.StageLearn || strings.HasPrefix(p.stage, runtime.StageNode)
 }
 
-// where returns how far the command came: "after 12 of 100 replays", "at load library".
-func (p *progress) where() string {
+// Where returns how far the command came: "after 12 of 100 replays", "at load library".
+func (p *Progress) Where() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.stage == "":
 		return "before anything ran"
 	case strings.HasPrefix(p.stage, runtime.StageNode):
-		return fmt.Sprintf("while node %q ran alone, after %d of %s", strings.TrimPrefix(p.stage, runtime.StageNode), p.done, counted(p.total, "replay"))
-	case p.stage == stageReplay:
-		return fmt.Sprintf("after %d of %s", p.done, counted(p.total, "replay"))
+		return fmt.Sprintf("while node %q ran alone, after %d of %s", strings.TrimPrefix(p.stage, runtime.StageNode), p.done, Counted(p.total, "replay"))
+	case p.stage == StageReplay:
+		return fmt.Sprintf("after %d of %s", p.done, Counted(p.total, "replay"))
 	case p.total > 0:
 		return fmt.Sprintf("at %s %d of %d", p.stage, p.done, p.total)
 	}
 	return "at " + p.stage
 }
 
-// duration formats microseconds for people: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.
-func duration(us float64) string {
+// Duration formats microseconds for people: 3.21 us, 47.1 us, 1.25 ms, 12.3 s.
+func Duration(us float64) string {
 	switch {
 	case us < 1e3:
 		return fmt.Sprintf("%.3g us", us)
@@ -211,8 +211,8 @@ func duration(us float64) string {
 	return fmt.Sprintf("%.4g s", us/1e6)
 }
 
-// counted is a number with its noun: "1 node", "2 nodes".
-func counted(n int, noun string) string {
+// Counted is a number with its noun: "1 node", "2 nodes".
+func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

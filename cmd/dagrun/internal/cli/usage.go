@@ -1,6 +1,6 @@
-// Errors for wrong command lines: those of cobra and pflag reworded, with a suggestion.
+// Errors for pipeline files that could not be read, with a suggestion.
 
-package main
+package cli
 
 import (
 	"errors"
@@ -16,8 +16,24 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
+// ShownName is a pipeline file's name in messages.
+func ShownName(name string) string {
+	if name == "-" {
+		return "<stdin>"
+	}
+	return name
+}
+
+// Verb is the form of a verb for a count.
+func Verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 // fileError explains a pipeline file that could not be opened. A name that looks like a command is treated as a mistyped command.
-func (a *app) fileError(root *cobra.Command, name string, err error) error {
+func (t *Console) fileError(root *cobra.Command, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		var path *fs.PathError
 		if errors.As(err, &path) {
@@ -73,11 +89,12 @@ func nearestPipeline(name string) string {
 	return files[words.Suggest(typed, stems)]
 }
 
-// missingFile is a pipeline file that could not be read.
-type missingFile struct {
-	name string
-	err  error
+// MissingFile is a pipeline file that could not be read.
+type MissingFile struct {
+	Name string
+	Err  error
 }
 
-func (e *missingFile) Error() string { return e.err.Error() }
-func (e *missingFile) Unwrap() error { return e.err }
+func (e *MissingFile) Error() string { return e.Err.Error() }
+
+func (e *MissingFile) Unwrap() error { return e.Err }

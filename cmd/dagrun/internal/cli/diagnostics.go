@@ -1,6 +1,6 @@
 // Diagnostics of a pipeline file as text: each with its line and a caret, warnings of one kind grouped.
 
-package main
+package cli
 
 import (
 	"fmt"
@@ -19,9 +19,9 @@ var details = regexp.MustCompile(`"[^"]*"|\S*\([^()]*\.\.[^()]*\)|[0-9]+`)
 // kindOf returns a diagnostic's message without the details of one place.
 func kindOf(d *dag.Diagnostic) string { return details.ReplaceAllString(d.Message, "_") }
 
-// printDiagnostics writes what was found in a file. It shows two warnings of each kind, or all with -v.
-func (a *app) printDiagnostics(d *dag.Diagnostics) error {
-	a.progress.clear()
+// PrintDiagnostics writes what was found in a file. It shows two warnings of each kind, or all with -v.
+func (t *Console) PrintDiagnostics(d *dag.Diagnostics) error {
+	t.Progress.Clear()
 	count, shown := map[string]int{}, map[string]int{}
 	for k := range d.List {
 		count[kindOf(&d.List[k])]++
@@ -30,28 +30,28 @@ func (a *app) printDiagnostics(d *dag.Diagnostics) error {
 		item := &d.List[k]
 		kind := kindOf(item)
 		shown[kind]++
-		grouped := item.Severity == dag.SeverityWarning && !a.Flags.Verbose && count[kind] > shownOfAKind+1 // a single further one is shown instead of counted
+		grouped := item.Severity == dag.SeverityWarning && !t.Flags.Verbose && count[kind] > shownOfAKind+1 // a single further one is shown instead of counted
 		if grouped && shown[kind] > shownOfAKind {
 			continue
 		}
-		if err := a.printDiagnostic(item); err != nil {
+		if err := t.printDiagnostic(item); err != nil {
 			return err
 		}
 		if grouped && shown[kind] == shownOfAKind {
-			if err := a.stderr.printf("  and %d more like these; -v shows all\n", count[kind]-shownOfAKind); err != nil {
+			if err := t.Stderr.Printf("  and %d more like these; -v shows all\n", count[kind]-shownOfAKind); err != nil {
 				return err
 			}
 		}
 	}
 	if d.More > 0 {
-		_, err := fmt.Fprintf(a.stderr, "and %d more\n", d.More)
+		_, err := fmt.Fprintf(t.Stderr, "and %d more\n", d.More)
 		return err
 	}
 	return nil
 }
 
-func (a *app) printDiagnostic(item *dag.Diagnostic) error {
-	sgr := red
+func (t *Console) printDiagnostic(item *dag.Diagnostic) error {
+	sgr := Red
 	if item.Severity == dag.SeverityWarning {
 		sgr = yellow
 	}
@@ -63,7 +63,7 @@ func (a *app) printDiagnostic(item *dag.Diagnostic) error {
 	text, pointer, _ := strings.Cut(item.Excerpt(), "\n")
 	var caret painted
 	if text != "" {
-		text, caret = "\n"+text, "\n"+a.paint(a.stderr, sgr, strings.TrimSuffix(pointer, "\n"))
+		text, caret = "\n"+text, "\n"+t.Paint(t.Stderr, sgr, strings.TrimSuffix(pointer, "\n"))
 	}
-	return a.stderr.printf("%s%s%s%s\n", a.paint(a.stderr, bold, place), a.paint(a.stderr, sgr, what), text, caret)
+	return t.Stderr.Printf("%s%s%s%s\n", t.Paint(t.Stderr, Bold, place), t.Paint(t.Stderr, sgr, what), text, caret)
 }

@@ -1,6 +1,6 @@
 // Tables: aligned columns of text, measured as a terminal shows them.
 
-package main
+package cli
 
 import (
 	"bufio"
@@ -12,16 +12,16 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// table collects rows and writes them aligned. Columns whose every cell looks like a number are aligned to the right.
-type table struct {
+// Table collects rows and writes them aligned. Columns whose every cell looks like a number are aligned to the right.
+type Table struct {
 	head []string
 	rows [][]string
-	keys int // how many columns say what a row is about; 0 stands for one
+	Keys int // how many columns say what a row is about; 0 stands for one
 }
 
-func newTable(head ...string) *table { return &table{head: head} }
+func NewTable(head ...string) *Table { return &Table{head: head} }
 
-func (t *table) row(cells ...string) {
+func (t *Table) Row(cells ...string) {
 	for i := range cells {
 		cells[i] = words.Line(cells[i]) // before its width is measured
 	}
@@ -31,9 +31,9 @@ func (t *table) row(cells ...string) {
 // narrowest is the least width of a wrapped column of text.
 const narrowest = 16
 
-// write writes the table, with lines of at most width columns; 0 means no limit. In this order, it wraps the heads and the widest columns of
+// Write writes the table, with lines of at most width columns; 0 means no limit. In this order, it wraps the heads and the widest columns of
 // text, narrows the gaps, and puts columns that are still too many below the others, with the key columns repeated.
-func (t *table) write(w io.Writer, width int) error {
+func (t *Table) Write(w io.Writer, width int) error {
 	b := bufio.NewWriter(w)
 	widths, numbers := t.widths()
 	gap := 2
@@ -55,7 +55,7 @@ func (t *table) write(w io.Writer, width int) error {
 }
 
 // widths returns the width of each column, and which ones have only numbers.
-func (t *table) widths() (widths []int, numbers []bool) {
+func (t *Table) widths() (widths []int, numbers []bool) {
 	widths, numbers = make([]int, len(t.head)), make([]bool, len(t.head))
 	for i, h := range t.head {
 		widths[i], numbers[i] = words.Width(h), len(t.rows) > 0
@@ -68,7 +68,7 @@ func (t *table) widths() (widths []int, numbers []bool) {
 }
 
 // wrapHeads narrows columns of numbers whose head is wider than they are.
-func (t *table) wrapHeads(widths []int, numbers []bool) {
+func (t *Table) wrapHeads(widths []int, numbers []bool) {
 	for i, h := range t.head {
 		if !numbers[i] {
 			continue
@@ -84,7 +84,7 @@ func (t *table) wrapHeads(widths []int, numbers []bool) {
 }
 
 // blocks divides the columns into tables that are at most width columns wide, if that is possible.
-func (t *table) blocks(widths []int, gap, width int) [][]int {
+func (t *Table) blocks(widths []int, gap, width int) [][]int {
 	all := make([]int, len(widths))
 	for i := range all {
 		all[i] = i
@@ -92,7 +92,7 @@ func (t *table) blocks(widths []int, gap, width int) [][]int {
 	if width == 0 || lineOf(widths, gap) <= width {
 		return [][]int{all}
 	}
-	keys := min(max(t.keys, 1), len(all))
+	keys := min(max(t.Keys, 1), len(all))
 	var blocks [][]int
 	for rest := all[keys:]; len(rest) > 0; {
 		block := slices.Clone(all[:keys])
@@ -108,10 +108,10 @@ func (t *table) blocks(widths []int, gap, width int) [][]int {
 }
 
 // writeRow writes some columns of a row, on as many lines as its cells take.
-func (t *table) writeRow(b *bufio.Writer, row []string, columns, widths []int, numbers []bool, gap int) {
+func (t *Table) writeRow(b *bufio.Writer, row []string, columns, widths []int, numbers []bool, gap int) {
 	lines, most := make([][]string, len(row)), 1
 	for _, i := range columns {
-		lines[i] = wrap(row[i], widths[i])
+		lines[i] = Wrap(row[i], widths[i])
 		most = max(most, len(lines[i]))
 	}
 	for k := range most {
@@ -163,8 +163,8 @@ func fit(widths []int, numbers []bool, gap, width int) bool {
 	return true
 }
 
-// wrap breaks text between words into lines of at most width columns. A word that is longer has a line of its own.
-func wrap(text string, width int) []string {
+// Wrap breaks text between words into lines of at most width columns. A word that is longer has a line of its own.
+func Wrap(text string, width int) []string {
 	if words.Width(text) <= width {
 		return []string{text}
 	}
@@ -197,16 +197,35 @@ func pieces(text string) []string {
 	return all
 }
 
-func dash(text string) string {
+func Dash(text string) string {
 	if text == "" {
 		return "-"
 	}
 	return text
 }
 
-func nonZero(n int) string {
+func NonZero(n int) string {
 	if n == 0 {
 		return ""
 	}
 	return strconv.Itoa(n)
+}
+
+// ShellQuoted makes text one word of a shell.
+func ShellQuoted(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=,:+@%", r)
+	}
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Fixed prints microseconds for a column: one decimal, two below ten.
+func Fixed(us float64) string {
+	if us < 10 {
+		return strconv.FormatFloat(us, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(us, 'f', 1, 64)
 }

@@ -1,6 +1,6 @@
 // Decisions: what -v prints, one line each, from the command and from the packages below through slog.
 
-package main
+package cli
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 
 // logHandler prints records on stderr: all of them with -v, warnings without.
 type logHandler struct {
-	app   *app
-	attrs []slog.Attr
-	group string
+	console *Console
+	attrs   []slog.Attr
+	group   string
 }
 
 func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
-	if h.app.Flags.Verbose {
+	if h.console.Flags.Verbose {
 		return level >= slog.LevelInfo
 	}
-	return level >= slog.LevelWarn && !h.app.Flags.Quiet
+	return level >= slog.LevelWarn && !h.console.Flags.Quiet
 }
 
 func (h *logHandler) Handle(_ context.Context, record slog.Record) error {
@@ -39,18 +39,18 @@ func (h *logHandler) Handle(_ context.Context, record slog.Record) error {
 		add(attr)
 	}
 	record.Attrs(add)
-	prefix := h.app.paint(h.app.stderr, dim, "dagrun:")
+	prefix := h.console.Paint(h.console.Stderr, Dim, "dagrun:")
 	if record.Level >= slog.LevelWarn {
-		prefix = h.app.paint(h.app.stderr, yellow, "warning:")
+		prefix = h.console.Paint(h.console.Stderr, yellow, "warning:")
 	}
-	h.app.progress.clear()
-	return h.app.stderr.printf("%s %s\n", prefix, b.String())
+	h.console.Progress.Clear()
+	return h.console.Stderr.Printf("%s %s\n", prefix, b.String())
 }
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &logHandler{app: h.app, attrs: append(append([]slog.Attr{}, h.attrs...), attrs...), group: h.group}
+	return &logHandler{console: h.console, attrs: append(append([]slog.Attr{}, h.attrs...), attrs...), group: h.group}
 }
 
 func (h *logHandler) WithGroup(name string) slog.Handler {
-	return &logHandler{app: h.app, attrs: h.attrs, group: h.group + name + "."}
+	return &logHandler{console: h.console, attrs: h.attrs, group: h.group + name + "."}
 }
