@@ -42,9 +42,9 @@ func (a *app) against(ctx context.Context, g *dag.Graph, name, html string, o pl
 		return nil, nil
 	case html == "":
 		return nil, errors.New("--against compares on a page; name the page with --html")
-	case slices.Contains(a.strategies(), name):
+	case slices.Contains(a.Strategies(), name):
 		o.Strategy = name
-		plan, err := a.newPlan(ctx, g, o)
+		plan, err := a.NewPlan(ctx, g, o)
 		if err != nil {
 			return nil, fmt.Errorf("--against %s: %w", name, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -127,36 +128,36 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if a.Flags.Iterations < 1 {
 		return nil, errors.New("--iterations 0: want at least 1 to measure")
 	}
-	g, err := a.loadGraph(ctx, name)
+	g, err := a.LoadGraph(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkOutputs(g, []cli.NamedFile{{Role: "--save-profile", Name: saveProfile}}, nil); err != nil {
+	if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "--save-profile", Name: saveProfile}}, nil); err != nil {
 		return nil, err
 	}
-	a.sanitize = a.sanitizeFor(g)
-	platform, err := a.openPlatform(a.devicesFor(g), a.benchQueues(g))
+	a.Sanitize = a.SanitizeFor(g)
+	platform, err := a.OpenPlatform(a.DevicesFor(g), a.benchQueues(g))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, platform) }()
-	if err := a.sanitizeOn(platform); err != nil {
+	if err := a.SanitizeOn(platform); err != nil {
 		return nil, err
 	}
-	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
+	options, err := a.PlanOptions(ctx, a.machineOf(platform.Platform))
 	if err != nil {
 		return nil, err
 	}
 	if a.Flags.Plan != "" {
-		g, err = a.spreadAsPlanned(ctx, g)
+		g, err = a.SpreadAsPlanned(ctx, g)
 	} else {
-		g, err = a.spreadOver(ctx, g, &options, len(platform.Devices()))
+		g, err = a.SpreadOver(ctx, g, &options, len(platform.Devices()))
 	}
 	if err != nil {
 		return nil, err
 	}
 	report = &benchReport{Version: cli.JSONVersion, Command: "bench", Name: g.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
-		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.Flags.Iterations, Warmup: a.Flags.Warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.place() + a.sanitize.says()}
+		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: a.Flags.Iterations, Warmup: a.Flags.Warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.Place() + a.Sanitize.Says()}
 	plans, err := a.benchPlans(ctx, g, options, report)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 				break // the device cannot, whatever the plan
 			} else if err != nil {
 				err = fmt.Errorf("%s on %s as %s: %w", row.Strategy, cli.Counted(row.Streams, "stream"), mode, err)
-				return nil, a.pinFault(ctx, p, err, &runFlags{})
+				return nil, a.pinFault(ctx, p, err, &session.RunFlags{})
 			}
 			report.Rows = append(report.Rows, row)
 		}
@@ -183,7 +184,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if a.Flags.Plan == "" && a.Flags.Strategy == flags.AllStrategies {
 		row, err := a.measureAuto(ctx, p)
 		if err != nil {
-			return nil, a.pinFault(ctx, p, fmt.Errorf("auto: %w", err), &runFlags{})
+			return nil, a.pinFault(ctx, p, fmt.Errorf("auto: %w", err), &session.RunFlags{})
 		}
 		report.Rows = append(report.Rows, *row)
 	}
@@ -220,7 +221,7 @@ func tiedWith(best, n int, row func(k int) *benchRow) []int {
 var errNotAGraph = errors.New("not a graph")
 
 func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode runtime.Mode) (err error) {
-	if _, err := racesAllowed(p.name, p.graph, row.plan, false); err != nil {
+	if _, err := session.RacesAllowed(p.name, p.graph, row.plan, false); err != nil {
 		return err
 	}
 	replay := "streams"
@@ -262,7 +263,7 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 	a.Flags.Strategy, a.Flags.Inflight, a.Flags.Threads, a.Flags.Memory, a.Flags.Overlap = "auto", 1, 1, "arena", flags.GraphAuto
 	auto := *p
 	auto.options.Strategy = "auto"
-	if err := a.planPrepared(ctx, &auto, &runFlags{}); err != nil {
+	if err := a.planPrepared(ctx, &auto, &session.RunFlags{}); err != nil {
 		return nil, err
 	}
 	way := a.programOptions(auto.learning)
@@ -273,7 +274,7 @@ func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err 
 	}
 	defer func() { err = cli.Closing(err, program) }()
 	if l := auto.learning; l.within(given.Iterations, given.Iterations, true) || l.within(0, given.Iterations, false) {
-		if _, err := a.learn(ctx, &auto, &runFlags{}, program); err != nil {
+		if _, err := a.learn(ctx, &auto, &session.RunFlags{}, program); err != nil {
 			return nil, err
 		}
 	}

@@ -21,8 +21,8 @@ func (a *app) benchRecording(ctx context.Context, name string) error {
 	if err := a.chooseNetwork(ctx, name, known, &replanFlags{}); err != nil {
 		return err
 	}
-	g := a.network.Graph()
-	options, err := a.planOptions(ctx, nil)
+	g := a.Network.Graph()
+	options, err := a.PlanOptions(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *app) printPredicted(r *benchReport) error {
 	a.Progress.Clear()
 	if !a.Flags.Quiet {
 		fmt.Fprintf(a.Stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, cli.Counted(r.Nodes, "node"), r.Machine)
-		fmt.Fprintf(a.Stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
+		fmt.Fprintf(a.Stdout, "%s\n\n", a.Network.Bounds(a.Network.Durations()).Text())
 	}
 	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
 	if a.earlier != nil {

@@ -81,14 +81,14 @@ func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Opti
 		rows = append(rows, benchRow{Strategy: strategy, Asked: asked, Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan})
 	}
 	if a.Flags.Plan != "" {
-		plan, err := a.loadPlan(ctx, g, options)
+		plan, err := a.LoadPlan(ctx, g, options)
 		if err != nil {
 			return nil, err
 		}
 		add(plan.Strategy, len(plan.Streams), plan)
 		return rows, nil
 	}
-	counts, strategies := benchCounts, a.strategies()
+	counts, strategies := benchCounts, a.Strategies()
 	if a.Flags.Limited {
 		counts = []int{a.Flags.Streams}
 	}
@@ -102,7 +102,7 @@ func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Opti
 		}
 		for _, streams := range counts {
 			options.Strategy, options.Streams = strategy, streams
-			plan, err := a.newPlan(ctx, g, options)
+			plan, err := a.NewPlan(ctx, g, options)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

@@ -19,8 +19,8 @@ func TestWhoHasNoCacheFolderIsToldSoOnce(t *testing.T) {
 	var said strings.Builder
 	a := newApp(strings.NewReader(""), &said, &said)
 	a.Flags = &flags.Values{Output: "text"}
-	require.Nil(t, a.openCache())
-	require.Nil(t, a.openCache())
+	require.Nil(t, a.OpenCache())
+	require.Nil(t, a.OpenCache())
 	require.Equal(t, 1, strings.Count(said.String(), "warning: "))
 	require.Regexp(t, `^warning: nothing learned earlier is used, and nothing is kept: this user has no cache folder, since .*; --cache-dir or \$DAGRUN_CACHE names one\n$`, said.String())
 	require.ErrorContains(t, a.showCache(false), "this user has no cache folder")
@@ -29,7 +29,7 @@ func TestWhoHasNoCacheFolderIsToldSoOnce(t *testing.T) {
 	said.Reset()
 	a = newApp(strings.NewReader(""), &said, &said)
 	a.Flags = &flags.Values{Output: "text", CacheDir: cache.Off}
-	require.Nil(t, a.openCache())
+	require.Nil(t, a.OpenCache())
 	require.NoError(t, a.showCache(false))
 	require.Equal(t, "the cache is off\n", said.String())
 	require.EqualError(t, a.showCache(true), "there is no cache to clear: it is off")

@@ -37,8 +37,8 @@ func (t *targetFlags) apply(a *app, c *cobra.Command) error {
 		return fmt.Errorf("--arch %s: want the name of an architecture from sm_50 on, such as sm_80", t.arch)
 	}
 	t.capability = number
-	if a.compilers != nil {
-		a.compilers.Capability = [2]int{number / 10, number % 10}
+	if a.Compilers != nil {
+		a.Compilers.Capability = [2]int{number / 10, number % 10}
 	}
 	return nil
 }

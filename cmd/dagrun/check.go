@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
@@ -64,7 +65,7 @@ but something is assumed or was not covered, which is listed.`,
 				return err
 			}
 			a.Progress.BeginUntil(a.Stdout)
-			if err := a.assumeRanks(); err != nil {
+			if err := a.AssumeRanks(); err != nil {
 				return err
 			}
 			if len(args) > 1 {
@@ -116,14 +117,14 @@ type checked struct {
 	Streams  int                      `json:"streams"`
 	Waits    int                      `json:"waits"`
 	Carried  []string                 `json:"carried_buffers"`
-	Access   []kernelAccess           `json:"kernel_access"`
-	Blind    []unconfirmed            `json:"unconfirmed_modules"`
+	Access   []session.KernelAccess   `json:"kernel_access"`
+	Blind    []session.Unconfirmed    `json:"unconfirmed_modules"`
 	Memory   int64                    `json:"peak_device_bytes"`
 	Warnings []cli.DiagnosticDocument `json:"warnings"`
 	Unfit    []unfit                  `json:"does_not_fit"`
 	Beyond   []beyond                 `json:"beyond_device,omitempty"` // launches that the device of --arch or --machine cannot run
-	Ranks    *checkedRanks            `json:"ranks,omitempty"`
-	Races    []race                   `json:"races"`
+	Ranks    *session.CheckedRanks    `json:"ranks,omitempty"`
+	Races    []session.Race           `json:"races"`
 	MoreRace int                      `json:"more_races"`
 	Pairs    int                      `json:"unordered_pairs"`         // all of them, also those that are in order once the races of the list are
 	Partial  bool                     `json:"races_partial,omitempty"` // there may be still more
@@ -167,7 +168,7 @@ func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags, 
 	files := make([]checkedFile, len(names))
 	worst, shown := cli.StatusOK, false
 	for k, name := range names {
-		a.warnings, a.Inputs = nil, nil
+		a.Warnings, a.Inputs = nil, nil
 		report, err := a.checkFile(c.Context(), name, target, own)
 		if c.Context().Err() != nil {
 			return err
@@ -205,11 +206,11 @@ func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
 
 // checkFile checks one file.
 func (a *app) checkFile(ctx context.Context, name string, target *targetFlags, own checkFlags) (*checked, error) {
-	g, err := a.loadGraph(ctx, name)
+	g, err := a.LoadGraph(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkOutputs(g, nil, a.savedFiles(g)); err != nil {
+	if err := a.CheckOutputs(g, nil, a.SavedFiles(g)); err != nil {
 		return nil, err
 	}
 	if g, err = a.spreadUnseen(ctx, g); err != nil {
@@ -222,7 +223,7 @@ func (a *app) checkFile(ctx context.Context, name string, target *targetFlags, o
 	report, err := a.checked(g, plan, options.Machine, own)
 	if err == nil {
 		report.Beyond = target.beyond(g, options.Machine)
-		report.Ranks, err = a.checkRanks()
+		report.Ranks, err = a.CheckRanks()
 	}
 	return report, err
 }
@@ -239,11 +240,11 @@ func (r *checked) failure() error {
 }
 
 func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine, own checkFlags) (*checked, error) {
-	found, err := unenforced(g, plan, mostRaces)
+	found, err := session.Unenforced(g, plan, session.MostRaces)
 	if err != nil {
 		return nil, err
 	}
-	every, err := everyPair(g, plan, found, own.all)
+	every, err := session.EveryPair(g, plan, found, own.all)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +252,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 		found = every
 	}
 	report := checked{Version: cli.JSONVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: kernelAccesses(g), Blind: unconfirmedModules(g), Warnings: a.warnings, Memory: plan.Stats.PeakDeviceBytes, Races: racesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: fallbacksOf(g)}
+		Carried: []string{}, Access: session.KernelAccesses(g), Blind: session.UnconfirmedModules(g), Warnings: a.Warnings, Memory: plan.Stats.PeakDeviceBytes, Races: session.RacesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: fallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
@@ -263,8 +264,8 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 
 func (a *app) printChecked(r *checked) {
 	for _, race := range r.Races {
-		_ = a.Stdout.Printf("%s on %s: nothing orders these two (%s)\n", a.Paint(a.Stdout, cli.Red, "race"), race.place, race.Why)
-		for _, side := range []raceSide{race.First, race.Second} {
+		_ = a.Stdout.Printf("%s on %s: nothing orders these two (%s)\n", a.Paint(a.Stdout, cli.Red, "race"), race.Place, race.Why)
+		for _, side := range []session.RaceSide{race.First, race.Second} {
 			fmt.Fprintf(a.Stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
 		}
 		fmt.Fprintf(a.Stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
@@ -284,7 +285,7 @@ func (a *app) printChecked(r *checked) {
 			u.Device, words.Bytes(u.Needs), u.Machine, words.Bytes(u.Has), u.Largest)
 	}
 	a.printBeyond(r.Beyond)
-	r.Ranks.print(a)
+	r.Ranks.Print(a.Session)
 	if a.Flags.Quiet {
 		return
 	}
@@ -296,7 +297,7 @@ func (a *app) printChecked(r *checked) {
 		fmt.Fprintf(a.Stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
 	}
 	a.printFallbacks(r.Fallback)
-	a.printAccess(r.Access)
+	a.PrintAccess(r.Access)
 	for _, m := range r.Blind {
 		_ = a.Stdout.Printf("access: kernels of %s are taken at their word: %s\n", m.Module, m.Why)
 	}

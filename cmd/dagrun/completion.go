@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/words"
@@ -257,7 +258,7 @@ func oneKernel(_ *cobra.Command, args []string, typed string) ([]string, cobra.S
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	offered, directive := pathsWith(typed, append(slices.Clone(moduleExtensions), ".rec")...)
+	offered, directive := pathsWith(typed, append(slices.Clone(session.ModuleExtensions), ".rec")...)
 	offer := func(name, text string) {
 		if name != "" && strings.HasPrefix(name, typed) {
 			offered = append(offered, cobra.CompletionWithDesc(name, words.Line(text)))

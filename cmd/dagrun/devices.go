@@ -245,12 +245,12 @@ func (a *app) printDevices(r *devicesReport) error {
 
 // measureDevice prints the machine file of the first device, and keeps it for later runs.
 func (a *app) measureDevice(ctx context.Context, out string) (err error) {
-	platform, err := a.openPlatform(1, mostQueues)
+	platform, err := a.OpenPlatform(1, mostQueues)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cli.Closing(err, platform) }()
-	if platform.noGPU != nil {
+	if platform.NoGPU != nil {
 		a.Warn("no GPU was found; measuring the CPU device")
 	}
 	machine, err := runtime.MeasureMachine(ctx, platform.Platform, a.Progress.Report)
@@ -258,7 +258,7 @@ func (a *app) measureDevice(ctx context.Context, out string) (err error) {
 		return err
 	}
 	a.Progress.Clear()
-	if err := runtime.KeepMachine(ctx, platform.Platform, a.openCache(), machine); err != nil && ctx.Err() == nil {
+	if err := runtime.KeepMachine(ctx, platform.Platform, a.OpenCache(), machine); err != nil && ctx.Err() == nil {
 		a.Warn("the measurements are not kept for later runs: %v", err)
 	}
 	if out == "" {

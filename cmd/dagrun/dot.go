@@ -58,7 +58,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 			if recording.RecognizePlanned(args[0]) {
 				return a.drawPlanned(c, args[0], &own)
 			}
-			a.compilers = nil // pictures do not depend on what kernels do
+			a.Compilers = nil // pictures do not depend on what kernels do
 			return a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
 		},
 	}

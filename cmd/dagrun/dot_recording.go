@@ -21,7 +21,7 @@ func (a *app) drawCaptured(ctx context.Context, name string, own *pictureFlags) 
 	if err := a.chooseNetwork(ctx, name, known, &replanFlags{}); err != nil {
 		return err
 	}
-	return a.draw(ctx, a.network.Graph(), own)
+	return a.draw(ctx, a.Network.Graph(), own)
 }
 
 // drawRecording draws what the program did. Of several processes it is the one with a race, or else the one with the most calls.

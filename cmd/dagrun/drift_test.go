@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -27,8 +28,8 @@ func afterLearning(t *testing.T) (a *app, program *runtime.Program, prepare func
 	t.Cleanup(func() { require.NoError(t, platform.Close()) })
 	g := wideGraph(t, 3, false)
 	prepare = func() *prepared {
-		p := &prepared{graph: g, platform: &opened{Platform: platform}, options: planner.Options{Machine: runtime.MachineOf(platform)}}
-		p.learning = a.learningOf(p, &runFlags{})
+		p := &prepared{graph: g, platform: &session.Opened{Platform: platform}, options: planner.Options{Machine: runtime.MachineOf(platform)}}
+		p.learning = a.learningOf(p, &session.RunFlags{})
 		return p
 	}
 	p := prepare()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -35,7 +36,7 @@ type runReport struct {
 	EachUS     float64              `json:"each_us"`
 	RestUS     float64              `json:"rest_us,omitempty"` // per replay after those that were used to learn, if there were such
 	Predicted  float64              `json:"predicted_us"`
-	Allowed    []race               `json:"races_allowed,omitempty"` // with --allow-races
+	Allowed    []session.Race       `json:"races_allowed,omitempty"` // with --allow-races
 	Saved      []runtime.Saved      `json:"saved"`
 	Checks     []runtime.Check      `json:"checks"`
 	Checksums  []runtime.Checksum   `json:"checksums"`
@@ -44,7 +45,7 @@ type runReport struct {
 	Memory     *runtime.MemoryStats `json:"memory,omitempty"`
 	Learning   *learnReport         `json:"learning,omitempty"`
 	Sanitize   string               `json:"sanitize,omitempty"`
-	Rank       *rankReport          `json:"rank,omitempty"`             // with several ranks
+	Rank       *session.RankReport  `json:"rank,omitempty"`             // with several ranks
 	Differs    *runtime.Difference  `json:"first_difference,omitempty"` // with --verify=nodes
 
 	onGPU    int  // streams that a GPU would be given; 0 if that is not known
@@ -57,7 +58,7 @@ type runReport struct {
 type execution struct {
 	a       *app
 	p       *prepared
-	own     *runFlags
+	own     *session.RunFlags
 	program *runtime.Program
 
 	learnedFrom int           // replays that were used to learn, of those that are timed
@@ -68,8 +69,8 @@ type execution struct {
 	differs     *runtime.Difference
 }
 
-func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, own *runFlags) (report *runReport, err error) {
-	if own.verify != "" {
+func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, own *session.RunFlags) (report *runReport, err error) {
+	if own.Verify != "" {
 		options.HostReserve = referenceNeed(p.graph)
 	}
 	program, err := runtime.New(ctx, p.graph, p.plan, p.platform.Platform, options)
@@ -77,10 +78,10 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		return nil, err
 	}
 	defer func() { err = a.closingAt("free memory", err, program) }()
-	if own.follow {
+	if own.Follow {
 		a.Unfinished = program.Unfinished
 	}
-	a.followCommunication(program)
+	a.FollowCommunication(program)
 	a.noteStreams(program, options.Mode)
 	a.Log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
 	for _, w := range program.Warnings() {
@@ -90,7 +91,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 	if err := e.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := a.world.Barrier(ctx, "start", ""); err != nil { // all ranks count from here
+	if _, err := a.World.Barrier(ctx, "start", ""); err != nil { // all ranks count from here
 		return nil, err
 	}
 	if err := e.replays(ctx); err != nil {
@@ -109,7 +110,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 
 // run makes replays, the first of which are done already, up to number n.
 func (e *execution) run(ctx context.Context, done, n int) error {
-	if e.own.alone {
+	if e.own.Alone {
 		return e.program.RunAlone(ctx, n)
 	}
 	return e.a.replay(ctx, e.program, done, n)
@@ -166,8 +167,8 @@ func (e *execution) settle(ctx context.Context) (float64, error) {
 	left := e.a.Flags.Iterations - e.learnedFrom
 	e.a.noteQueues(ctx, e.p, e.own, e.program, left, e.rest)
 	e.a.settle(ctx, e.p, e.program, left, e.warming, e.rest)
-	if plan := e.program.Plan(); e.own.savePlan != "" && plan != e.p.plan { // learning has chosen another one
-		if err := e.a.savePlan(ctx, e.own.savePlan, plan, e.p.graph); err != nil {
+	if plan := e.program.Plan(); e.own.SavePlan != "" && plan != e.p.plan { // learning has chosen another one
+		if err := e.a.SavePlan(ctx, e.own.SavePlan, plan, e.p.graph); err != nil {
 			return 0, err
 		}
 	}
@@ -178,7 +179,7 @@ func (e *execution) settle(ctx context.Context) (float64, error) {
 // by a save; and nothing is saved unless all ranks got this far.
 func (e *execution) finish(ctx context.Context) (*runtime.Results, error) {
 	unverified := e.verify(ctx)
-	if _, err := e.a.world.Barrier(ctx, "computed", ""); err != nil {
+	if _, err := e.a.World.Barrier(ctx, "computed", ""); err != nil {
 		return nil, err
 	}
 	e.a.Progress.Report("check and save results", 0, 0)
@@ -192,10 +193,10 @@ func (e *execution) finish(ctx context.Context) (*runtime.Results, error) {
 
 // verify compares with a run on the CPU, as --verify asks.
 func (e *execution) verify(ctx context.Context) (err error) {
-	if e.own.verify == "" {
+	if e.own.Verify == "" {
 		return nil
 	}
-	if e.verified, err = e.a.verifyOnCPU(ctx, e.p, e.program); err == nil && e.own.verify == verifyNodes {
+	if e.verified, err = e.a.verifyOnCPU(ctx, e.p, e.program); err == nil && e.own.Verify == verifyNodes {
 		e.differs, err = e.a.verifyEachNode(ctx, e.p)
 	}
 	return err
@@ -211,21 +212,21 @@ func (e *execution) report(results *runtime.Results, predicted float64) *runRepo
 		Iterations: a.Flags.Iterations, Warmup: a.Flags.Warmup, Inflight: a.Flags.Inflight,
 		TookUS: us, EachUS: us / float64(max(1, a.Flags.Iterations)), Predicted: predicted,
 		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Loops: results.Loops, Verified: e.verified,
-		Sanitize: a.sanitize.name(), place: p.platform.place() + a.sanitize.says(),
+		Sanitize: a.Sanitize.Name(), place: p.platform.Place() + a.Sanitize.Says(),
 	}
 	if left := a.Flags.Iterations - e.learnedFrom; e.learnedFrom > 0 && left > 0 {
 		report.RestUS, report.learned = float64(e.rest.Nanoseconds())/1e3/float64(left), e.learnedFrom
 	}
 	report.Early, _ = program.Overlaps()
-	report.Rank = a.rankReport()
-	if p.platform.noGPU != nil {
-		report.NoGPU = p.platform.noGPU.Error()
+	report.Rank = a.RankReport()
+	if p.platform.NoGPU != nil {
+		report.NoGPU = p.platform.NoGPU.Error()
 	}
-	if e.own.stats {
+	if e.own.Stats {
 		memory := program.Memory()
 		report.Memory = &memory
 	}
-	report.Differs, report.eachNode = e.differs, e.own.verify == verifyNodes
+	report.Differs, report.eachNode = e.differs, e.own.Verify == verifyNodes
 	report.OK = len(results.Failed())+len(results.FailedLoops()) == 0 && e.differs == nil
 	for _, c := range report.Verified {
 		report.OK = report.OK && c.OK

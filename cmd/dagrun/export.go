@@ -106,7 +106,7 @@ others as you would their programs.`,
 }
 
 func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out string) error {
-	if err := a.checkOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}}, nil); err != nil {
+	if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}}, nil); err != nil {
 		return err
 	}
 	plan, options, err := a.planned(ctx, g)
@@ -116,7 +116,7 @@ func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out
 	if beyond := target.beyond(g, options.Machine); len(beyond) > 0 {
 		return cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: %s", onLine(beyond[0].Node, beyond[0].Line), beyond[0].Why))
 	}
-	to := graphfile.Target{Exact: target.arch != "", Architecture: target.arch, Compiler: a.compiler(), Confined: a.Flags.Confined}
+	to := graphfile.Target{Exact: target.arch != "", Architecture: target.arch, Compiler: a.Compiler(), Confined: a.Flags.Confined}
 	capability := target.capability
 	if capability == 0 && options.Machine != nil {
 		capability = options.Machine.Capability

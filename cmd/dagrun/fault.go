@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -22,13 +23,13 @@ import (
 const pinTime = 2 * time.Minute
 
 // pinFault finds the node that an asynchronous fault came from. Other errors are returned unchanged.
-func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *runFlags) error {
+func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *session.RunFlags) error {
 	var device *cudart.Error
 	var already *runtime.NodeError
 	told := errors.As(err, &device)
 	faulted := errors.Is(err, cudart.ErrPoisoned) || told && sticky(device.Name)
 	named := told && device.Label != "" && p.platform.Name() == "cpu" // the CPU device reports the faulty node itself
-	if !faulted || named || own.alone || errors.As(err, &already) || p.name == "-" || a.Place.Ranks > 1 || ctx.Err() != nil {
+	if !faulted || named || own.Alone || errors.As(err, &already) || p.name == "-" || a.Place.Ranks > 1 || ctx.Err() != nil {
 		return err
 	}
 	self, findErr := a.Self()
@@ -84,10 +85,10 @@ func runAlone(ctx context.Context, self string, args []string) (*cli.Failure, er
 }
 
 // aloneArgs is the command line of the new process, which replays so often and has so much time.
-func (a *app) aloneArgs(p *prepared, own *runFlags, replays int, limit time.Duration) []string {
+func (a *app) aloneArgs(p *prepared, own *session.RunFlags, replays int, limit time.Duration) []string {
 	f := a.Flags
 	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--iterations", fmt.Sprint(replays), "--timeout", limit.String()}
-	if own.allowRaces {
+	if own.AllowRaces {
 		args = append(args, "--allow-races")
 	}
 	streams := 0

@@ -118,7 +118,7 @@ func (a *app) format(ctx context.Context, names []string, way formatting) error 
 }
 
 func (a *app) formatFile(ctx context.Context, name string, way formatting) (*formattedFile, error) {
-	source, err := a.readSource(ctx, name)
+	source, err := a.ReadSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -34,7 +35,7 @@ type hang struct {
 
 // watchHang looks for the node that hangs once a round of replays takes more than a quarter of --timeout: learning could not end in time then.
 // The returned function ends that; after an error nobody calls it, because the search may still end before the process does.
-func (a *app) watchHang(ctx context.Context, p *prepared, own *runFlags, trial func() *runtime.Trial) (stop func()) {
+func (a *app) watchHang(ctx context.Context, p *prepared, own *session.RunFlags, trial func() *runtime.Trial) (stop func()) {
 	h := &hang{trial: trial}
 	a.Hung = h.says
 	end, limited := ctx.Deadline()
@@ -66,7 +67,7 @@ func (a *app) watchHang(ctx context.Context, p *prepared, own *runFlags, trial f
 }
 
 // searchHang replays node by node in a new process, as often as the program would have when the round had ended, and returns what that shows.
-func (a *app) searchHang(ctx context.Context, p *prepared, own *runFlags, self string, t *runtime.Trial, limit time.Duration) *found {
+func (a *app) searchHang(ctx context.Context, p *prepared, own *session.RunFlags, self string, t *runtime.Trial, limit time.Duration) *found {
 	replays := int(t.Before) + t.Count
 	a.Log.Info("a round of replays does not end; replaying node by node in a new process to find what hangs", "replays", replays)
 	folder, err := os.MkdirTemp("", "dagrun")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -27,14 +28,14 @@ func searched(t *testing.T, pipeline string, limit time.Duration) (text, node st
 	var stdout, stderr bytes.Buffer
 	a := newApp(bytes.NewReader(nil), &stdout, &stderr)
 	a.Flags = &flags.Values{Backend: "cpu", Strategy: "serial", Memory: "arena", MaxEdges: dag.MaxEdges}
-	g, err := a.loadGraph(context.Background(), file)
+	g, err := a.LoadGraph(context.Background(), file)
 	require.NoError(t, err)
 	plan, err := planner.New(context.Background(), g, planner.Options{})
 	require.NoError(t, err)
 	trial := &runtime.Trial{Plan: plan, Graph: true, Before: 2, Count: 3, Began: time.Now()}
 	h := &hang{trial: func() *runtime.Trial { return trial }}
 	a.Hung = h.says
-	h.found.Store(a.searchHang(context.Background(), &prepared{name: file, graph: g}, &runFlags{}, selfAsCommand(t), trial, limit))
+	h.found.Store(a.searchHang(context.Background(), &prepared{name: file, graph: g}, &session.RunFlags{}, selfAsCommand(t), trial, limit))
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
 	require.NoError(t, err)
 	require.Equal(t, []string{file}, files)

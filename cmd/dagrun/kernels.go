@@ -10,6 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
@@ -46,7 +47,7 @@ they were measured to read and write of what, or why that is not known.`,
 				}
 				return a.listRecorded(args[0])
 			}
-			if len(args) == 1 && isModule(args[0]) {
+			if len(args) == 1 && session.IsModule(args[0]) {
 				return a.listFile(c.Context(), args[0], &own)
 			}
 			if len(args) == 1 {
@@ -166,7 +167,7 @@ func (a *app) describeKernel(name string) error {
 	if near := flags.DidYouMean(name, names); near != "" || !strings.ContainsAny(name, "./\\") {
 		return fmt.Errorf("unknown kernel %q%s", name, flags.Hint(near, "; dagrun kernels lists all"))
 	}
-	return fmt.Errorf("%q is no kernel, and no file of kernels: those end in %s", name, words.List(moduleExtensions, "or"))
+	return fmt.Errorf("%q is no kernel, and no file of kernels: those end in %s", name, words.List(session.ModuleExtensions, "or"))
 }
 
 func (a *app) printKernel(d kernels.Doc) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 )
@@ -21,28 +22,20 @@ type fileFlags struct {
 	compiler        string
 }
 
-// moduleExtensions are those of files with kernels.
-var moduleExtensions = []string{".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".c", ".cc", ".cpp", ".cxx", ".ptx", ".cubin", ".fatbin"}
-
-// isModule reports whether an argument is a file of kernels, not a kernel of the library.
-func isModule(name string) bool {
-	return slices.Contains(moduleExtensions, strings.ToLower(filepath.Ext(name)))
-}
-
 // fileKernel is a kernel of a file in JSON.
 type fileKernel struct {
-	Name      string           `json:"name"`
-	Signature string           `json:"signature"`
-	Place     string           `json:"place,omitempty"`
-	Template  []string         `json:"template,omitempty"`
-	Arguments []argumentAccess `json:"arguments"`
-	Atomics   string           `json:"float_atomics,omitempty"`
-	Shared    *int64           `json:"shared_bytes,omitempty"`
-	Registers int              `json:"registers,omitempty"`
-	Entry     string           `json:"entry,omitempty"`
-	Launched  []fileLaunch     `json:"launched,omitempty"`
-	Problem   string           `json:"problem,omitempty"`
-	Paste     string           `json:"paste,omitempty"`
+	Name      string                   `json:"name"`
+	Signature string                   `json:"signature"`
+	Place     string                   `json:"place,omitempty"`
+	Template  []string                 `json:"template,omitempty"`
+	Arguments []session.ArgumentAccess `json:"arguments"`
+	Atomics   string                   `json:"float_atomics,omitempty"`
+	Shared    *int64                   `json:"shared_bytes,omitempty"`
+	Registers int                      `json:"registers,omitempty"`
+	Entry     string                   `json:"entry,omitempty"`
+	Launched  []fileLaunch             `json:"launched,omitempty"`
+	Problem   string                   `json:"problem,omitempty"`
+	Paste     string                   `json:"paste,omitempty"`
 }
 
 // fileLaunch is a launch by the file's own host code in JSON.
@@ -86,7 +79,7 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 		name, value, _ := strings.Cut(d, "=")
 		module.Define = append(module.Define, dag.Definition{Name: name, Value: value})
 	}
-	library, err := a.moduleOpener(ctx, filepath.Dir(path))(module)
+	library, err := a.ModuleOpener(ctx, filepath.Dir(path))(module)
 	if err != nil {
 		return err
 	}
@@ -140,14 +133,14 @@ func moduleName(path string) string {
 }
 
 func newFileKernel(module string, k *kernels.KernelInfo) fileKernel {
-	d := fileKernel{Name: k.Name, Signature: k.Signature, Place: k.Place, Template: k.Template, Arguments: []argumentAccess{}, Atomics: k.FloatAtomics,
+	d := fileKernel{Name: k.Name, Signature: k.Signature, Place: k.Place, Template: k.Template, Arguments: []session.ArgumentAccess{}, Atomics: k.FloatAtomics,
 		Registers: k.Registers, Entry: k.Entry, Problem: k.Problem}
 	if k.Shared >= 0 {
 		d.Shared = &k.Shared
 	}
 	for i := range k.Params {
 		p := &k.Params[i]
-		arg := argumentAccess{Name: p.Name, Why: p.Code.Why}
+		arg := session.ArgumentAccess{Name: p.Name, Why: p.Code.Why}
 		if arg.Name == "" {
 			arg.Name = fmt.Sprint(i + 1)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -16,7 +17,7 @@ import (
 
 // learningOf looks up what is known about a pipeline. It is nil if nothing is to be learned or used, because the user asked for a plan,
 // a machine or a way to run for which learning is not meant.
-func (a *app) learningOf(p *prepared, own *runFlags) *learning {
+func (a *app) learningOf(p *prepared, own *session.RunFlags) *learning {
 	f := a.Flags
 	if own == nil || f.Learn == flags.LearnOff {
 		return nil
@@ -41,7 +42,7 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 	default:
 		l.options.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
 	}
-	l.recalled = runtime.Recall(p.graph, p.platform.Platform, a.openCache(), l.options, a.memoryMode())
+	l.recalled = runtime.Recall(p.graph, p.platform.Platform, a.OpenCache(), l.options, a.memoryMode())
 	for _, w := range l.recalled.Warnings {
 		a.Warn("%s", w)
 	}
@@ -54,18 +55,18 @@ func (a *app) learningOf(p *prepared, own *runFlags) *learning {
 }
 
 // notLearned says because of what nothing is learned, such as "with --plan"; "" if something is.
-func (a *app) notLearned(p *prepared, own *runFlags) string {
+func (a *app) notLearned(p *prepared, own *session.RunFlags) string {
 	f := a.Flags
 	switch {
 	case f.Plan != "":
 		return "with --plan"
 	case f.Machine != "":
 		return "with --machine"
-	case own.alone:
+	case own.Alone:
 		return "with --node-by-node"
-	case own.follow:
+	case own.Follow:
 		return "with --debug-progress"
-	case a.sanitize.any && a.sanitize.chosen && a.sanitize.name() != flags.SanitizeOff:
+	case a.Sanitize.Any && a.Sanitize.Chosen && a.Sanitize.Name() != flags.SanitizeOff:
 		return "with --sanitize " + f.Sanitize
 	case f.Inflight > 1:
 		return "with --inflight"
@@ -90,7 +91,7 @@ func (l *learning) machineOf(p *prepared) *planner.Machine {
 // machineOf is the model of a device to plan for: its measured figures, if they have been kept and learning is not off.
 func (a *app) machineOf(platform cudart.Platform) *planner.Machine {
 	if a.Flags.Learn != flags.LearnOff && a.Flags.Machine == "" {
-		kept, err := runtime.KeptMachine(platform, a.openCache())
+		kept, err := runtime.KeptMachine(platform, a.OpenCache())
 		if err != nil {
 			a.Warn("%v", err)
 		}
@@ -160,7 +161,7 @@ func (l *learning) tells(warmup, took time.Duration) bool {
 }
 
 // learn uses replays of a program, and keeps what they show. It returns how many it used.
-func (a *app) learn(ctx context.Context, p *prepared, own *runFlags, program *runtime.Program) (int, error) {
+func (a *app) learn(ctx context.Context, p *prepared, own *session.RunFlags, program *runtime.Program) (int, error) {
 	l := p.learning
 	if err := program.CanLearn(); err != nil {
 		if a.Flags.Learning {

@@ -28,7 +28,7 @@ type rankLearning struct {
 // learnTogether returns what this rank learns and uses, which is nothing if another rank does not. A way from an earlier run is one of the
 // mode that rank 0 knows to be the best; if a rank knows none of that mode, all learn again.
 func (a *app) learnTogether(ctx context.Context, l *learning) (*learning, error) {
-	if a.world == nil {
+	if a.World == nil {
 		return l, nil
 	}
 	own := rankLearning{Learns: l != nil, Modes: []runtime.Mode{}}
@@ -70,5 +70,5 @@ func (a *app) learnTogether(ctx context.Context, l *learning) (*learning, error)
 
 // exchange returns what all ranks pass to it, by rank.
 func (a *app) exchange(ctx context.Context, own string) ([]string, error) {
-	return a.world.Barrier(ctx, "learn", own)
+	return a.World.Barrier(ctx, "learn", own)
 }

@@ -4,187 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/tasks"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/dag/file"
-	"github.com/dagrun/dagrun/internal/files"
-	"github.com/dagrun/dagrun/internal/recording"
-	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 )
-
-// readSource reads a pipeline file; - is standard input. A file that is too large is read only up to the limit.
-func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
-	if a.source != nil {
-		return a.source, nil
-	}
-	if name != "-" && recording.Recognize(name) {
-		return nil, noPipeline(name)
-	}
-	if isModule(name) {
-		return nil, fmt.Errorf("%s is a file of kernels, not a pipeline; dagrun kernels %s lists them, with what to paste into a pipeline", name, name)
-	}
-	input, err := a.OpenInput(ctx, name)
-	if err != nil {
-		return nil, &cli.MissingFile{Name: name, Err: err}
-	}
-	defer input.Close()
-	source, err := io.ReadAll(io.LimitReader(input, file.MaxBytes+1))
-	if err != nil {
-		return nil, &cli.MissingFile{Name: name, Err: err}
-	}
-	return source, nil
-}
-
-// noPipeline is the error of a command that takes pipelines only.
-func noPipeline(name string) error {
-	return fmt.Errorf("%[1]s is a recording of a program, not a pipeline: dagrun check %[1]s proves its order or names its races, dagrun trace %[1]s --html FILE and dagrun dot %[1]s show what it did, "+
-		"dagrun kernels %[1]s lists its kernels, and dagrun plan %[1]s its graphs", name)
-}
-
-// loadGraph reads a pipeline file and makes its graph. Mistakes are printed with their places and become one reported error.
-func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
-	g, err := a.parse(ctx, name)
-	if ctx.Err() != nil { // the command may have been stopped while waiting for a module's file
-		return nil, context.Cause(ctx)
-	}
-	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
-		if err := a.PrintDiagnostics(&wrong.Diagnostics); err != nil {
-			return nil, err
-		}
-		return nil, &cli.Reported{Status: cli.StatusWrong, Err: err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := a.checkLoaded(ctx, g); err != nil {
-		return nil, err
-	}
-	if !a.Flags.Quiet && a.Place.Rank == 0 { // the other ranks have the same ones
-		if err := a.PrintDiagnostics(g.Warnings()); err != nil {
-			return nil, err
-		}
-	}
-	a.warnings = cli.DiagnosticDocuments(g.Warnings())
-	return g, nil
-}
-
-// confine keeps the files that a pipeline names in its folder, with --confined.
-func (a *app) confine(dir string) (err error) {
-	if !a.Flags.Confined || a.folder != nil {
-		return nil
-	}
-	if a.folder, err = files.OpenFolder(dir); err != nil {
-		return files.CannotRead(dir, err)
-	}
-	if a.compilers != nil {
-		a.compilers.Confined = true
-	}
-	return nil
-}
-
-// parse reads a pipeline file. Mistakes in it are a *file.ParseError.
-func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
-	a.Progress.Report("read "+cli.ShownName(name), 0, 0)
-	source, err := a.readSource(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if tasks.Recognize(source) {
-		if len(a.Flags.Params)+len(a.Flags.Load)+len(a.Flags.Save) > 0 {
-			return nil, fmt.Errorf("%s is a graph of tasks, which has no params and no contents: leave out --param, --load and --save", cli.ShownName(name))
-		}
-		a.inOrder = true
-		return tasks.Decode(cli.ShownName(name), source)
-	}
-	options := file.Options{Name: cli.ShownName(name), Library: kernels.Library(), MaxEdges: a.Flags.MaxEdges, Devices: flags.DeviceCount(a.Flags.Devices)}
-	if options.Dir = "."; name != "-" {
-		options.Dir = filepath.Dir(name)
-	}
-	if err := a.confine(options.Dir); err != nil {
-		return nil, err
-	}
-	options.Rank, options.Ranks, options.LocalRank = a.Place.Rank, a.Place.Ranks, a.Place.LocalRank
-	options.OpenModule = a.moduleOpener(ctx, options.Dir)
-	options.Outside = func(name string) bool { return files.Foreign(options.Dir, name) }
-	options.ReadFile = func(name string) ([]byte, error) {
-		a.NoteInput("a file of the pipeline", name)
-		return a.folder.Regular(ctx, name, file.MaxBytes)
-	}
-	for _, p := range a.Flags.Params {
-		key, value, ok := strings.Cut(p, "=")
-		if key = strings.TrimSpace(key); !ok || key == "" {
-			return nil, fmt.Errorf("-p %s: want name=value", p)
-		}
-		options.Params = append(options.Params, file.Override{Name: key, Value: value})
-	}
-	if options.Load, err = fileBindings("load", a.Flags.Load); err != nil {
-		return nil, err
-	}
-	if options.Save, err = fileBindings("save", a.Flags.Save); err != nil {
-		return nil, err
-	}
-	a.reread = func(rank, local int) (*dag.Graph, error) {
-		other := options
-		other.Rank, other.LocalRank = rank, local
-		return a.bucketed(file.ParseContext(ctx, source, other))
-	}
-	a.family = func(n int, local []int) (*file.Family, error) {
-		all := options
-		all.LocalRanks = local
-		return a.bucketedFamily(file.ParseFamilyContext(ctx, source, all, n))
-	}
-	return a.bucketed(file.ParseContext(ctx, source, options))
-}
-
-// loadPlan plans the graph as the flags say, or reads the plan that --plan names.
-func (a *app) loadPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*planner.Plan, error) {
-	if a.Flags.Plan != "" {
-		plan, err := cli.DecodeFile(ctx, a.Flags.Plan, func(r io.Reader) (*planner.Plan, error) { return planner.DecodePlan(r, g) })
-		if err != nil {
-			return nil, err
-		}
-		return plan, a.withinCap(plan)
-	}
-	a.Progress.Report("plan", 0, 0)
-	plan, err := a.newPlan(ctx, g, o)
-	if err != nil {
-		return nil, err
-	}
-	a.Log.Info("planned", "strategy", plan.Strategy, "machine", plan.Machine, "streams", len(plan.Streams), "waits", plan.Stats.Waits,
-		"predicted_us", fmt.Sprintf("%.1f", plan.Stats.MakespanUS))
-	if plan.Note != "" {
-		a.Log.Info(plan.Note)
-	}
-	return plan, nil
-}
-
-// withinCap refuses a plan from a file that needs more memory of a device than --memory-cap allows.
-func (a *app) withinCap(plan *planner.Plan) error {
-	most, err := a.MemoryCap()
-	if most == 0 {
-		return err
-	}
-	needs := int64(0)
-	for _, m := range plan.Memory {
-		needs = max(needs, m.Offset+m.Bytes)
-	}
-	if needs > most {
-		return fmt.Errorf("%s needs %s of a device, more than the %s that --memory-cap allows; without --plan, another plan is made", a.Flags.Plan, words.Bytes(needs), words.Bytes(most))
-	}
-	return nil
-}
 
 // planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened without --learn=auto.
 func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner.Options, error) {
@@ -192,10 +17,10 @@ func (a *app) planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planner
 	if err != nil {
 		return nil, planner.Options{}, err
 	}
-	a.matchProfile(g, r.options.Profile)
+	a.MatchProfile(g, r.options.Profile)
 	kept := r.plan != nil
 	if !kept {
-		if r.plan, err = a.loadPlan(ctx, g, r.options); err != nil {
+		if r.plan, err = a.LoadPlan(ctx, g, r.options); err != nil {
 			return nil, r.options, err
 		}
 	}
@@ -223,11 +48,11 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 		}
 		a.Progress.BeginUntil(a.Stdout)
 		if c.Flags().Lookup("ranks") != nil {
-			if err := a.assumeRanks(); err != nil {
+			if err := a.AssumeRanks(); err != nil {
 				return err
 			}
 		}
-		g, err := a.loadGraph(c.Context(), args[0])
+		g, err := a.LoadGraph(c.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -235,24 +60,5 @@ func (a *app) onGraph(do func(context.Context, *dag.Graph) error) func(*cobra.Co
 			return err
 		}
 		return do(c.Context(), g)
-	}
-}
-
-// matchProfile warns of names in a profile that the pipeline does not have: the profile belongs to another file or an older version.
-func (a *app) matchProfile(g *dag.Graph, profile *planner.Profile) {
-	const most = 5
-	if profile == nil {
-		return
-	}
-	unknown, missing := profile.Match(g)
-	if n := len(unknown); n > 0 {
-		more := ""
-		if n > most {
-			more = fmt.Sprintf(" and %d more", n-most)
-		}
-		a.Warn("%s in the profile %s not in the pipeline: %s%s", cli.Counted(n, "name"), cli.Verb(n, "is", "are"), strings.Join(unknown[:min(n, most)], ", "), more)
-	}
-	if n := len(missing); n > 0 {
-		a.Log.Info("the profile is not complete", "nodes_without_duration", n)
 	}
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
-	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -24,17 +23,6 @@ func (a *app) printLoops(loops []runtime.Loop) {
 			_ = a.Stdout.Printf("  %s    %s  %s\n", a.Paint(a.Stdout, cli.Green, "ok"), name, l.Text())
 		}
 	}
-}
-
-// allNodes returns the nodes of a graph and of all bodies in it.
-func allNodes(g *dag.Graph) []*dag.Node {
-	var nodes []*dag.Node
-	g.EachGraph(func(g *dag.Graph, _ []string) {
-		for i := range g.Nodes {
-			nodes = append(nodes, &g.Nodes[i])
-		}
-	})
-	return nodes
 }
 
 // noteStreams tells someone who asked for a graph that the program runs as streams, and why.

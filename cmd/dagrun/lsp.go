@@ -33,7 +33,7 @@ editors.`,
 				return errors.New("editors start this command; it cannot be used from a terminal; see dagrun lsp --help")
 			}
 			client := lsp.NewClient(lsp.NewWriter(a.Stdout.Document()))
-			err := lsp.Serve(c.Context(), a.Stdin, client, editor.NewSession(c.Context(), client, thisBuild().Release, confined))
+			err := lsp.Serve(c.Context(), a.Stdin, client, editor.NewSession(c.Context(), client, cli.ThisBuild().Release, confined))
 			if cut := a.Stdout.Failure(); cut != nil {
 				return cut
 			}

@@ -16,7 +16,7 @@ func (a *app) recallPasses(g *dag.Graph, o *planner.Options) {
 	if a.Flags.Learn == flags.LearnOff || a.Flags.Learn == flags.LearnAgain {
 		return
 	}
-	known, warnings := runtime.KnownPasses(g, a.openCache())
+	known, warnings := runtime.KnownPasses(g, a.OpenCache())
 	for _, w := range warnings {
 		a.Warn("%s", w)
 	}
@@ -28,7 +28,7 @@ func (a *app) keepPasses(ctx context.Context, g *dag.Graph, loops []runtime.Loop
 	if a.Flags.Learn == flags.LearnOff || a.Place.Ranks > 1 {
 		return
 	}
-	if err := runtime.KeepPasses(ctx, g, a.openCache(), loops); err != nil && ctx.Err() == nil {
+	if err := runtime.KeepPasses(ctx, g, a.OpenCache(), loops); err != nil && ctx.Err() == nil {
 		a.Warn("what was learned is not kept: %v", err)
 	}
 }

@@ -107,7 +107,7 @@ type pictureReport struct {
 
 // draw writes the picture that the flags ask for.
 func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
-	if err := a.checkOutputs(g, []cli.NamedFile{{Role: "-o", Name: f.out}}, nil); err != nil {
+	if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: f.out}}, nil); err != nil {
 		return err
 	}
 	form, err := f.form()
@@ -236,7 +236,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 	}
 	for _, name := range strings.Split(f.compare, ",") {
 		options.Strategy = strings.TrimSpace(name)
-		plan, err := a.newPlan(ctx, g, options)
+		plan, err := a.NewPlan(ctx, g, options)
 		if err != nil {
 			return nil, fmt.Errorf("--compare %s: %w", options.Strategy, err)
 		}
@@ -249,7 +249,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 
 // schedule returns a plan with its predicted timeline on the machine that it is planned for.
 func (a *app) schedule(g *dag.Graph, plan *planner.Plan, o planner.Options) (*picture.Schedule, error) {
-	timeline, err := a.simulate(g, plan, o)
+	timeline, err := a.Simulate(g, plan, o)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
@@ -26,7 +27,7 @@ func (a *app) planCommand() *cobra.Command {
 	var save, html, against, calls string
 	var again replanFlags
 	show := func(ctx context.Context, g *dag.Graph) error {
-		if err := a.checkOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: save}, {Role: "--html", Name: html}}, nil); err != nil {
+		if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: save}, {Role: "--html", Name: html}}, nil); err != nil {
 			return err
 		}
 		if err := flags.OneOf("--calls", calls, callsStreams, callsCaptured); err != nil {
@@ -46,7 +47,7 @@ func (a *app) planCommand() *cobra.Command {
 				fmt.Fprintln(a.Stdout)
 			}
 		}
-		a.inGraph = calls == callsCaptured
+		a.InGraph = calls == callsCaptured
 		plan, options, err := a.planned(ctx, g)
 		if err != nil {
 			return err
@@ -56,7 +57,7 @@ func (a *app) planCommand() *cobra.Command {
 			return err
 		}
 		if save != "" {
-			if err := a.savePlan(ctx, save, plan, g); err != nil {
+			if err := a.SavePlan(ctx, save, plan, g); err != nil {
 				return err
 			}
 		}
@@ -64,7 +65,7 @@ func (a *app) planCommand() *cobra.Command {
 			return a.printCalls(plan)
 		}
 		a.Progress.Report("predict how long it takes", 0, 0)
-		timeline, err := a.simulate(g, plan, options)
+		timeline, err := a.Simulate(g, plan, options)
 		if err != nil {
 			return err
 		}
@@ -195,12 +196,12 @@ func (a *app) printCalls(plan *planner.Plan) error {
 
 // explanation is the JSON document of plan --explain.
 type explanation struct {
-	Version      int            `json:"version"`       // 1
-	Command      string         `json:"command"`       // plan --explain
-	Name         string         `json:"name"`          // the pipeline
-	Dependencies []explained    `json:"dependencies"`  // how each is enforced
-	Costs        []nodeCost     `json:"costs"`         // what each node was taken to take, those of bodies after their loop or branch
-	Access       []kernelAccess `json:"kernel_access"` // what kernels of modules read and write
+	Version      int                    `json:"version"`       // 1
+	Command      string                 `json:"command"`       // plan --explain
+	Name         string                 `json:"name"`          // the pipeline
+	Dependencies []explained            `json:"dependencies"`  // how each is enforced
+	Costs        []nodeCost             `json:"costs"`         // what each node was taken to take, those of bodies after their loop or branch
+	Access       []session.KernelAccess `json:"kernel_access"` // what kernels of modules read and write
 }
 
 // explained is one dependency in JSON.
@@ -229,7 +230,7 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, o planner.Optio
 		list = append(list, explained{from, to, why, e.How.String(), text, len(e.Waits)})
 	}
 	if a.Flags.Output == "json" {
-		return a.Answer(explanation{cli.JSONVersion, "plan --explain", g.Name, list, costs, kernelAccesses(g)})
+		return a.Answer(explanation{cli.JSONVersion, "plan --explain", g.Name, list, costs, session.KernelAccesses(g)})
 	}
 	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
@@ -237,7 +238,7 @@ func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, o planner.Optio
 	if err := a.printCosts(costs); err != nil {
 		return err
 	}
-	a.printAccess(kernelAccesses(g))
+	a.PrintAccess(session.KernelAccesses(g))
 	return nil
 }
 
@@ -274,7 +275,7 @@ func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nod
 
 // filled adds to the costs of a captured graph how much of the GPU each kernel fills: those that fill it gain nothing side by side.
 func (a *app) filled(costs []nodeCost, g *dag.Graph, m *planner.Machine) []nodeCost {
-	if a.network != nil {
+	if a.Network != nil {
 		for k := range costs {
 			share := m.Share(&g.Nodes[k])
 			costs[k].Fills = &share
@@ -328,8 +329,8 @@ func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
 	if err != nil {
 		return err
 	}
-	if a.spread != nil && len(a.spread.At) > 0 {
-		if comparison.Spreads, err = spread.Compare(ctx, a.declared, spread.Options{Options: options, Devices: a.spread.Devices}); err != nil {
+	if a.Spread != nil && len(a.Spread.At) > 0 {
+		if comparison.Spreads, err = spread.Compare(ctx, a.Declared, spread.Options{Options: options, Devices: a.Spread.Devices}); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/runtime/cache"
@@ -48,9 +49,9 @@ func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, 
 		return err
 	}
 	if a.Flags.Output != "json" {
-		fmt.Fprintf(a.Stdout, "%s\n\n", a.network.Bounds(a.network.Durations()).Text())
+		fmt.Fprintf(a.Stdout, "%s\n\n", a.Network.Bounds(a.Network.Durations()).Text())
 	}
-	return show(ctx, a.network.Graph())
+	return show(ctx, a.Network.Graph())
 }
 
 // keptPlans is what is found of a captured graph that was planned before.
@@ -111,7 +112,7 @@ func environment(name string, g *replan.Graph) (replan.Environment, error) {
 		return replan.Environment{}, err
 	}
 	state := fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
-	return replan.Environment{Driver: g.Driver, Device: g.Device, Torch: g.Torch, Dagrun: thisBuild().String(), Recording: state}, nil
+	return replan.Environment{Driver: g.Driver, Device: g.Device, Torch: g.Torch, Dagrun: cli.ThisBuild().String(), Recording: state}, nil
 }
 
 func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, o replan.Options) error {
@@ -127,12 +128,12 @@ func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, o rep
 	if err != nil {
 		return err
 	}
-	return a.openCache().KeepGraph(ctx, keptKey(g, o), text)
+	return a.OpenCache().KeepGraph(ctx, keptKey(g, o), text)
 }
 
 // measuredBefore returns what a program found out about a captured graph when it planned it; nil if nothing is kept.
 func (a *app) measuredBefore(g *replan.Graph, o replan.Options) (*replan.Kept, error) {
-	text, err := a.openCache().Graph(keptKey(g, o))
+	text, err := a.OpenCache().Graph(keptKey(g, o))
 	if text == nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (a *app) knownGraphs(name string) ([]*replan.Known, error) {
 // networkOptions are the flags of plan for captured graphs.
 func (a *app) networkOptions(ctx context.Context, own *replanFlags) (o replan.Options, err error) {
 	a.Flags.Machine = cmp.Or(a.Flags.Machine, "h200")
-	if o.Machine, err = loadMachine(ctx, a.Flags.Machine); err != nil {
+	if o.Machine, err = session.LoadMachine(ctx, a.Flags.Machine); err != nil {
 		return o, err
 	}
 	o.Cap, err = a.MemoryCap()
@@ -234,7 +235,7 @@ func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Kn
 		a.Note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; " +
 			"the program measures them when it plans its graph on a GPU, and --learn=auto uses them")
 	}
-	a.network, err = replan.NewNetwork(largest, g, o)
+	a.Network, err = replan.NewNetwork(largest, g, o)
 	return err
 }
 

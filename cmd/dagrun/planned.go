@@ -19,6 +19,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/graphfile"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -46,7 +47,7 @@ func (a *app) runPlanned(c *cobra.Command, name string) error {
 	a.Progress.Begin()
 	ctx, done := a.Limited(c.Context())
 	defer done()
-	platform, err := a.openPlatform(1, 0)
+	platform, err := a.OpenPlatform(1, 0)
 	if err != nil {
 		return err
 	}
@@ -61,14 +62,14 @@ func (a *app) runPlanned(c *cobra.Command, name string) error {
 		return nil
 	}
 	a.Progress.Clear()
-	_ = a.Stdout.Printf("%s: %s on %s, as a graph; %s\n", report.Name, a.Paint(a.Stdout, cli.Bold, cli.Duration(report.EachUS)+" per replay"), platform.place(), sizeOf(file))
+	_ = a.Stdout.Printf("%s: %s on %s, as a graph; %s\n", report.Name, a.Paint(a.Stdout, cli.Bold, cli.Duration(report.EachUS)+" per replay"), platform.Place(), sizeOf(file))
 	for _, sum := range report.Checksums {
 		fmt.Fprintf(a.Stdout, "  %s  sha256 %s\n", words.Line(sum.Buffer), sum.SHA256)
 	}
 	return nil
 }
 
-func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform *opened) (report *plannedRun, err error) {
+func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform *session.Opened) (report *plannedRun, err error) {
 	program, err := graphfile.Load(ctx, file, platform.Platform)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 
 // eachBound calls do for each value of --load or --save, which bind buffers of the host to files of their bytes.
 func eachBound(flag string, values []string, file *graphfile.File, program *graphfile.Program, do func(name string, memory []byte) error) error {
-	bindings, err := fileBindings(flag, values)
+	bindings, err := session.FileBindings(flag, values)
 	if err != nil {
 		return err
 	}

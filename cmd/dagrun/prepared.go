@@ -3,27 +3,17 @@
 package main
 
 import (
-	"github.com/dagrun/dagrun/cudart"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// runFlags are the flags that only run has.
-type runFlags struct {
-	verify     string // "", results or nodes
-	allowRaces bool
-	alone      bool
-	savePlan   string
-	stats      bool
-	follow     bool
-}
-
 // prepared is a pipeline with its device and its plan.
 type prepared struct {
 	name     string
 	graph    *dag.Graph
-	platform *opened
+	platform *session.Opened
 	options  planner.Options
 	plan     *planner.Plan
 	learning *learning // nil if nothing is learned
@@ -44,10 +34,3 @@ type learning struct {
 
 // chose reports whether an earlier run has chosen how to replay.
 func (l *learning) chose() bool { return l != nil && l.way != nil }
-
-// opened is a platform with its description.
-type opened struct {
-	cudart.Platform
-	where string // "NVIDIA H200", "the CPU device"
-	noGPU error  // why the CPU device is used instead of a GPU; nil if it was asked for
-}

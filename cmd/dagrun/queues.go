@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -21,10 +22,9 @@ import (
 )
 
 const (
-	queuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS"
-	fewQueues      = 1
-	usualQueues    = 8 // what CUDA makes without being asked
-	mostQueues     = 32
+	fewQueues   = 1
+	usualQueues = 8 // what CUDA makes without being asked
+	mostQueues  = 32
 
 	usualTakes  = 150 * time.Millisecond // how much longer a process with the usual queues takes than one with few
 	worthTrying = 20 * usualTakes        // of replays: whether more queues are faster is found out
@@ -32,8 +32,8 @@ const (
 )
 
 // queuesFor returns how many hardware queues to ask for. 0 leaves it to the environment.
-func (a *app) queuesFor(p *prepared, own *runFlags) int {
-	if os.Getenv(queuesVariable) != "" {
+func (a *app) queuesFor(p *prepared, own *session.RunFlags) int {
+	if os.Getenv(session.QueuesVariable) != "" {
 		return 0
 	}
 	key := a.queuesKey(p.graph, own)
@@ -69,7 +69,7 @@ func (a *app) queuesForStreams(p *prepared, key string) int {
 
 // queueNote returns what an earlier run noted; nil if nothing.
 func (a *app) queueNote(key string) []byte {
-	note, err := a.openCache().Note(key)
+	note, err := a.OpenCache().Note(key)
 	if err != nil {
 		a.Warn("%v", err)
 	}
@@ -170,9 +170,9 @@ func (a *app) expectsQueues(g *dag.Graph) bool {
 
 // noteQueues notes for later runs what a replay took with so many queues, where few suffice, or else whether what is expected of this pipeline was
 // wrong.
-func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, program *runtime.Program, replays int, took time.Duration) {
+func (a *app) noteQueues(ctx context.Context, p *prepared, own *session.RunFlags, program *runtime.Program, replays int, took time.Duration) {
 	key := a.queuesKey(p.graph, own)
-	if key == "" || p.platform.Name() == "cpu" || os.Getenv(queuesVariable) != "" {
+	if key == "" || p.platform.Name() == "cpu" || os.Getenv(session.QueuesVariable) != "" {
 		return
 	}
 	var note []byte
@@ -187,15 +187,15 @@ func (a *app) noteQueues(ctx context.Context, p *prepared, own *runFlags, progra
 	} else if needs := program.Mode() == runtime.Streams && a.needsQueues(program.Plan()); needs != a.expectsQueues(p.graph) {
 		note = []byte("otherwise")
 	}
-	if err := a.openCache().KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
+	if err := a.OpenCache().KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
 		a.Warn("what is known of hardware queues is not kept: %v", err)
 	}
 }
 
 // queuesKey is the key of the note about a pipeline under these flags; "" if nothing may be noted or used.
-func (a *app) queuesKey(g *dag.Graph, own *runFlags) string {
+func (a *app) queuesKey(g *dag.Graph, own *session.RunFlags) string {
 	f := a.Flags
-	if own == nil || f.Learn == flags.LearnOff || f.Plan != "" || own.alone || own.follow {
+	if own == nil || f.Learn == flags.LearnOff || f.Plan != "" || own.Alone || own.Follow {
 		return ""
 	}
 	streams := 0

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
@@ -68,7 +69,7 @@ func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
 		{name: "a plan of 9 streams as a graph, 2 replays in flight", plan: planned(9), flags: flags.Values{Plan: "p.json", Replay: flags.GraphOn, Inflight: 2}, want: 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Setenv(queuesVariable, c.environment)
+			t.Setenv(session.QueuesVariable, c.environment)
 			a := newApp(strings.NewReader(""), io.Discard, io.Discard)
 			a.Flags = &c.flags
 			a.Flags.Inflight, a.Flags.CacheDir = max(1, a.Flags.Inflight), t.TempDir()
@@ -76,7 +77,7 @@ func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
 			if p.graph == nil {
 				p.graph = wideGraph(t, 1, false)
 			}
-			require.Equal(t, c.want, a.queuesFor(p, &runFlags{}))
+			require.Equal(t, c.want, a.queuesFor(p, &session.RunFlags{}))
 		})
 	}
 }
@@ -98,11 +99,11 @@ func noting(t *testing.T, f flags.Values) (*app, *host.Platform) {
 }
 
 func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
-	t.Setenv(queuesVariable, "")
+	t.Setenv(session.QueuesVariable, "")
 	ctx := context.Background()
 	a, platform := noting(t, flags.Values{Replay: flags.GraphOff})
 	g := wideGraph(t, 9, false)
-	own := &runFlags{}
+	own := &session.RunFlags{}
 	ran := func(streams int, mode runtime.Mode) {
 		plan, err := planner.New(ctx, g, planner.Options{Strategy: "roundrobin", Streams: streams})
 		require.NoError(t, err)
@@ -110,7 +111,7 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 		program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
 		require.NoError(t, err)
 		defer program.Close()
-		a.noteQueues(ctx, &prepared{graph: g, plan: plan, platform: &opened{Platform: gpuNamed{platform}}}, own, program, 100, time.Second)
+		a.noteQueues(ctx, &prepared{graph: g, plan: plan, platform: &session.Opened{Platform: gpuNamed{platform}}}, own, program, 100, time.Second)
 	}
 	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
 	require.Equal(t, 8, queues())
@@ -177,16 +178,16 @@ func TestMoreQueuesAreTriedForLongRunsAndUsedWhereTheyPay(t *testing.T) {
 }
 
 func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
-	t.Setenv(queuesVariable, "")
+	t.Setenv(session.QueuesVariable, "")
 	ctx := context.Background()
 	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
-	g, own := wideGraph(t, 2, false), &runFlags{}
+	g, own := wideGraph(t, 2, false), &session.RunFlags{}
 	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
 	ran := func(queues, replays int, each time.Duration) {
-		a.noteQueues(ctx, &prepared{graph: g, platform: &opened{Platform: queuedGPU{gpuNamed{platform}, queues}}}, own, nil, replays, time.Duration(replays)*each)
+		a.noteQueues(ctx, &prepared{graph: g, platform: &session.Opened{Platform: queuedGPU{gpuNamed{platform}, queues}}}, own, nil, replays, time.Duration(replays)*each)
 	}
 	notes := func() int {
-		contents, err := a.openCache().Contents()
+		contents, err := a.OpenCache().Contents()
 		require.NoError(t, err)
 		return contents.Notes
 	}
@@ -205,7 +206,7 @@ func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	require.Equal(t, 8, queues(), "faster")
 	ran(8, 1000, 200*time.Microsecond)
 	require.Equal(t, 1, queues(), "slower in the mean of two runs")
-	require.NoError(t, a.openCache().KeepNote(ctx, a.queuesKey(g, own), []byte(`{"few_us": -1, "usual_us": 1}`)))
+	require.NoError(t, a.OpenCache().KeepNote(ctx, a.queuesKey(g, own), []byte(`{"few_us": -1, "usual_us": 1}`)))
 	require.Equal(t, 1, queues(), "a note that cannot be")
 }
 
@@ -219,7 +220,7 @@ func (q queuedGPU) Queues() int { return q.queues }
 
 func TestNoQueuesAreNotedForTheCPU(t *testing.T) {
 	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
-	g, own := wideGraph(t, 2, false), &runFlags{}
-	a.noteQueues(context.Background(), &prepared{graph: g, platform: &opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
+	g, own := wideGraph(t, 2, false), &session.RunFlags{}
+	a.noteQueues(context.Background(), &prepared{graph: g, platform: &session.Opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
 	require.Empty(t, a.queueNote(a.queuesKey(g, own)))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -20,7 +21,7 @@ import (
 // spreadUnseen spreads a graph for a command that opens no device.
 func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
 	if a.Flags.Plan != "" {
-		return a.spreadAsPlanned(ctx, g)
+		return a.SpreadAsPlanned(ctx, g)
 	}
 	if f := a.Flags; f.Learn == flags.LearnAuto && !f.MachineSaid && (g.Devices > 1 || g.Devices == dag.AllDevices || f.MemoryCap != "") {
 		return a.spreadAsRuns(ctx, g)
@@ -29,16 +30,16 @@ func (a *app) spreadUnseen(ctx context.Context, g *dag.Graph) (*dag.Graph, error
 	if err != nil {
 		return nil, err
 	}
-	return a.spreadOver(ctx, g, &options, assumedDevices)
+	return a.SpreadOver(ctx, g, &options, session.AssumedDevices)
 }
 
 // unseenOptions returns the options to plan with, for the machine of --machine, or for the device of --backend if only that was given.
 func (a *app) unseenOptions(ctx context.Context, g *dag.Graph) (o planner.Options, err error) {
 	if a.Flags.MachineSaid || a.Flags.Backend == "auto" || a.Flags.Plan != "" {
-		return a.planOptions(ctx, nil)
+		return a.PlanOptions(ctx, nil)
 	}
 	if a.asked == nil {
-		platform, err := a.openPlatform(a.devicesFor(g), usualQueues)
+		platform, err := a.OpenPlatform(a.DevicesFor(g), usualQueues)
 		if err != nil {
 			return o, err
 		}
@@ -48,23 +49,23 @@ func (a *app) unseenOptions(ctx context.Context, g *dag.Graph) (o planner.Option
 		}
 	}
 	a.Flags.Machine = ""
-	return a.planOptions(ctx, a.asked)
+	return a.PlanOptions(ctx, a.asked)
 }
 
 // spreadAsRuns spreads a graph over the devices that are there, as runs do, so that what they learned is found.
 func (a *app) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Graph, err error) {
-	platform, err := a.openPlatform(a.devicesFor(g), usualQueues)
+	platform, err := a.OpenPlatform(a.DevicesFor(g), usualQueues)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, platform) }()
 	a.Flags.Machine = ""
-	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
+	options, err := a.PlanOptions(ctx, a.machineOf(platform.Platform))
 	if err != nil {
 		return nil, err
 	}
-	spread, err = a.spreadOver(ctx, g, &options, len(platform.Devices()))
-	a.memoryInfo = nil
+	spread, err = a.SpreadOver(ctx, g, &options, len(platform.Devices()))
+	a.MemoryInfo = nil
 	return spread, err
 }
 
@@ -74,8 +75,8 @@ const replaysOfRuns = 100
 // optionsFor returns the options that a command plans with, and the plan if earlier runs have chosen one. No device is opened without --learn=auto or --backend.
 func (a *app) optionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 	switch {
-	case a.network != nil: // which has the durations that a program measured
-		options, err := a.planOptions(ctx, nil)
+	case a.Network != nil: // which has the durations that a program measured
+		options, err := a.PlanOptions(ctx, nil)
 		return &recalled{options: options}, err
 	case a.Flags.Learn == flags.LearnAgain:
 		return nil, errors.New("--learn=again: nothing runs here, so nothing can be learned again; want auto or off")
@@ -103,24 +104,24 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 	f.Sanitize = flags.SanitizeAuto
 	f.Machine = "" // the device is planned for
 	f.Replay, f.Inflight, f.Threads, f.Iterations, f.Warmup, f.Overlap = flags.GraphAuto, 1, 1, replaysOfRuns, 0, flags.GraphAuto
-	a.sanitize = a.sanitizeFor(g)
-	platform, err := a.openPlatform(a.devicesFor(g), a.queuesFor(&prepared{graph: g}, &runFlags{}))
+	a.Sanitize = a.SanitizeFor(g)
+	platform, err := a.OpenPlatform(a.DevicesFor(g), a.queuesFor(&prepared{graph: g}, &session.RunFlags{}))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, platform) }()
-	if err := a.sanitizeOn(platform); err != nil {
+	if err := a.SanitizeOn(platform); err != nil {
 		return nil, err
 	}
 	r = &recalled{}
-	if r.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err != nil {
+	if r.options, err = a.PlanOptions(ctx, a.machineOf(platform.Platform)); err != nil {
 		return nil, err
 	}
-	folder := a.openCache()
+	folder := a.OpenCache()
 	var taken []string
 	own := r.options.Profile
 	p := &prepared{graph: g, platform: platform, options: r.options}
-	if l := a.learningOf(p, &runFlags{}); l != nil {
+	if l := a.learningOf(p, &session.RunFlags{}); l != nil {
 		if known := l.options.Known; known != nil {
 			taken = append(taken, "how long "+nodesTake(len(known.Nodes)))
 			r.options.Profile = runtime.MergeProfiles(known, own)
@@ -148,13 +149,13 @@ func (a *app) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error)
 		taken = append(taken, "the figures of the device")
 	}
 	switch {
-	case folder == nil && a.noCache: // which has been said
+	case folder == nil && a.NoCache: // which has been said
 	case folder == nil:
 		a.Note("there is no cache to take anything from: --cache-dir is off")
 	case len(taken) == 0:
-		a.Note("%s holds nothing about this pipeline on %s; dagrun FILE --iterations 200 learns", folder.Path(), platform.place())
+		a.Note("%s holds nothing about this pipeline on %s; dagrun FILE --iterations 200 learns", folder.Path(), platform.Place())
 	default:
-		a.Note("taken from %s, as earlier runs on %s learned it: %s", folder.Path(), platform.place(), strings.Join(taken, "; "))
+		a.Note("taken from %s, as earlier runs on %s learned it: %s", folder.Path(), platform.Place(), strings.Join(taken, "; "))
 	}
 	return r, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
@@ -20,22 +21,22 @@ import (
 )
 
 func (a *app) runCommand(c *cobra.Command) {
-	var own runFlags
+	var own session.RunFlags
 	a.DeviceRunFlags(c)
 	a.SaveFlags(c)
 	a.ReplayFlags(c)
 	a.LearnFlags(c)
 	a.RankFlags(c)
 	f := c.Flags()
-	f.StringVar(&own.verify, "verify", "", "also run serially on the CPU and compare `what`: results (saved or expected buffers; --verify alone), or nodes (names the first that differs)")
+	f.StringVar(&own.Verify, "verify", "", "also run serially on the CPU and compare `what`: results (saved or expected buffers; --verify alone), or nodes (names the first that differs)")
 	f.Lookup("verify").NoOptDefVal = verifyResults
-	f.BoolVar(&own.allowRaces, "allow-races", false, "run a hand-made schedule (sync: explicit) even if it has races")
-	f.BoolVar(&own.alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
-	f.BoolVar(&own.stats, "memory-stats", false, "show device memory, and which nodes use each buffer")
-	f.BoolVar(&own.follow, "debug-progress", false, "track finished nodes on the device, so that a timeout lists the others; one replay only")
+	f.BoolVar(&own.AllowRaces, "allow-races", false, "run a hand-made schedule (sync: explicit) even if it has races")
+	f.BoolVar(&own.Alone, "node-by-node", false, "run nodes one at a time: slow, but names the node that faults or hangs")
+	f.BoolVar(&own.Stats, "memory-stats", false, "show device memory, and which nodes use each buffer")
+	f.BoolVar(&own.Follow, "debug-progress", false, "track finished nodes on the device, so that a timeout lists the others; one replay only")
 	a.SanitizeFlag(c)
-	f.Uint64Var(&a.ValuesOf(c).Steps, "kernel-steps", defaultSteps, "on the CPU device, end a kernel after `N` instructions of all its threads")
-	f.StringVar(&own.savePlan, "save-plan", "", "write the plan as JSON to this `file`")
+	f.Uint64Var(&a.ValuesOf(c).Steps, "kernel-steps", session.DefaultSteps, "on the CPU device, end a kernel after `N` instructions of all its threads")
+	f.StringVar(&own.SavePlan, "save-plan", "", "write the plan as JSON to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && c.Parent() == nil && c.Flags().NFlag() == 0 {
 			return c.Help()
@@ -55,57 +56,57 @@ func (a *app) runCommand(c *cobra.Command) {
 		if recording.RecognizePlanned(args[0]) {
 			return a.runPlanned(c, args[0])
 		}
-		if err := flags.OneOf("--verify", own.verify, verifyResults, verifyNodes); err != nil {
+		if err := flags.OneOf("--verify", own.Verify, verifyResults, verifyNodes); err != nil {
 			return err
 		}
-		if own.follow && (a.Flags.Iterations != 1 || a.Flags.Warmup != 0 || a.Flags.Inflight != 1) {
+		if own.Follow && (a.Flags.Iterations != 1 || a.Flags.Warmup != 0 || a.Flags.Inflight != 1) {
 			return errors.New("--debug-progress tracks one replay: leave out --iterations, --warmup and --inflight")
 		}
-		if err := a.findPlace(); err != nil {
+		if err := a.FindPlace(); err != nil {
 			return err
 		}
 		a.Progress.Begin()
 		ctx, done := a.Limited(c.Context())
 		defer done()
-		return a.amongRanks(ctx, func(ctx context.Context) error { return a.runPipeline(ctx, args[0], &own) })
+		return a.AmongRanks(ctx, func(ctx context.Context) error { return a.runPipeline(ctx, args[0], &own) })
 	}
 }
 
 // prepare reads a pipeline, opens its device and plans for that device. outputs refuses output files that must not be written, before
 // anything runs. own is nil for commands that do not learn.
-func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs func(*dag.Graph) error) (*prepared, error) {
-	g, err := a.loadGraph(ctx, name)
+func (a *app) prepare(ctx context.Context, name string, own *session.RunFlags, outputs func(*dag.Graph) error) (*prepared, error) {
+	g, err := a.LoadGraph(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if err := outputs(g); err != nil {
 		return nil, err
 	}
-	a.sanitize = a.sanitizeFor(g)
-	unpackLibrary(g)
+	a.Sanitize = a.SanitizeFor(g)
+	session.UnpackLibrary(g)
 	p := &prepared{name: name, graph: g}
 	if a.Flags.Plan != "" {
-		if p.graph, err = a.spreadAsPlanned(ctx, g); err != nil {
+		if p.graph, err = a.SpreadAsPlanned(ctx, g); err != nil {
 			return nil, err
 		}
 		g = p.graph
-		if p.plan, err = a.loadPlan(ctx, g, planner.Options{}); err != nil {
+		if p.plan, err = a.LoadPlan(ctx, g, planner.Options{}); err != nil {
 			return nil, err
 		}
 	}
-	platform, err := a.openPlatform(a.devicesFor(g), a.queuesFor(p, own))
+	platform, err := a.OpenPlatform(a.DevicesFor(g), a.queuesFor(p, own))
 	if err != nil {
 		return nil, err
 	}
-	if err := a.sanitizeOn(platform); err != nil {
+	if err := a.SanitizeOn(platform); err != nil {
 		return nil, errors.Join(err, platform.Close())
 	}
 	p.platform = platform
-	if err := a.joinRanks(ctx, g, platform, own); err != nil {
+	if err := a.JoinRanks(ctx, g, platform, own); err != nil {
 		return nil, errors.Join(err, platform.Close())
 	}
-	if p.options, err = a.planOptions(ctx, a.machineOf(platform.Platform)); err == nil {
-		p.graph, err = a.spreadOver(ctx, p.graph, &p.options, len(platform.Devices()))
+	if p.options, err = a.PlanOptions(ctx, a.machineOf(platform.Platform)); err == nil {
+		p.graph, err = a.SpreadOver(ctx, p.graph, &p.options, len(platform.Devices()))
 	}
 	if err == nil {
 		err = a.planPrepared(ctx, p, own)
@@ -117,8 +118,8 @@ func (a *app) prepare(ctx context.Context, name string, own *runFlags, outputs f
 }
 
 // planPrepared plans with what earlier runs learned, or takes the plan that they found best.
-func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err error) {
-	a.matchProfile(p.graph, p.options.Profile)
+func (a *app) planPrepared(ctx context.Context, p *prepared, own *session.RunFlags) (err error) {
+	a.MatchProfile(p.graph, p.options.Profile)
 	a.recallPasses(p.graph, &p.options)
 	if p.learning, err = a.learnTogether(ctx, a.learningOf(p, own)); err != nil || p.plan != nil {
 		return err
@@ -131,7 +132,7 @@ func (a *app) planPrepared(ctx context.Context, p *prepared, own *runFlags) (err
 		}
 		p.options.Profile = runtime.MergeProfiles(p.learning.options.Known, p.options.Profile)
 	}
-	p.plan, err = a.loadPlan(ctx, p.graph, p.options)
+	p.plan, err = a.LoadPlan(ctx, p.graph, p.options)
 	return err
 }
 
@@ -158,36 +159,36 @@ func (a *app) programOptions(l *learning) runtime.Options {
 	return o
 }
 
-func (a *app) runPipeline(ctx context.Context, name string, own *runFlags) (err error) {
+func (a *app) runPipeline(ctx context.Context, name string, own *session.RunFlags) (err error) {
 	p, err := a.prepare(ctx, name, own, func(g *dag.Graph) error {
-		return a.checkOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: own.savePlan}}, a.savedFiles(g))
+		return a.CheckOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: own.SavePlan}}, a.SavedFiles(g))
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = a.closingAt("close the device", err, p.platform) }()
-	if own.savePlan != "" {
-		if err := a.savePlan(ctx, own.savePlan, p.plan, p.graph); err != nil {
+	if own.SavePlan != "" {
+		if err := a.SavePlan(ctx, own.SavePlan, p.plan, p.graph); err != nil {
 			return err
 		}
 	}
 	options := a.programOptions(p.learning)
 	a.preferGraph(p, &options)
-	allowed, err := racesAllowed(p.name, p.graph, p.plan, own.allowRaces)
+	allowed, err := session.RacesAllowed(p.name, p.graph, p.plan, own.AllowRaces)
 	if err != nil {
 		return err
 	}
 	options.Unsafe = len(allowed) > 0
-	options.DebugProgress, options.FollowCommunication = own.follow, a.followed
-	if a.world != nil {
-		options.Agree, options.Exchange = a.agree, a.exchange
+	options.DebugProgress, options.FollowCommunication = own.Follow, a.Followed
+	if a.World != nil {
+		options.Agree, options.Exchange = a.Agree, a.exchange
 	}
 	report, err := a.runOn(ctx, p, options, own)
 	if err != nil {
 		return a.pinFault(ctx, p, err, own)
 	}
 	if len(allowed) > 0 {
-		report.Allowed = racesOf(p.graph, allowed)
+		report.Allowed = session.RacesOf(p.graph, allowed)
 	}
 	if report.onGPU, err = a.streamsOnGPU(ctx, p); err != nil {
 		return err
@@ -201,7 +202,7 @@ const mostPlannedTwice = 1000
 // streamsOnGPU returns how many streams a plan for a GPU has, after a run on the CPU that planned for itself.
 func (a *app) streamsOnGPU(ctx context.Context, p *prepared) (int, error) {
 	f := a.Flags
-	if p.platform.Name() != "cpu" || f.Quiet || f.Plan != "" || f.Machine != "" || a.world != nil || p.graph.UsedDevices() > 1 || p.graph.Len() > mostPlannedTwice {
+	if p.platform.Name() != "cpu" || f.Quiet || f.Plan != "" || f.Machine != "" || a.World != nil || p.graph.UsedDevices() > 1 || p.graph.Len() > mostPlannedTwice {
 		return 0, nil
 	}
 	options := p.options

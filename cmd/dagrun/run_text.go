@@ -65,7 +65,7 @@ func (a *app) printRunText(r *runReport) {
 		if r.onGPU > 0 && r.onGPU != r.Streams {
 			_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Dim, fmt.Sprintf("  %s here; %d on an H200", cli.Counted(r.Streams, "stream"), r.onGPU)))
 		}
-		a.printAllowed(r.Allowed)
+		a.PrintAllowed(r.Allowed)
 	}
 	a.printLoops(r.Loops)
 	a.printChecks(r.Checks, "matches")

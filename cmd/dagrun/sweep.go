@@ -67,14 +67,14 @@ func (a *app) checkPoints(ctx context.Context, name string, points [][]string, s
 	if len(swept) == 0 {
 		return nil
 	}
-	source, err := a.readSource(ctx, name)
+	source, err := a.ReadSource(ctx, name)
 	if err != nil {
 		return err
 	}
-	a.source = source
+	a.Source = source
 	for _, params := range points {
 		a.Flags.Params = params
-		g, err := a.parse(ctx, name)
+		g, err := a.Parse(ctx, name)
 		point := pointText(sweptOf(params, swept))
 		if err == nil && g.Len() == 0 {
 			err = errors.New("the pipeline has no nodes: there is nothing to measure")

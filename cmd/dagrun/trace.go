@@ -18,6 +18,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
@@ -64,13 +65,13 @@ fast.trace(FILE) in the program measures when each node runs.`,
 			if a.Flags.Iterations < 1 {
 				return errors.New("--iterations 0: want at least 1 to trace")
 			}
-			if err := a.findPlace(); err != nil {
+			if err := a.FindPlace(); err != nil {
 				return err
 			}
 			a.Progress.Begin()
 			ctx, done := a.Limited(c.Context())
 			defer done()
-			return a.amongRanks(ctx, func(ctx context.Context) error { return a.tracePipeline(ctx, args[0], out, html, against) })
+			return a.AmongRanks(ctx, func(ctx context.Context) error { return a.tracePipeline(ctx, args[0], out, html, against) })
 		},
 	}
 	a.DeviceRunFlags(c)
@@ -97,18 +98,18 @@ type tracedNode struct {
 
 // traceReport is the JSON document of trace.
 type traceReport struct {
-	Version   int              `json:"version"`              // 1
-	Command   string           `json:"command"`              // trace
-	Name      string           `json:"name"`                 // the pipeline
-	Backend   string           `json:"backend"`              // cuda or cpu
-	Device    string           `json:"device"`               // the first device
-	File      string           `json:"file"`                 // the timeline that was written
-	Page      string           `json:"page,omitempty"`       // the page of --html
-	Cores     int              `json:"cores,omitempty"`      // of a CPU that ran everything
-	Predicted float64          `json:"predicted_us"`         // what the plan was predicted to take
-	Nodes     []tracedNode     `json:"nodes"`                // of the last replay, by start
-	BodyNodes []tracedBodyNode `json:"body_nodes,omitempty"` // the nodes in loops and branches, as far as the last replay shows them
-	Rank      *rankReport      `json:"rank,omitempty"`       // with several ranks
+	Version   int                 `json:"version"`              // 1
+	Command   string              `json:"command"`              // trace
+	Name      string              `json:"name"`                 // the pipeline
+	Backend   string              `json:"backend"`              // cuda or cpu
+	Device    string              `json:"device"`               // the first device
+	File      string              `json:"file"`                 // the timeline that was written
+	Page      string              `json:"page,omitempty"`       // the page of --html
+	Cores     int                 `json:"cores,omitempty"`      // of a CPU that ran everything
+	Predicted float64             `json:"predicted_us"`         // what the plan was predicted to take
+	Nodes     []tracedNode        `json:"nodes"`                // of the last replay, by start
+	BodyNodes []tracedBodyNode    `json:"body_nodes,omitempty"` // the nodes in loops and branches, as far as the last replay shows them
+	Rank      *session.RankReport `json:"rank,omitempty"`       // with several ranks
 	*runtime.Trace
 	Analysis *analysis.Analysis `json:"analysis"` // of the last replay
 	Plan     json.RawMessage    `json:"plan"`     // the plan that ran
@@ -120,13 +121,13 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		if out == "" {
 			out = traceName(name, g)
 		}
-		return a.checkOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}, {Role: "--html", Name: html}}, nil)
+		return a.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}, {Role: "--html", Name: html}}, nil)
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = cli.Closing(err, p.platform) }()
-	if _, err := racesAllowed(p.name, p.graph, p.plan, false); err != nil {
+	if _, err := session.RacesAllowed(p.name, p.graph, p.plan, false); err != nil {
 		return err
 	}
 	other, err := a.against(ctx, p.graph, against, html, p.options)
@@ -135,7 +136,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	}
 	trace, err := a.measureTrace(ctx, p, recorder)
 	if err != nil {
-		return a.pinFault(ctx, p, err, &runFlags{})
+		return a.pinFault(ctx, p, err, &session.RunFlags{})
 	}
 	predict := planner.Simulate
 	if trace.Mode != runtime.Streams.String() {
@@ -147,7 +148,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	}
 	machine, device := runtime.MachineOf(p.platform), p.platform.Devices()[0].Name
 	write := func(w io.Writer) error { return trace.WriteChrome(w, p.graph, p.plan, predicted) }
-	if a.world != nil {
+	if a.World != nil {
 		all, err := a.gatherTraces(ctx, p, trace)
 		if err != nil {
 			return err
@@ -176,7 +177,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		}
 	}
 	report := &traceReport{Version: cli.JSONVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: device, Cores: machine.Cores,
-		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: a.rankReport(),
+		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: a.RankReport(),
 		BodyNodes: tracedBodies(p.graph, p.plan, &trace.Replays[len(trace.Replays)-1])}
 	if report.Analysis, err = trace.Analyse(p.graph, p.plan, machine, len(trace.Replays)-1); err != nil {
 		return err
@@ -197,7 +198,7 @@ func (a *app) knownTo(p *prepared) *planner.Profile {
 	if a.Flags.Machine != "" {
 		return p.options.Profile
 	}
-	recalled := runtime.Recall(p.graph, p.platform.Platform, a.openCache(), runtime.LearnOptions{Plan: p.options, Replays: replaysOfRuns}, a.memoryMode())
+	recalled := runtime.Recall(p.graph, p.platform.Platform, a.OpenCache(), runtime.LearnOptions{Plan: p.options, Replays: replaysOfRuns}, a.memoryMode())
 	for _, w := range recalled.Warnings {
 		a.Warn("%s", w)
 	}
@@ -262,14 +263,14 @@ func tracedNodes(p *prepared, trace *runtime.Trace, predicted *planner.Timeline)
 	return nodes
 }
 
-func (a *app) printTrace(r *traceReport, platform *opened) error {
+func (a *app) printTrace(r *traceReport, platform *session.Opened) error {
 	a.Progress.Clear()
 	if !a.Flags.Quiet {
 		last := 0.0
 		for i := range r.Nodes {
 			last = max(last, r.Nodes[i].End)
 		}
-		_ = a.Stdout.Printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.Paint(a.Stdout, cli.Bold, cli.Duration(last)), platform.place(),
+		_ = a.Stdout.Printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.Paint(a.Stdout, cli.Bold, cli.Duration(last)), platform.Place(),
 			cli.Duration(r.PlainUS), cli.Duration(r.Predicted), cli.Counted(len(r.Replays), "replay"), measuredBy(r.Trace))
 		for _, line := range r.Analysis.Lines() {
 			if err := a.Stdout.Printf("%s\n", line); err != nil {

@@ -26,7 +26,7 @@ type sentTrace struct {
 
 // gatherTraces gives rank 0 the traces of all ranks, at times of its own clock. Other ranks get none.
 func (a *app) gatherTraces(ctx context.Context, p *prepared, trace *runtime.Trace) ([]runtime.RankTrace, error) {
-	offset, within, err := a.world.Clock(ctx)
+	offset, within, err := a.World.Clock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (a *app) gatherTraces(ctx context.Context, p *prepared, trace *runtime.Trac
 	if err != nil {
 		return nil, err
 	}
-	texts, err := a.world.Barrier(ctx, "trace", string(text))
+	texts, err := a.World.Barrier(ctx, "trace", string(text))
 	if err != nil || a.Place.Rank > 0 {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (a *app) alignTraces(all []sentTrace, options planner.Options) ([]runtime.R
 	ranks := make([]runtime.RankTrace, len(all))
 	for rank := range all {
 		sent := &all[rank]
-		g, err := a.reread(rank, sent.Local)
+		g, err := a.Reread(rank, sent.Local)
 		if err != nil {
 			return nil, err
 		}

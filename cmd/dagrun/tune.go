@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -95,7 +96,7 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 		return err
 	}
 	began := time.Now()
-	report := &tuneReport{Version: cli.JSONVersion, Command: "tune", Kept: a.openCache() != nil}
+	report := &tuneReport{Version: cli.JSONVersion, Command: "tune", Kept: a.OpenCache() != nil}
 	for k, params := range points {
 		a.Flags.Params = params
 		left := (long - time.Since(began)) / time.Duration(len(points)-k)
@@ -127,37 +128,37 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 }
 
 func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, report *tuneReport) (t *tuned, err error) {
-	g, err := a.loadGraph(ctx, name)
+	g, err := a.LoadGraph(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	a.sanitize = a.sanitizeFor(g)
-	platform, err := a.openPlatform(a.devicesFor(g), a.benchQueues(g))
+	a.Sanitize = a.SanitizeFor(g)
+	platform, err := a.OpenPlatform(a.DevicesFor(g), a.benchQueues(g))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, platform) }()
-	if err := a.sanitizeOn(platform); err != nil {
+	if err := a.SanitizeOn(platform); err != nil {
 		return nil, err
 	}
-	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.place()+a.sanitize.says()
-	options, err := a.planOptions(ctx, a.machineOf(platform.Platform))
+	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.Place()+a.Sanitize.Says()
+	options, err := a.PlanOptions(ctx, a.machineOf(platform.Platform))
 	if err != nil {
 		return nil, err
 	}
-	if g, err = a.spreadOver(ctx, g, &options, len(platform.Devices())); err != nil {
+	if g, err = a.SpreadOver(ctx, g, &options, len(platform.Devices())); err != nil {
 		return nil, err
 	}
 	p := &prepared{name: name, graph: g, platform: platform, options: options}
-	a.matchProfile(g, p.options.Profile)
+	a.MatchProfile(g, p.options.Profile)
 	// The same options as those of a run, so that runs find what is kept.
 	a.Flags.Replay, a.Flags.Inflight, a.Flags.Threads, a.Flags.Learn, a.Flags.Overlap = flags.GraphAuto, 1, 1, flags.LearnAgain, flags.GraphAuto
-	l := a.learningOf(p, &runFlags{})
+	l := a.learningOf(p, &session.RunFlags{})
 	plan, err := planner.New(ctx, g, p.options)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := racesAllowed(name, g, plan, false); err != nil {
+	if _, err := session.RacesAllowed(name, g, plan, false); err != nil {
 		return nil, err
 	}
 	how := runtime.Options{Confined: a.Flags.Confined, Logger: a.Log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
@@ -168,7 +169,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	}
 	defer func() { err = cli.Closing(err, program) }()
 	a.Running = program.Running
-	stop := a.watchHang(ctx, p, &runFlags{}, program.Trial)
+	stop := a.watchHang(ctx, p, &session.RunFlags{}, program.Trial)
 	learn := l.options
 	learn.Replays, learn.For, learn.Thorough, learn.Wake = tuneReplays, long, true, leastWarmUp(l.onGPU, tuneReplays)
 	if long >= worthThorough {
@@ -214,7 +215,7 @@ const keepTime = time.Second
 
 // keepEarly keeps what was learned before the search was stopped.
 func (a *app) keepEarly(ctx context.Context, l *learning, learned *runtime.Learned) {
-	if learned == nil || a.openCache() == nil {
+	if learned == nil || a.OpenCache() == nil {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), keepTime)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
@@ -40,7 +41,7 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	allowed, err := racesAllowed(p.name, g, plan, true)
+	allowed, err := session.RacesAllowed(p.name, g, plan, true)
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -53,7 +54,7 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 
 // verifyEachNode replays the pipeline node by node on its own device and on the CPU and returns the first node that differs.
 func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime.Difference, err error) {
-	cpu, err := host.Open(host.Options{Devices: p.graph.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.compiler()})
+	cpu, err := host.Open(host.Options{Devices: p.graph.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.Compiler()})
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +79,12 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
 func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
-	cpu, err := host.Open(host.Options{Devices: a.declared.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.compiler()})
+	cpu, err := host.Open(host.Options{Devices: a.Declared.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.Compiler()})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, cpu) }()
-	reference, err := a.referenceOn(ctx, p, a.declared, cpu)
+	reference, err := a.referenceOn(ctx, p, a.Declared, cpu)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // --sanitize: what users' kernels are checked for while the CPU device runs them.
 
-package main
+package session
 
 import (
 	"errors"
@@ -13,23 +13,23 @@ import (
 // mostChecked is the most threads of a replay that is checked by default, because checks make it about four times slower.
 const mostChecked = 1_000_000
 
-// sanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.
-func (a *app) sanitizeFor(g *dag.Graph) sanitize {
-	s := sanitize{chosen: a.Flags.Sanitize != flags.SanitizeAuto}
+// SanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.
+func (u *Session) SanitizeFor(g *dag.Graph) Sanitize {
+	s := Sanitize{Chosen: u.Flags.Sanitize != flags.SanitizeAuto}
 	threads := uint64(0)
-	for _, n := range allNodes(g) {
+	for _, n := range AllNodes(g) {
 		l := n.Launch
 		if l == nil || l.Module < 0 {
 			continue
 		}
-		s.any = true
+		s.Any = true
 		blocks := uint64(l.Grid[0]) * uint64(max(l.Grid[1], 1)) * uint64(max(l.Grid[2], 1))
 		threads += blocks * uint64(max(l.Block[0], 1)) * uint64(max(l.Block[1], 1)) * uint64(max(l.Block[2], 1))
 	}
-	if !s.any {
+	if !s.Any {
 		return s
 	}
-	switch a.Flags.Sanitize {
+	switch u.Flags.Sanitize {
 	case flags.SanitizeFull:
 		s.level = simt.CheckFull
 	case flags.SanitizeFast:
@@ -42,34 +42,34 @@ func (a *app) sanitizeFor(g *dag.Graph) sanitize {
 	return s
 }
 
-// sanitizeOn refuses checks that were asked for on a device that cannot make them, and makes none there.
-func (a *app) sanitizeOn(platform *opened) error {
+// SanitizeOn refuses checks that were asked for on a device that cannot make them, and makes none there.
+func (u *Session) SanitizeOn(platform *Opened) error {
 	if platform.Name() == "cpu" {
 		return nil
 	}
-	if a.Flags.Sanitize == flags.SanitizeFull || a.Flags.Sanitize == flags.SanitizeFast {
+	if u.Flags.Sanitize == flags.SanitizeFull || u.Flags.Sanitize == flags.SanitizeFast {
 		return errSanitizeGPU
 	}
-	a.sanitize = sanitize{}
+	u.Sanitize = Sanitize{}
 	return nil
 }
 
-// name returns the level as the flag spells it; "" if there is nothing to check.
-func (s sanitize) name() string {
-	if !s.any {
+// Name returns the level as the flag spells it; "" if there is nothing to check.
+func (s Sanitize) Name() string {
+	if !s.Any {
 		return ""
 	}
 	return [...]string{simt.CheckNothing: flags.SanitizeOff, simt.CheckFast: flags.SanitizeFast, simt.CheckFull: flags.SanitizeFull, simt.CheckUsual: flags.SanitizeAuto}[s.level]
 }
 
-// says returns the words about the checks in the line about a run.
-func (s sanitize) says() string {
+// Says returns the words about the checks in the line about a run.
+func (s Sanitize) Says() string {
 	switch {
-	case !s.any:
+	case !s.Any:
 		return ""
 	case s.level != simt.CheckNothing:
-		return ", kernels checked (" + s.name() + ")"
-	case s.chosen:
+		return ", kernels checked (" + s.Name() + ")"
+	case s.Chosen:
 		return ", kernels not checked"
 	}
 	return ", kernels not checked (over a million threads; see --sanitize)"

@@ -1,6 +1,6 @@
 // What ranks compare before they run a pipeline together: a hash of what it does, and the same in words, for the first difference.
 
-package main
+package session
 
 import (
 	"crypto/sha256"

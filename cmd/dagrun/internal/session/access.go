@@ -1,6 +1,6 @@
 // What the kernels of the user's modules access, and how that is known.
 
-package main
+package session
 
 import (
 	"fmt"
@@ -9,17 +9,17 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// kernelAccess is what a kernel does with its arguments, for all nodes that launch it alike.
-type kernelAccess struct {
+// KernelAccess is what a kernel does with its arguments, for all nodes that launch it alike.
+type KernelAccess struct {
 	Kernel    string           `json:"kernel"`                  // its name
 	Node      string           `json:"node"`                    // the first one
 	Nodes     int              `json:"nodes"`                   // how many launch it
-	Arguments []argumentAccess `json:"arguments"`               // one for each buffer argument
-	Variables []argumentAccess `json:"variables,omitempty"`     // of the module
+	Arguments []ArgumentAccess `json:"arguments"`               // one for each buffer argument
+	Variables []ArgumentAccess `json:"variables,omitempty"`     // of the module
 	Atomics   string           `json:"float_atomics,omitempty"` // where it adds floats atomically
 }
 
-type argumentAccess struct {
+type ArgumentAccess struct {
 	Name   string `json:"name"`           // of the argument
 	Mode   string `json:"mode"`           // in, out, inout or unused
 	Access string `json:"access"`         // "declared", "inferred" or "proved"
@@ -27,32 +27,32 @@ type argumentAccess struct {
 	Hint   string `json:"hint,omitempty"` // if the kernel needs less access than is declared
 }
 
-// unconfirmed is a module whose code was not analysed.
-type unconfirmed struct {
+// Unconfirmed is a module whose code was not analysed.
+type Unconfirmed struct {
 	Module string `json:"module"`
 	Why    string `json:"why"`
 }
 
-func unconfirmedModules(g *dag.Graph) []unconfirmed {
-	list := []unconfirmed{}
+func UnconfirmedModules(g *dag.Graph) []Unconfirmed {
+	list := []Unconfirmed{}
 	for _, m := range g.Modules {
 		if m.Unconfirmed != "" {
-			list = append(list, unconfirmed{m.Name, m.Unconfirmed})
+			list = append(list, Unconfirmed{m.Name, m.Unconfirmed})
 		}
 	}
 	return list
 }
 
-// kernelAccesses lists the kernels of the user's modules, in the order of the nodes that launch them first.
-func kernelAccesses(g *dag.Graph) []kernelAccess {
-	list := []kernelAccess{}
+// KernelAccesses lists the kernels of the user's modules, in the order of the nodes that launch them first.
+func KernelAccesses(g *dag.Graph) []KernelAccess {
+	list := []KernelAccess{}
 	known := map[string]int{}
-	for _, n := range allNodes(g) {
+	for _, n := range AllNodes(g) {
 		l := n.Launch
 		if l == nil || l.Module < 0 || l.Map != nil {
 			continue
 		}
-		k := kernelAccess{Kernel: l.Name, Node: n.Name, Nodes: 1, Arguments: argumentAccesses(l), Variables: variableAccesses(l)}
+		k := KernelAccess{Kernel: l.Name, Node: n.Name, Nodes: 1, Arguments: argumentAccesses(l), Variables: variableAccesses(l)}
 		if f, ok := l.Kernel.(dag.FloatAtomics); ok {
 			k.Atomics = f.FloatAtomics()
 		}
@@ -67,8 +67,8 @@ func kernelAccesses(g *dag.Graph) []kernelAccess {
 	return list
 }
 
-func argumentAccesses(l *dag.Launch) []argumentAccess {
-	list := []argumentAccess{}
+func argumentAccesses(l *dag.Launch) []ArgumentAccess {
+	list := []ArgumentAccess{}
 	params := l.Kernel.Params()
 	for k := range l.Args {
 		if !l.Args[k].IsBuffer {
@@ -78,7 +78,7 @@ func argumentAccesses(l *dag.Launch) []argumentAccess {
 		if name == "" {
 			name = fmt.Sprint(k + 1)
 		}
-		a := argumentAccess{Name: name, Mode: l.Args[k].Mode.String(), Access: l.Evidence(k).String()}
+		a := ArgumentAccess{Name: name, Mode: l.Args[k].Mode.String(), Access: l.Evidence(k).String()}
 		if l.Evidence(k) == dag.Declared {
 			a.Why = params[k].Code.Why
 		}
@@ -95,20 +95,20 @@ func argumentAccesses(l *dag.Launch) []argumentAccess {
 }
 
 // variableAccesses lists the variables of its module that a launch uses.
-func variableAccesses(l *dag.Launch) []argumentAccess {
-	var list []argumentAccess
+func variableAccesses(l *dag.Launch) []ArgumentAccess {
+	var list []ArgumentAccess
 	user, ok := l.Kernel.(dag.SymbolUser)
 	if !ok {
 		return nil
 	}
 	for _, use := range user.SymbolUses() {
-		list = append(list, argumentAccess{Name: use.Symbol.Name, Mode: use.Mode.String(), Access: use.Evidence.String()})
+		list = append(list, ArgumentAccess{Name: use.Symbol.Name, Mode: use.Mode.String(), Access: use.Evidence.String()})
 	}
 	return list
 }
 
-// printAccess prints a line for each kernel, and a line if its results may differ from run to run.
-func (a *app) printAccess(kernels []kernelAccess) {
+// PrintAccess prints a line for each kernel, and a line if its results may differ from run to run.
+func (u *Session) PrintAccess(kernels []KernelAccess) {
 	for _, k := range kernels {
 		var arguments []string
 		for _, arg := range k.Arguments {
@@ -125,10 +125,10 @@ func (a *app) printAccess(kernels []kernelAccess) {
 			arguments = append(arguments, fmt.Sprintf("variable %s %s (%s)", v.Name, v.Mode, v.Access))
 		}
 		if len(arguments) > 0 {
-			_ = a.Stdout.Printf("access: %s, %s\n", k.Kernel, strings.Join(arguments, ", "))
+			_ = u.Stdout.Printf("access: %s, %s\n", k.Kernel, strings.Join(arguments, ", "))
 		}
 		if k.Atomics != "" {
-			_ = a.Stdout.Printf("%s adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Kernel, k.Atomics)
+			_ = u.Stdout.Printf("%s adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Kernel, k.Atomics)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // --bucket: small all-reduces that follow each other run as one.
 
-package main
+package session
 
 import (
 	"fmt"
@@ -12,20 +12,20 @@ import (
 )
 
 // bucketed is a graph with the buckets that --bucket asks for.
-func (a *app) bucketed(g *dag.Graph, err error) (*dag.Graph, error) {
-	if err != nil || a.Flags.Bucket == "" {
+func (u *Session) bucketed(g *dag.Graph, err error) (*dag.Graph, error) {
+	if err != nil || u.Flags.Bucket == "" {
 		return g, err
 	}
-	bytes, err := flags.ParseSize(a.Flags.Bucket)
+	bytes, err := flags.ParseSize(u.Flags.Bucket)
 	if err != nil {
-		return nil, fmt.Errorf("--bucket %q: %w", a.Flags.Bucket, err)
+		return nil, fmt.Errorf("--bucket %q: %w", u.Flags.Bucket, err)
 	}
 	made, err := bucket.AllReduces(g, bytes)
 	if err != nil {
 		return nil, fmt.Errorf("--bucket: %w", err)
 	}
 	if buckets, inside := bucketCount(made); buckets > 0 {
-		a.Log.Info("bucketed", "buckets", buckets, "all_reduces", inside)
+		u.Log.Info("bucketed", "buckets", buckets, "all_reduces", inside)
 	}
 	return made, nil
 }
@@ -44,12 +44,12 @@ func bucketCount(g *dag.Graph) (buckets, inside int) {
 }
 
 // bucketedFamily has the buckets of every rank.
-func (a *app) bucketedFamily(f *file.Family, err error) (*file.Family, error) {
+func (u *Session) bucketedFamily(f *file.Family, err error) (*file.Family, error) {
 	if err != nil {
 		return nil, err
 	}
 	for k := range f.Classes {
-		if f.Classes[k], err = a.bucketed(f.Classes[k], nil); err != nil {
+		if f.Classes[k], err = u.bucketed(f.Classes[k], nil); err != nil {
 			return nil, err
 		}
 	}

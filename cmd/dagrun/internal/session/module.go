@@ -1,6 +1,6 @@
 // Users' modules: the kernel files that a pipeline names, found beside it and read.
 
-package main
+package session
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-// moduleOpener reads modules whose paths are relative to dir.
-func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (dag.Library, error) {
+// ModuleOpener reads modules whose paths are relative to dir.
+func (u *Session) ModuleOpener(ctx context.Context, dir string) func(dag.Module) (dag.Library, error) {
 	return func(m dag.Module) (dag.Library, error) {
 		read := func(path string) ([]byte, error) {
-			a.NoteInput(fmt.Sprintf("a file of module %q", m.Name), path)
-			return editor.ReadModule(ctx, a.folder, path)
+			u.NoteInput(fmt.Sprintf("a file of module %q", m.Name), path)
+			return editor.ReadModule(ctx, u.folder, path)
 		}
-		open := kernels.ModuleOpener(dir, read, a.compilers)
+		open := kernels.ModuleOpener(dir, read, u.Compilers)
 		opened, err := open(m)
 		if err != nil {
 			// The parser says which module it was.
@@ -31,7 +31,7 @@ func (a *app) moduleOpener(ctx context.Context, dir string) func(dag.Module) (da
 			if len(globals) == 0 {
 				return opened, nil
 			}
-			a.Warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", m.Name, strings.Join(globals, ", "))
+			u.Warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", m.Name, strings.Join(globals, ", "))
 		}
 		return opened, nil
 	}

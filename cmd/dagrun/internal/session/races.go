@@ -1,6 +1,6 @@
 // Races: what a hand-made schedule leaves unordered, described the same way by every command.
 
-package main
+package session
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// mostRaces is how many races are printed; fixing those usually fixes the rest.
-const mostRaces = 20
+// MostRaces is how many races are printed; fixing those usually fixes the rest.
+const MostRaces = 20
 
-// unenforced returns the pairs that a plan leaves unordered, at most the given number (0: all), in the order to fix them. The error is
+// Unenforced returns the pairs that a plan leaves unordered, at most the given number (0: all), in the order to fix them. The error is
 // any other fault of the plan.
-func unenforced(g *dag.Graph, plan *planner.Plan, most int) (*planner.Unenforced, error) {
+func Unenforced(g *dag.Graph, plan *planner.Plan, most int) (*planner.Unenforced, error) {
 	err := planner.Verify(g, plan)
 	switch {
 	case err == nil:
@@ -28,8 +28,8 @@ func unenforced(g *dag.Graph, plan *planner.Plan, most int) (*planner.Unenforced
 	return planner.Violations(g, plan, most)
 }
 
-// everyPair returns every pair that a plan leaves unordered. With all it is what is to be listed, otherwise only their number is of interest.
-func everyPair(g *dag.Graph, plan *planner.Plan, found *planner.Unenforced, all bool) (*planner.Unenforced, error) {
+// EveryPair returns every pair that a plan leaves unordered. With all it is what is to be listed, otherwise only their number is of interest.
+func EveryPair(g *dag.Graph, plan *planner.Plan, found *planner.Unenforced, all bool) (*planner.Unenforced, error) {
 	if found.Roots == 0 {
 		return found, nil
 	}
@@ -40,9 +40,9 @@ func everyPair(g *dag.Graph, plan *planner.Plan, found *planner.Unenforced, all 
 	return planner.Pairs(g, plan, most)
 }
 
-// racesAllowed returns the races of a plan if the user allows them. If they are not allowed, the error is the race that check prints first.
-func racesAllowed(name string, g *dag.Graph, plan *planner.Plan, allowed bool) ([]*planner.Violation, error) {
-	found, err := unenforced(g, plan, 0)
+// RacesAllowed returns the races of a plan if the user allows them. If they are not allowed, the error is the race that check prints first.
+func RacesAllowed(name string, g *dag.Graph, plan *planner.Plan, allowed bool) ([]*planner.Violation, error) {
+	found, err := Unenforced(g, plan, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -57,44 +57,44 @@ func racesAllowed(name string, g *dag.Graph, plan *planner.Plan, allowed bool) (
 	return found.Violations, nil
 }
 
-// race is a pair of accesses that nothing orders.
-type race struct {
-	First  raceSide   `json:"first"`
-	Second raceSide   `json:"second"`
+// Race is a pair of accesses that nothing orders.
+type Race struct {
+	First  RaceSide   `json:"first"`
+	Second RaceSide   `json:"second"`
 	Buffer string     `json:"buffer"`
 	Bytes  [2]int64   `json:"bytes"`
 	Box    [][2]int64 `json:"box,omitempty"`
 	Why    string     `json:"why"`
 	Fix    string     `json:"fix"`
 
-	place string // what both sides touch, as a pipeline file writes it
+	Place string `json:"-"` // what both sides touch, as a pipeline file writes it
 }
 
-type raceSide struct {
+type RaceSide struct {
 	Node   string `json:"node"`
 	Stream int32  `json:"stream"`
 	Access string `json:"access"`
 	Line   int32  `json:"line,omitempty"`
 }
 
-func (s *raceSide) text() string {
+func (s *RaceSide) text() string {
 	if s.Line == 0 {
 		return s.Node
 	}
 	return fmt.Sprintf("%s (line %d)", s.Node, s.Line)
 }
 
-// racesOf describes races.
-func racesOf(g *dag.Graph, violations []*planner.Violation) []race {
-	races := []race{}
+// RacesOf describes races.
+func RacesOf(g *dag.Graph, violations []*planner.Violation) []Race {
+	races := []Race{}
 	for _, v := range violations {
-		r := race{
+		r := Race{
 			First:  sideOf(g, v.Before, v.BeforeName, v.BeforeStream, v.BeforeAccess),
 			Second: sideOf(g, v.Node, v.NodeName, v.Stream, v.Access),
 			Buffer: v.BufferName, Bytes: [2]int64{v.Lo, v.Hi}, Why: v.Why.String(), Fix: v.Line,
 		}
 		place := g.EdgeRange(dag.Edge{Buffer: v.Buffer, Tile: v.Tile, Lo: v.Lo, Hi: v.Hi})
-		r.place = g.RangeText(place)
+		r.Place = g.RangeText(place)
 		if rows, columns, ok := g.TileBox(place); ok {
 			r.Box = [][2]int64{rows, columns}
 		}
@@ -104,16 +104,16 @@ func racesOf(g *dag.Graph, violations []*planner.Violation) []race {
 }
 
 // sideOf describes one of the two. Its stream has the number that the file gives it, if it gives one.
-func sideOf(g *dag.Graph, node dag.NodeID, name string, stream int32, mode dag.Mode) raceSide {
+func sideOf(g *dag.Graph, node dag.NodeID, name string, stream int32, mode dag.Mode) RaceSide {
 	n := &g.Nodes[node]
 	if written := n.Stream.Number(); written >= 0 {
 		stream = written
 	}
-	return raceSide{name, stream, mode.String(), n.Pos.Line}
+	return RaceSide{name, stream, mode.String(), n.Pos.Line}
 }
 
-// printAllowed says which races a run was allowed to have.
-func (a *app) printAllowed(races []race) {
+// PrintAllowed says which races a run was allowed to have.
+func (u *Session) PrintAllowed(races []Race) {
 	if len(races) == 0 {
 		return
 	}
@@ -122,6 +122,6 @@ func (a *app) printAllowed(races []race) {
 	if len(races) > 1 {
 		more = ", and others that check lists"
 	}
-	_ = a.Stdout.Printf("  %s: nothing orders %s and %s on %s (%s)%s\n", a.Paint(a.Stdout, cli.Red, words.Count(len(races), "race", "races")+" allowed"),
-		r.First.text(), r.Second.text(), r.place, r.Why, more)
+	_ = u.Stdout.Printf("  %s: nothing orders %s and %s on %s (%s)%s\n", u.Paint(u.Stdout, cli.Red, words.Count(len(races), "race", "races")+" allowed"),
+		r.First.text(), r.Second.text(), r.Place, r.Why, more)
 }

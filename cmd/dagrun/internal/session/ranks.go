@@ -1,6 +1,6 @@
 // Ranks: finding out which rank this process is, joining the others, and ending together.
 
-package main
+package session
 
 import (
 	"context"
@@ -20,15 +20,15 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// findPlace finds out which rank this process is.
-func (a *app) findPlace() error {
-	place, err := world.Find(a.Flags.Ranks, os.Getenv)
+// FindPlace finds out which rank this process is.
+func (u *Session) FindPlace() error {
+	place, err := world.Find(u.Flags.Ranks, os.Getenv)
 	if err != nil {
 		return err
 	}
 	if place.Ranks > 1 {
-		a.Place = place
-		a.Log.Info("one of several ranks", "rank", place.Rank, "ranks", place.Ranks, "says", place.Launcher, "meet_at", place.Rendezvous)
+		u.Place = place
+		u.Log.Info("one of several ranks", "rank", place.Rank, "ranks", place.Ranks, "says", place.Launcher, "meet_at", place.Rendezvous)
 	}
 	return nil
 }
@@ -49,8 +49,8 @@ type decision struct {
 	Learn      string `json:"learn"`
 }
 
-func (a *app) decide() decision {
-	f := a.Flags
+func (u *Session) decide() decision {
+	f := u.Flags
 	return decision{f.Replay, f.Iterations, f.Warmup, f.Strategy, f.Streams, f.Limited, f.Effort, f.Machine, f.Memory, f.MemoryCap, f.Threads, f.Learn}
 }
 
@@ -59,8 +59,8 @@ type connected interface {
 	Connect(ctx context.Context, w *world.World, groups []dag.Among) error
 }
 
-// groupsOf lists the groups of ranks that a rank communicates in, other than all ranks.
-func groupsOf(g *dag.Graph) []dag.Among {
+// GroupsOf lists the groups of ranks that a rank communicates in, other than all ranks.
+func GroupsOf(g *dag.Graph) []dag.Among {
 	list := []dag.Among{}
 	g.EachGraph(func(level *dag.Graph, _ []string) {
 		for i := range level.Nodes {
@@ -72,19 +72,19 @@ func groupsOf(g *dag.Graph) []dag.Among {
 	return list
 }
 
-// joinRanks meets the other ranks, if there are any, and takes over what rank 0 decides.
-func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own *runFlags) error {
-	if a.Place.Ranks <= 1 {
+// JoinRanks meets the other ranks, if there are any, and takes over what rank 0 decides.
+func (u *Session) JoinRanks(ctx context.Context, g *dag.Graph, platform *Opened, own *RunFlags) error {
+	if u.Place.Ranks <= 1 {
 		return nil
 	}
-	if err := a.ranksCanRun(g, own); err != nil {
+	if err := u.ranksCanRun(g, own); err != nil {
 		return err
 	}
 	to, ok := platform.Platform.(connected)
 	if !ok {
-		return fmt.Errorf("%d ranks cannot run on %s", a.Place.Ranks, platform.Name())
+		return fmt.Errorf("%d ranks cannot run on %s", u.Place.Ranks, platform.Name())
 	}
-	decided, err := json.Marshal(a.decide())
+	decided, err := json.Marshal(u.decide())
 	if err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	if !onCPU {
 		gpu = platform.Devices()[0].UUID
 	}
-	if a.Place.Rank == 0 && os.Getenv("DAGRUN_SECRET") == "" {
-		a.Warn("without DAGRUN_SECRET, every user of this machine can join the ranks; set it to the same text on all of them")
+	if u.Place.Rank == 0 && os.Getenv("DAGRUN_SECRET") == "" {
+		u.Warn("without DAGRUN_SECRET, every user of this machine can join the ranks; set it to the same text on all of them")
 	}
-	a.Progress.Report("wait for the other ranks", 0, 0)
-	w, answer, err := world.Join(ctx, world.JoinOptions{Place: a.Place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: a.Flags.Arrive, Mesh: onCPU, Device: gpu,
-		Timeout: a.Flags.Timeout, Text: a.Progress.Where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: a.proveRanks,
+	u.Progress.Report("wait for the other ranks", 0, 0)
+	w, answer, err := world.Join(ctx, world.JoinOptions{Place: u.Place, Secret: os.Getenv("DAGRUN_SECRET"), Arrive: u.Flags.Arrive, Mesh: onCPU, Device: gpu,
+		Timeout: u.Flags.Timeout, Text: u.Progress.Where, Hash: rankHash(g), Outline: func() []string { return outlineOf(g) }, Decision: decided, Check: u.proveRanks,
 		Expected: func(m world.Member) (world.Expected, error) {
-			other, err := a.reread(m.Rank, m.LocalRank)
+			other, err := u.Reread(m.Rank, m.LocalRank)
 			if err != nil {
 				return world.Expected{}, err
 			}
@@ -111,27 +111,27 @@ func (a *app) joinRanks(ctx context.Context, g *dag.Graph, platform *opened, own
 	if err != nil {
 		return err
 	}
-	a.world = w
-	a.joined(w)
+	u.World = w
+	u.joined(w)
 	var d decision
 	if err := json.Unmarshal(answer, &d); err != nil {
 		return err
 	}
-	f := a.Flags
+	f := u.Flags
 	f.Replay, f.Iterations, f.Warmup, f.Strategy, f.Streams, f.Limited = d.Replay, d.Iterations, d.Warmup, d.Strategy, d.Streams, d.Limited
 	f.Effort, f.Machine, f.Memory, f.MemoryCap, f.Threads, f.Learn = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads, d.Learn
-	a.followed = !onCPU && a.Flags.Timeout > 0
-	a.Progress.Report("connect the ranks", 0, 0)
-	return to.Connect(ctx, w, groupsOf(g))
+	u.Followed = !onCPU && u.Flags.Timeout > 0
+	u.Progress.Report("connect the ranks", 0, 0)
+	return to.Connect(ctx, w, GroupsOf(g))
 }
 
 // proveRanks proves that all ranks can communicate.
-func (a *app) proveRanks(members []world.Member) error {
+func (u *Session) proveRanks(members []world.Member) error {
 	local := make([]int, len(members))
 	for rank := range members {
 		local[rank] = members[rank].LocalRank
 	}
-	family, err := a.family(a.Place.Ranks, local)
+	family, err := u.family(u.Place.Ranks, local)
 	if err != nil {
 		return err
 	}
@@ -141,37 +141,37 @@ func (a *app) proveRanks(members []world.Member) error {
 	}
 	more := ""
 	if len(found) > 1 {
-		more = fmt.Sprintf("; dagrun check --ranks %d shows more", a.Place.Ranks)
+		more = fmt.Sprintf("; dagrun check --ranks %d shows more", u.Place.Ranks)
 	}
 	return fmt.Errorf("%s%s", found[0].Text, more)
 }
 
-// assumeRanks makes a command look at a pipeline as rank 0 of --ranks.
-func (a *app) assumeRanks() error {
-	n := a.Flags.Ranks.Ranks
+// AssumeRanks makes a command look at a pipeline as rank 0 of --ranks.
+func (u *Session) AssumeRanks() error {
+	n := u.Flags.Ranks.Ranks
 	if n < 1 || n > dag.MaxRanks {
 		return fmt.Errorf("--ranks %d: want 1 to %d", n, dag.MaxRanks)
 	}
 	if n > 1 {
-		a.Place = world.Place{Ranks: n}
+		u.Place = world.Place{Ranks: n}
 	}
 	return nil
 }
 
-// checkedRanks is what check finds out about several ranks.
-type checkedRanks struct {
+// CheckedRanks is what check finds out about several ranks.
+type CheckedRanks struct {
 	Ranks      int      `json:"ranks"`
 	Classes    int      `json:"classes"`
 	Violations []string `json:"violations"`
 }
 
-func (a *app) checkRanks() (*checkedRanks, error) {
-	if a.Place.Ranks <= 1 {
+func (u *Session) CheckRanks() (*CheckedRanks, error) {
+	if u.Place.Ranks <= 1 {
 		return nil, nil
 	}
-	family, err := a.family(a.Place.Ranks, nil)
+	family, err := u.family(u.Place.Ranks, nil)
 	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
-		if err := a.PrintDiagnostics(&wrong.Diagnostics); err != nil {
+		if err := u.PrintDiagnostics(&wrong.Diagnostics); err != nil {
 			return nil, err
 		}
 		if on := (*file.RankParseError)(nil); errors.As(err, &on) {
@@ -185,14 +185,14 @@ func (a *app) checkRanks() (*checkedRanks, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &checkedRanks{Ranks: a.Place.Ranks, Classes: len(family.Classes), Violations: []string{}}
+	report := &CheckedRanks{Ranks: u.Place.Ranks, Classes: len(family.Classes), Violations: []string{}}
 	for _, v := range found {
 		report.Violations = append(report.Violations, v.Text)
 	}
 	return report, nil
 }
 
-func (r *checkedRanks) print(a *app) {
+func (r *CheckedRanks) Print(a *Session) {
 	if r == nil {
 		return
 	}
@@ -205,14 +205,14 @@ func (r *checkedRanks) print(a *app) {
 }
 
 // ranksCanRun refuses what several ranks cannot do together.
-func (a *app) ranksCanRun(g *dag.Graph, own *runFlags) error {
-	f := a.Flags
+func (u *Session) ranksCanRun(g *dag.Graph, own *RunFlags) error {
+	f := u.Flags
 	if own == nil {
-		own = new(runFlags)
+		own = new(RunFlags)
 	}
-	for flag, given := range map[string]bool{"--inflight": f.Inflight > 1, "--node-by-node": own.alone, "--verify": own.verify != ""} {
+	for flag, given := range map[string]bool{"--inflight": f.Inflight > 1, "--node-by-node": own.Alone, "--verify": own.Verify != ""} {
 		if given {
-			return fmt.Errorf("%s works with one rank only, but there are %d", flag, a.Place.Ranks)
+			return fmt.Errorf("%s works with one rank only, but there are %d", flag, u.Place.Ranks)
 		}
 	}
 	if devices := g.UsedDevices(); devices > 1 {
@@ -229,26 +229,26 @@ func rankFailure(err error) error {
 	return cli.WithStatus(cli.StatusDevice, err)
 }
 
-// amongRanks runs a command that may join other ranks, and ends together with them: when another rank fails, this one ends with its cause.
-func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) error {
-	if a.Place.Ranks <= 1 {
+// AmongRanks runs a command that may join other ranks, and ends together with them: when another rank fails, this one ends with its cause.
+func (u *Session) AmongRanks(ctx context.Context, run func(context.Context) error) error {
+	if u.Place.Ranks <= 1 {
 		return run(ctx)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ended := make(chan struct{})
 	defer close(ended)
-	a.joined = func(w *world.World) { go a.endTogether(ctx, w, cancel, ended) }
+	u.joined = func(w *world.World) { go u.endTogether(ctx, w, cancel, ended) }
 	err := run(inner)
 	var seen *cli.Reported
 	if errors.As(err, &seen) && seen.Status == cli.StatusExpectation {
-		if other := a.world.Leave(nil); other != nil { // wrong results are no failure of the others
+		if other := u.World.Leave(nil); other != nil { // wrong results are no failure of the others
 			return rankFailure(other)
 		}
 		return err
 	}
-	cause := a.world.Cause()
-	other := a.world.Leave(err)
+	cause := u.World.Cause()
+	other := u.World.Leave(err)
 	switch {
 	case errors.Is(cause, world.ErrRank):
 		return rankFailure(cause)
@@ -265,7 +265,7 @@ func (a *app) amongRanks(ctx context.Context, run func(context.Context) error) e
 }
 
 // endTogether ends this rank's work when another one fails, and all communication when this one is interrupted or times out.
-func (a *app) endTogether(ctx context.Context, w *world.World, cancel context.CancelCauseFunc, ended <-chan struct{}) {
+func (u *Session) endTogether(ctx context.Context, w *world.World, cancel context.CancelCauseFunc, ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return
@@ -282,26 +282,26 @@ func (a *app) endTogether(ctx context.Context, w *world.World, cancel context.Ca
 	case <-ended:
 	case <-time.After(cli.RankEnd):
 		err := rankFailure(w.Cause())
-		a.Die(cli.StatusOf(err), fmt.Sprintf("%s; %s did not finish within another %s, %s", err, a.Working(), cli.RankEnd, a.Progress.Where()))
+		u.Die(cli.StatusOf(err), fmt.Sprintf("%s; %s did not finish within another %s, %s", err, u.Working(), cli.RankEnd, u.Progress.Where()))
 	}
 }
 
-// rankReport is which rank a document is of.
-type rankReport struct {
+// RankReport is which rank a document is of.
+type RankReport struct {
 	Rank  int `json:"rank"`  // of this process, from 0
 	Ranks int `json:"ranks"` // how many run the pipeline together
 }
 
-func (a *app) rankReport() *rankReport {
-	if a.Place.Ranks <= 1 {
+func (u *Session) RankReport() *RankReport {
+	if u.Place.Ranks <= 1 {
 		return nil
 	}
-	return &rankReport{a.Place.Rank, a.Place.Ranks}
+	return &RankReport{u.Place.Rank, u.Place.Ranks}
 }
 
-// followCommunication lets the other ranks ask where this one communicates, if its device knows.
-func (a *app) followCommunication(program *runtime.Program) {
-	if a.world == nil || !a.followed {
+// FollowCommunication lets the other ranks ask where this one communicates, if its device knows.
+func (u *Session) FollowCommunication(program *runtime.Program) {
+	if u.World == nil || !u.Followed {
 		return
 	}
 	name := func(n *dag.Node) string {
@@ -310,7 +310,7 @@ func (a *app) followCommunication(program *runtime.Program) {
 		}
 		return n.Name
 	}
-	a.world.Follow(func() world.State {
+	u.World.Follow(func() world.State {
 		now, last := program.Communicating()
 		s := world.State{Node: name(now), Last: name(last), Mutual: true}
 		if now != nil {
@@ -318,17 +318,27 @@ func (a *app) followCommunication(program *runtime.Program) {
 			if with == nil { // the condition of a loop or branch goes to all ranks
 				with = &dag.Communication{Verb: dag.Broadcast}
 			}
-			s.For = with.Partners(int32(a.Place.Ranks))
+			s.For = with.Partners(int32(u.Place.Ranks))
 		}
 		return s
 	})
 }
 
-// agree returns what rank 0 passes to it, on all ranks.
-func (a *app) agree(ctx context.Context, own string) (string, error) {
-	texts, err := a.world.Barrier(ctx, "agree", own)
+// Agree returns what rank 0 passes to it, on all ranks.
+func (u *Session) Agree(ctx context.Context, own string) (string, error) {
+	texts, err := u.World.Barrier(ctx, "agree", own)
 	if err != nil {
 		return "", err
 	}
 	return texts[0], nil
+}
+
+// RunFlags are the flags that only run has.
+type RunFlags struct {
+	Verify     string // "", results or nodes
+	AllowRaces bool
+	Alone      bool
+	SavePlan   string
+	Stats      bool
+	Follow     bool
 }

@@ -1,6 +1,6 @@
 // --load and --save: files that the command line gives to host buffers.
 
-package main
+package session
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// fileBindings reads the values of --load or --save.
-func fileBindings(flag string, values []string) ([]file.Binding, error) {
+// FileBindings reads the values of --load or --save.
+func FileBindings(flag string, values []string) ([]file.Binding, error) {
 	var bindings []file.Binding
 	for _, value := range values {
 		buffer, name, ok := strings.Cut(value, "=")
@@ -28,15 +28,15 @@ func fileBindings(flag string, values []string) ([]file.Binding, error) {
 }
 
 // checkLoaded compares the files of --load with their buffers before anything is planned or run. A pipe is read only once, by the run.
-func (a *app) checkLoaded(ctx context.Context, g *dag.Graph) error {
+func (u *Session) checkLoaded(ctx context.Context, g *dag.Graph) error {
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
-		if !bound(a.Flags.Load, b.Name) {
+		if !bound(u.Flags.Load, b.Name) {
 			continue
 		}
 		file := inFolder(g.Dir, b.Init.File)
-		if a.folder != nil {
-			opened, err := a.folder.Open(ctx, file)
+		if u.folder != nil {
+			opened, err := u.folder.Open(ctx, file)
 			if err != nil {
 				return fmt.Errorf("--load %s: %w", b.Name, files.CannotRead(file, err))
 			}

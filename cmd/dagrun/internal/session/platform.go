@@ -1,6 +1,6 @@
 // Platforms: which kind of device a command runs on, and why.
 
-package main
+package session
 
 import (
 	"errors"
@@ -19,63 +19,63 @@ import (
 	"github.com/dagrun/dagrun/kernels/launch"
 )
 
-// compiler is what devices compile CUDA C with.
-func (a *app) compiler() launch.Compiler {
-	if a.compilers == nil {
+// Compiler is what devices compile CUDA C with.
+func (u *Session) Compiler() launch.Compiler {
+	if u.Compilers == nil {
 		return nil
 	}
-	return a.compilers
+	return u.Compilers
 }
 
-// openPlatform opens the platform that --backend names. auto takes a GPU if there is one, otherwise the CPU device. queues are hardware
+// OpenPlatform opens the platform that --backend names. auto takes a GPU if there is one, otherwise the CPU device. queues are hardware
 // queues, as in driver.Options; the environment takes precedence.
-func (a *app) openPlatform(devices, queues int) (*opened, error) {
-	a.Progress.Report("open the device", 0, 0)
-	if a.Flags.Links {
+func (u *Session) OpenPlatform(devices, queues int) (*Opened, error) {
+	u.Progress.Report("open the device", 0, 0)
+	if u.Flags.Links {
 		var err error
-		if a.links, err = a.simulatedLinks(); err != nil {
+		if u.links, err = u.simulatedLinks(); err != nil {
 			return nil, err
 		}
 	}
-	n, err := flags.CPUDevices(a.Flags.Backend, devices)
+	n, err := flags.CPUDevices(u.Flags.Backend, devices)
 	if err != nil {
 		return nil, err
 	}
 	if n > 0 {
-		cpu, err := a.openCPU(n, nil)
+		cpu, err := u.openCPU(n, nil)
 		if err != nil {
 			return nil, err
 		}
-		return enough(cpu, devices, a.spreads)
+		return enough(cpu, devices, u.spreads)
 	}
-	if a.Flags.Links {
+	if u.Flags.Links {
 		return nil, errLinksGPU
 	}
-	if os.Getenv(queuesVariable) != "" {
+	if os.Getenv(QueuesVariable) != "" {
 		queues = 0
 	}
-	p, err := driver.Open(driver.Options{Queues: queues, Lasting: true, Choose: a.chooseGPU(), Compilers: a.compiler()})
+	p, err := driver.Open(driver.Options{Queues: queues, Lasting: true, Choose: u.chooseGPU(), Compilers: u.Compiler()})
 	switch {
 	case err == nil:
 		for i := range int32(min(devices, len(p.Devices()))) {
 			go p.Prepare(i) // an error comes again at the first use
 		}
 		found := p.Devices()
-		a.memoryInfo = p.MemoryInfo
-		a.Log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver, "hardware_queues", p.Queues())
-		return enough(&opened{Platform: p, where: found[0].Name}, devices, a.spreads)
-	case a.Flags.Backend == "cuda":
+		u.MemoryInfo = p.MemoryInfo
+		u.Log.Info("chose the GPU", "device", found[0].Name, "devices", len(found), "driver", found[0].Driver, "hardware_queues", p.Queues())
+		return enough(&Opened{Platform: p, where: found[0].Name}, devices, u.spreads)
+	case u.Flags.Backend == "cuda":
 		return nil, fmt.Errorf("--backend cuda: %w", err)
 	case errors.Is(err, cudart.ErrNoDriver), errors.Is(err, cudart.ErrNoDevice):
-		a.Log.Info("chose the CPU device: " + err.Error())
-		return a.openCPU(devices, err)
+		u.Log.Info("chose the CPU device: " + err.Error())
+		return u.openCPU(devices, err)
 	}
 	return nil, fmt.Errorf("the GPU cannot be used (--backend cpu runs without it): %w", err)
 }
 
-// unpackLibrary unpacks the library's kernels of a graph in the background, because that takes milliseconds and opening a GPU takes longer.
+// UnpackLibrary unpacks the library's kernels of a graph in the background, because that takes milliseconds and opening a GPU takes longer.
 // Loading finds them unpacked.
-func unpackLibrary(g *dag.Graph) {
+func UnpackLibrary(g *dag.Graph) {
 	var entries []string
 	for i := range g.Nodes {
 		if l := g.Nodes[i].Launch; l != nil && l.Module < 0 && !slices.Contains(entries, l.Kernel.Entry()) {
@@ -87,8 +87,8 @@ func unpackLibrary(g *dag.Graph) {
 	}
 }
 
-func (a *app) openCPU(devices int, because error) (*opened, error) {
-	p, err := host.Open(host.Options{Devices: devices, Sanitize: a.sanitize.level, MaxSteps: a.Flags.Steps, Print: a.kernelPrints, Links: a.links, Compilers: a.compiler()})
+func (u *Session) openCPU(devices int, because error) (*Opened, error) {
+	p, err := host.Open(host.Options{Devices: devices, Sanitize: u.Sanitize.level, MaxSteps: u.Flags.Steps, Print: u.kernelPrints, Links: u.links, Compilers: u.Compiler()})
 	if err != nil {
 		return nil, err
 	}
@@ -96,19 +96,19 @@ func (a *app) openCPU(devices int, because error) (*opened, error) {
 	if devices > 1 {
 		where = fmt.Sprintf("%d CPU devices", devices)
 	}
-	return &opened{Platform: p, where: where, noGPU: because}, nil
+	return &Opened{Platform: p, where: where, NoGPU: because}, nil
 }
 
-// defaultSteps is how many instructions a launch may run on the CPU device: about ten minutes' worth.
-const defaultSteps = 100_000_000_000
+// DefaultSteps is how many instructions a launch may run on the CPU device: about ten minutes' worth.
+const DefaultSteps = 100_000_000_000
 
 // kernelPrints prints what a kernel prints. Workers call it at the same time.
-func (a *app) kernelPrints(text string) {
-	a.printing.Lock()
-	defer a.printing.Unlock()
-	out := a.Stdout
-	if a.Flags.Output == "json" {
-		out = a.Stderr // stdout has only the document
+func (u *Session) kernelPrints(text string) {
+	u.printing.Lock()
+	defer u.printing.Unlock()
+	out := u.Stdout
+	if u.Flags.Output == "json" {
+		out = u.Stderr // stdout has only the document
 	}
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
@@ -119,7 +119,7 @@ func (a *app) kernelPrints(text string) {
 }
 
 // enough refuses a platform with fewer devices than the pipeline names.
-func enough(o *opened, devices int, spread bool) (*opened, error) {
+func enough(o *Opened, devices int, spread bool) (*Opened, error) {
 	have := len(o.Devices())
 	if devices <= have {
 		return o, nil
@@ -137,9 +137,9 @@ func enough(o *opened, devices int, spread bool) (*opened, error) {
 	return nil, errors.Join(err, o.Close())
 }
 
-// place returns where a pipeline ran.
-func (o *opened) place() string {
-	if o.noGPU != nil {
+// Place returns where a pipeline ran.
+func (o *Opened) Place() string {
+	if o.NoGPU != nil {
 		return o.where + " (no GPU was found)"
 	}
 	return o.where
@@ -147,19 +147,29 @@ func (o *opened) place() string {
 
 // chooseGPU returns how a rank finds its GPU: the only one that it sees, or else that of its number on this machine. It returns nil without
 // other ranks.
-func (a *app) chooseGPU() func(count int) ([]int, error) {
-	if a.Place.Ranks <= 1 {
+func (u *Session) chooseGPU() func(count int) ([]int, error) {
+	if u.Place.Ranks <= 1 {
 		return nil
 	}
 	return func(count int) ([]int, error) {
-		switch local := a.Place.LocalRank; {
+		switch local := u.Place.LocalRank; {
 		case count == 1:
 			return []int{0}, nil
 		case local >= count:
 			return nil, fmt.Errorf("rank %d has number %d on this machine, whose %d GPUs have the numbers 0 to %d: every rank needs a GPU of its own, so start at most %d ranks here, or add --backend cpu",
-				a.Place.Rank, local, count, count-1, count)
+				u.Place.Rank, local, count, count-1, count)
 		default:
 			return []int{local}, nil
 		}
 	}
 }
+
+// Opened is a platform with its description.
+type Opened struct {
+	cudart.Platform
+	where string // "NVIDIA H200", "the CPU device"
+	NoGPU error  // why the CPU device is used instead of a GPU; nil if it was asked for
+}
+
+// QueuesVariable sets the hardware queues of a process.
+const QueuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS"

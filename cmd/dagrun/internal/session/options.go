@@ -1,6 +1,6 @@
 // The options of the planner, made from the values of flags.
 
-package main
+package session
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// planOptions turns the plan flags into the planner's options. device is the machine if --machine names none.
-func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner.Options, error) {
-	f := a.Flags
+// PlanOptions turns the plan flags into the planner's options. device is the machine if --machine names none.
+func (u *Session) PlanOptions(ctx context.Context, device *planner.Machine) (planner.Options, error) {
+	f := u.Flags
 	o := planner.Options{Strategy: f.Strategy, Streams: f.Streams, Machine: device, KeepAll: f.Memory == "separate", SingleUseEvents: f.Threads > 1}
-	o.InOrder, o.InGraph = a.inOrder, a.inGraph
+	o.InOrder, o.InGraph = u.inOrder, u.InGraph
 	if !f.Limited {
 		o.Streams = 0
 	}
@@ -28,7 +28,7 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 		return o, err
 	}
 	if f.Machine != "" {
-		if o.Machine, err = loadMachine(ctx, f.Machine); err != nil {
+		if o.Machine, err = LoadMachine(ctx, f.Machine); err != nil {
 			return o, err
 		}
 	}
@@ -37,19 +37,19 @@ func (a *app) planOptions(ctx context.Context, device *planner.Machine) (planner
 			return o, err
 		}
 	}
-	if o.MemoryCap, err = a.MemoryCap(); err != nil {
+	if o.MemoryCap, err = u.MemoryCap(); err != nil {
 		return o, err
 	}
-	if a.network != nil {
+	if u.Network != nil {
 		o.MemoryCap = 0 // the network keeps to it
-		o.Profile = runtime.MergeProfiles(a.network.Durations(), o.Profile)
+		o.Profile = runtime.MergeProfiles(u.Network.Durations(), o.Profile)
 	}
-	o.Spread = a.spread
+	o.Spread = u.Spread
 	return o, nil
 }
 
-// loadMachine loads a machine by its built-in name or from its file.
-func loadMachine(ctx context.Context, name string) (*planner.Machine, error) {
+// LoadMachine loads a machine by its built-in name or from its file.
+func LoadMachine(ctx context.Context, name string) (*planner.Machine, error) {
 	m, err := planner.MachineByName(name)
 	if err == nil {
 		return m, nil

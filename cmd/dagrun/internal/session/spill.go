@@ -1,6 +1,6 @@
 // --spill: pipelines that need more memory than a device has.
 
-package main
+package session
 
 import (
 	"context"
@@ -14,39 +14,39 @@ import (
 )
 
 // spills reports whether data may leave the device. On the CPU device that frees no memory, so there it takes a memory cap.
-func (a *app) spills(o planner.Options) bool {
+func (u *Session) spills(o planner.Options) bool {
 	onCPU := o.Machine != nil && o.Machine.Cores > 0
-	return a.Flags.Spill == flags.SpillAuto && (o.MemoryCap > 0 || !onCPU)
+	return u.Flags.Spill == flags.SpillAuto && (o.MemoryCap > 0 || !onCPU)
 }
 
 // spillOver spills a graph on the devices that it names, if no plan of it fits.
-func (a *app) spillOver(ctx context.Context, g *dag.Graph, o spread.Options) (*dag.Graph, error) {
-	if !o.Spill || a.Place.Ranks > 1 {
+func (u *Session) spillOver(ctx context.Context, g *dag.Graph, o spread.Options) (*dag.Graph, error) {
+	if !o.Spill || u.Place.Ranks > 1 {
 		return g, nil
 	}
-	a.Progress.Report("plan", 0, 0)
+	u.Progress.Report("plan", 0, 0)
 	s, err := spread.Spill(ctx, g, o)
-	if errors.Is(err, spread.ErrCannotSpill) && a.Flags.MemoryCap == "" { // allocating will tell how much is missing
-		a.Log.Info("not spilled: " + err.Error())
+	if errors.Is(err, spread.ErrCannotSpill) && u.Flags.MemoryCap == "" { // allocating will tell how much is missing
+		u.Log.Info("not spilled: " + err.Error())
 		return g, nil
 	}
 	if err != nil || s == nil {
 		return g, err
 	}
-	a.spread = s
-	a.noteSpill(s)
+	u.Spread = s
+	u.noteSpill(s)
 	return s.Graph, nil
 }
 
-func (a *app) noteSpill(s *planner.Spread) {
+func (u *Session) noteSpill(s *planner.Spread) {
 	if len(s.Spilled) > 0 {
-		a.Log.Info("spilled", "to_host", s.Stats.Spills, "back", s.Stats.Reloads, "bytes", words.Bytes(s.Stats.SpilledBytes))
+		u.Log.Info("spilled", "to_host", s.Stats.Spills, "back", s.Stats.Reloads, "bytes", words.Bytes(s.Stats.SpilledBytes))
 	}
 }
 
 // spillCap returns how much memory a pipeline may use on a device without --memory-cap: what is free, where a device is open and the pipeline
 // might not fit, and else what the machine has.
-func (a *app) spillCap(g *dag.Graph, o *planner.Options) (int64, error) {
+func (u *Session) spillCap(g *dag.Graph, o *planner.Options) (int64, error) {
 	machine := o.Machine
 	if machine == nil {
 		machine = planner.H200()
@@ -57,10 +57,10 @@ func (a *app) spillCap(g *dag.Graph, o *planner.Options) (int64, error) {
 			sum += g.Buffers[k].Bytes
 		}
 	}
-	if sum < machine.DeviceBytes/8*7 || a.memoryInfo == nil {
+	if sum < machine.DeviceBytes/8*7 || u.MemoryInfo == nil {
 		return machine.DeviceBytes, nil
 	}
 	const reserve = 64 // the part of the memory that modules and events may need
-	free, _, err := a.memoryInfo(0)
+	free, _, err := u.MemoryInfo(0)
 	return free - free/reserve, err
 }

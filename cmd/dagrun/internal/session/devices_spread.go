@@ -1,6 +1,6 @@
 // --devices and --spread: one pipeline over several devices.
 
-package main
+package session
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 	"github.com/dagrun/dagrun/planner/spread"
 )
 
-// assumedDevices is how many devices "all" stands for where no device is opened.
-const assumedDevices = 2
+// AssumedDevices is how many devices "all" stands for where no device is opened.
+const AssumedDevices = 2
 
-// devicesFor returns how many devices have to be opened for a graph as declared.
-func (a *app) devicesFor(g *dag.Graph) int {
-	a.spreads = g.Devices > 0
+// DevicesFor returns how many devices have to be opened for a graph as declared.
+func (u *Session) DevicesFor(g *dag.Graph) int {
+	u.spreads = g.Devices > 0
 	return max(g.UsedDevices(), int(g.Devices))
 }
 
 var errLinksGPU = errors.New("--simulate-links is for CPU devices: add --backend cpu, or cpu:N")
 
 // simulatedLinks are the links of the machine that --machine names, by default an H200.
-func (a *app) simulatedLinks() (*host.Links, error) {
-	m, err := loadMachine(context.Background(), a.Flags.Machine)
+func (u *Session) simulatedLinks() (*host.Links, error) {
+	m, err := LoadMachine(context.Background(), u.Flags.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -38,13 +38,13 @@ func (a *app) simulatedLinks() (*host.Links, error) {
 		Between: func(from, to int32) []int32 { return buses.Between(from, to, nil) }}, nil
 }
 
-// spreadOver spreads a graph that says so over the devices that there are, or that it asks for.
-func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Options, available int) (*dag.Graph, error) {
-	if a.Flags.Plan != "" {
+// SpreadOver spreads a graph that says so over the devices that there are, or that it asks for.
+func (u *Session) SpreadOver(ctx context.Context, g *dag.Graph, options *planner.Options, available int) (*dag.Graph, error) {
+	if u.Flags.Plan != "" {
 		return g, nil // the plan has decided
 	}
-	a.spread, a.declared = nil, g
-	o := spread.Options{Options: *options, Devices: int(g.Devices), Policy: a.Flags.Spread, Spill: a.spills(*options)}
+	u.Spread, u.Declared = nil, g
+	o := spread.Options{Options: *options, Devices: int(g.Devices), Policy: u.Flags.Spread, Spill: u.spills(*options)}
 	if o.Strategy == flags.AllStrategies {
 		o.Strategy = "auto" // bench compares strategies afterwards, all of the same graph
 	}
@@ -53,43 +53,43 @@ func (a *app) spreadOver(ctx context.Context, g *dag.Graph, options *planner.Opt
 	}
 	if o.Spill && o.MemoryCap == 0 {
 		var err error
-		if o.MemoryCap, err = a.spillCap(g, &o.Options); err != nil {
+		if o.MemoryCap, err = u.spillCap(g, &o.Options); err != nil {
 			return nil, err
 		}
 	}
-	defer func() { options.Spread = a.spread }()
-	if o.Devices <= 1 && g.Devices != dag.AllDevices && a.Flags.Devices == "" && o.Policy != "auto" {
+	defer func() { options.Spread = u.Spread }()
+	if o.Devices <= 1 && g.Devices != dag.AllDevices && u.Flags.Devices == "" && o.Policy != "auto" {
 		return nil, fmt.Errorf("--spread %q chooses among devices, but the pipeline is for one; add --devices N", o.Policy)
 	}
 	if o.Devices <= 1 {
-		return a.spillOver(ctx, g, o)
+		return u.spillOver(ctx, g, o)
 	}
-	a.Progress.Report("choose devices", 0, 0)
+	u.Progress.Report("choose devices", 0, 0)
 	s, err := spread.New(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
-	a.spread = s
-	a.noteSpill(s)
-	a.Log.Info("spread", "devices", s.Devices, "policy", s.Policy, "copies", s.Stats.Copies, "bytes", s.Stats.Bytes)
+	u.Spread = s
+	u.noteSpill(s)
+	u.Log.Info("spread", "devices", s.Devices, "policy", s.Policy, "copies", s.Stats.Copies, "bytes", s.Stats.Bytes)
 	for _, t := range s.Stats.Tried {
-		a.Log.Info("compared", "policy", t.Policy, "predicted_us", fmt.Sprintf("%.1f", t.MakespanUS), "copies", t.Copies)
+		u.Log.Info("compared", "policy", t.Policy, "predicted_us", fmt.Sprintf("%.1f", t.MakespanUS), "copies", t.Copies)
 	}
 	return s.Graph, nil
 }
 
-// spreadAsPlanned spreads a graph as the plan that --plan names says.
-func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
-	a.spread, a.declared = nil, g
-	recorded, err := cli.DecodeFile(ctx, a.Flags.Plan, spread.Decode)
+// SpreadAsPlanned spreads a graph as the plan that --plan names says.
+func (u *Session) SpreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, error) {
+	u.Spread, u.Declared = nil, g
+	recorded, err := cli.DecodeFile(ctx, u.Flags.Plan, spread.Decode)
 	if err == nil {
-		err = a.onPlannedDevices(recorded)
+		err = u.onPlannedDevices(recorded)
 	}
 	if err != nil || recorded == nil {
 		return g, err
 	}
 	if recorded.Original != g.Hash() || len(recorded.At) != spread.Nodes(g) && (len(recorded.At) > 0 || len(recorded.Spilled) == 0) {
-		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", a.Flags.Plan, planner.ErrOtherGraph)
+		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", u.Flags.Plan, planner.ErrOtherGraph)
 	}
 	o := spread.Options{Devices: recorded.Devices, Policy: recorded.Requested}
 	var s *planner.Spread
@@ -99,21 +99,21 @@ func (a *app) spreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph, er
 		s, err = spread.At(g, o, recorded.At)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.Flags.Plan, err)
+		return nil, fmt.Errorf("%s: %w", u.Flags.Plan, err)
 	}
 	s.Policy, s.Stats.OneUS, s.Stats.UnspilledUS = recorded.Policy, recorded.Stats.OneUS, recorded.Stats.UnspilledUS
-	a.spread = s
+	u.Spread = s
 	return s.Graph, nil
 }
 
 // onPlannedDevices refuses another number of devices than that of the plan that --plan names; all stands for that number.
-func (a *app) onPlannedDevices(recorded *planner.Spread) error {
+func (u *Session) onPlannedDevices(recorded *planner.Spread) error {
 	planned := 1
 	if recorded != nil {
 		planned = max(recorded.Devices, 1)
 	}
-	if asked := flags.DeviceCount(a.Flags.Devices); asked > 0 && asked != planned {
-		return fmt.Errorf("%s is for %s, and --devices says %d; leave --devices out, or make a plan for as many (--save-plan)", a.Flags.Plan, words.Count(planned, "device", "devices"), asked)
+	if asked := flags.DeviceCount(u.Flags.Devices); asked > 0 && asked != planned {
+		return fmt.Errorf("%s is for %s, and --devices says %d; leave --devices out, or make a plan for as many (--save-plan)", u.Flags.Plan, words.Count(planned, "device", "devices"), asked)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // The files that a command reads and writes, and the check that no output destroys an input.
 
-package main
+package session
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 )
 
 // allInputs are the files that a command has read or is going to read. g may be nil.
-func (a *app) allInputs(g *dag.Graph) []cli.Input {
-	list := append([]cli.Input{}, a.Inputs...)
+func (u *Session) allInputs(g *dag.Graph) []cli.Input {
+	list := append([]cli.Input{}, u.Inputs...)
 	add := func(role, name string, initial bool) {
 		if name != "" {
 			list = append(list, cli.Input{NamedFile: cli.NamedFile{Role: role, Name: name}, Place: files.PlaceOf(name), Initial: initial})
 		}
 	}
-	f := a.Flags
+	f := u.Flags
 	add("--plan", f.Plan, false)
 	add("--profile", f.Profile, false)
 	add("--machine", f.Machine, false)
@@ -33,7 +33,7 @@ func (a *app) allInputs(g *dag.Graph) []cli.Input {
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		if b.Init != nil && b.Init.File != "" {
-			add(fmt.Sprintf("the initial contents of buffer %q", b.Name), inFolder(g.Dir, b.Init.File), !bound(a.Flags.Load, b.Name))
+			add(fmt.Sprintf("the initial contents of buffer %q", b.Name), inFolder(g.Dir, b.Init.File), !bound(u.Flags.Load, b.Name))
 		}
 		if b.Expect != nil && b.Expect.File != "" {
 			add(fmt.Sprintf("the expected contents of buffer %q", b.Name), inFolder(g.Dir, b.Expect.File), false)
@@ -50,14 +50,14 @@ func inFolder(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// savedFiles returns the files that a run of a graph saves.
-func (a *app) savedFiles(g *dag.Graph) []cli.NamedFile {
+// SavedFiles returns the files that a run of a graph saves.
+func (u *Session) SavedFiles(g *dag.Graph) []cli.NamedFile {
 	var list []cli.NamedFile
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		switch {
 		case b.Save == "":
-		case bound(a.Flags.Save, b.Name):
+		case bound(u.Flags.Save, b.Name):
 			list = append(list, cli.NamedFile{Role: "--save " + b.Name + ":", Name: inFolder(g.Dir, b.Save)})
 		default:
 			list = append(list, cli.NamedFile{Role: fmt.Sprintf("save of buffer %q:", b.Name), Name: inFolder(g.Dir, b.Save), Saving: true})
@@ -66,9 +66,9 @@ func (a *app) savedFiles(g *dag.Graph) []cli.NamedFile {
 	return list
 }
 
-// checkOutputs refuses outputs that would overwrite an input or each other. Names are compared, and the files that they lead to.
-func (a *app) checkOutputs(g *dag.Graph, flagged, saved []cli.NamedFile) error {
-	inputs := a.allInputs(g)
+// CheckOutputs refuses outputs that would overwrite an input or each other. Names are compared, and the files that they lead to.
+func (u *Session) CheckOutputs(g *dag.Graph, flagged, saved []cli.NamedFile) error {
+	inputs := u.allInputs(g)
 	type written struct {
 		cli.NamedFile
 		place files.Place
@@ -94,9 +94,9 @@ func (a *app) checkOutputs(g *dag.Graph, flagged, saved []cli.NamedFile) error {
 	return nil
 }
 
-func (a *app) savePlan(ctx context.Context, name string, plan *planner.Plan, g *dag.Graph) error {
-	plan.Spread = a.spread
-	return a.Write(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
+func (u *Session) SavePlan(ctx context.Context, name string, plan *planner.Plan, g *dag.Graph) error {
+	plan.Spread = u.Spread
+	return u.Write(ctx, name, func(w io.Writer) error { return plan.EncodeJSON(w, g) })
 }
 
 // bound reports whether the values of --load or --save name a buffer.
