@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
@@ -136,7 +137,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 		return nil, err
 	}
 	a.Sanitize = a.SanitizeFor(g)
-	platform, err := a.OpenPlatform(a.DevicesFor(g), a.benchQueues(g))
+	platform, err := a.OpenPlatform(a.DevicesFor(g), a.BenchQueues(g))
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err := a.SanitizeOn(platform); err != nil {
 		return nil, err
 	}
-	options, err := a.PlanOptions(ctx, a.machineOf(platform.Platform))
+	options, err := a.PlanOptions(ctx, a.MachineOf(platform.Platform))
 	if err != nil {
 		return nil, err
 	}
@@ -162,10 +163,10 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{name: name, graph: g, platform: platform, options: options}
+	p := &runs.Prepared{Name: name, Graph: g, Platform: platform, Options: options}
 	modes := benchModes[a.Flags.Replay]
 	if why := g.NotInGraph(); why != "" && modes[0] != runtime.Streams {
-		a.noteNoGraph(why)
+		a.NoteNoGraph(why)
 		modes = []runtime.Mode{runtime.Streams}
 	}
 	for _, mode := range modes {
@@ -176,7 +177,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 				break // the device cannot, whatever the plan
 			} else if err != nil {
 				err = fmt.Errorf("%s on %s as %s: %w", row.Strategy, cli.Counted(row.Streams, "stream"), mode, err)
-				return nil, a.pinFault(ctx, p, err, &session.RunFlags{})
+				return nil, a.PinFault(ctx, p, err, &session.RunFlags{})
 			}
 			report.Rows = append(report.Rows, row)
 		}
@@ -184,7 +185,7 @@ func (a *app) bench(ctx context.Context, name, saveProfile string) (report *benc
 	if a.Flags.Plan == "" && a.Flags.Strategy == flags.AllStrategies {
 		row, err := a.measureAuto(ctx, p)
 		if err != nil {
-			return nil, a.pinFault(ctx, p, fmt.Errorf("auto: %w", err), &session.RunFlags{})
+			return nil, a.PinFault(ctx, p, fmt.Errorf("auto: %w", err), &session.RunFlags{})
 		}
 		report.Rows = append(report.Rows, *row)
 	}
@@ -220,25 +221,25 @@ func tiedWith(best, n int, row func(k int) *benchRow) []int {
 // errNotAGraph is the error of a row that cannot be measured as a graph. A note has said why.
 var errNotAGraph = errors.New("not a graph")
 
-func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode runtime.Mode) (err error) {
-	if _, err := session.RacesAllowed(p.name, p.graph, row.plan, false); err != nil {
+func (a *app) measureRow(ctx context.Context, p *runs.Prepared, row *benchRow, mode runtime.Mode) (err error) {
+	if _, err := session.RacesAllowed(p.Name, p.Graph, row.plan, false); err != nil {
 		return err
 	}
 	replay := "streams"
 	if mode != runtime.Streams {
 		replay = "graph"
 	}
-	if row.Predicted, err = planner.Repeated(p.graph, row.plan, p.options.Machine, p.options.Profile, mode != runtime.Streams); err != nil {
+	if row.Predicted, err = planner.Repeated(p.Graph, row.plan, p.Options.Machine, p.Options.Profile, mode != runtime.Streams); err != nil {
 		return err
 	}
 	row.Replay = replay
-	program, err := runtime.New(ctx, p.graph, row.plan, p.platform.Platform, runtime.Options{Mode: mode, Logger: a.Log, Confined: a.Flags.Confined})
+	program, err := runtime.New(ctx, p.Graph, row.plan, p.Platform.Platform, runtime.Options{Mode: mode, Logger: a.Log, Confined: a.Flags.Confined})
 	if err != nil {
 		return err
 	}
 	defer func() { err = cli.Closing(err, program) }()
 	if why := program.NoGraph(); why != "" {
-		a.noteNoGraph(why)
+		a.NoteNoGraph(why)
 		return errNotAGraph
 	}
 	row.Timing, err = a.measured(ctx, p, program)
@@ -246,8 +247,8 @@ func (a *app) measureRow(ctx context.Context, p *prepared, row *benchRow, mode r
 }
 
 // measured warms up as long as runs of a known plan do, so that a row takes as long as they take, and then times replays.
-func (a *app) measured(ctx context.Context, p *prepared, program *runtime.Program) (*runtime.Timing, error) {
-	began, least := time.Now(), leastWarmUp(p.platform.Name() == "cuda", a.Flags.Warmup)
+func (a *app) measured(ctx context.Context, p *runs.Prepared, program *runtime.Program) (*runtime.Timing, error) {
+	began, least := time.Now(), runs.LeastWarmUp(p.Platform.Name() == "cuda", a.Flags.Warmup)
 	for time.Since(began) < least {
 		if err := program.Run(ctx, a.Flags.Warmup); err != nil {
 			return nil, err
@@ -257,34 +258,34 @@ func (a *app) measured(ctx context.Context, p *prepared, program *runtime.Progra
 }
 
 // measureAuto measures what dagrun FILE does, including learning: from earlier runs or now, with as many replays as are timed.
-func (a *app) measureAuto(ctx context.Context, p *prepared) (row *benchRow, err error) {
+func (a *app) measureAuto(ctx context.Context, p *runs.Prepared) (row *benchRow, err error) {
 	given := *a.Flags
 	defer func() { *a.Flags = given }()
 	a.Flags.Strategy, a.Flags.Inflight, a.Flags.Threads, a.Flags.Memory, a.Flags.Overlap = "auto", 1, 1, "arena", flags.GraphAuto
 	auto := *p
-	auto.options.Strategy = "auto"
-	if err := a.planPrepared(ctx, &auto, &session.RunFlags{}); err != nil {
+	auto.Options.Strategy = "auto"
+	if err := a.PlanPrepared(ctx, &auto, &session.RunFlags{}); err != nil {
 		return nil, err
 	}
-	way := a.programOptions(auto.learning)
-	a.preferGraph(&auto, &way)
-	program, err := runtime.New(ctx, auto.graph, auto.plan, auto.platform.Platform, way)
+	way := a.ProgramOptions(auto.Learning)
+	a.PreferGraph(&auto, &way)
+	program, err := runtime.New(ctx, auto.Graph, auto.Plan, auto.Platform.Platform, way)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, program) }()
-	if l := auto.learning; l.within(given.Iterations, given.Iterations, true) || l.within(0, given.Iterations, false) {
-		if _, err := a.learn(ctx, &auto, &session.RunFlags{}, program); err != nil {
+	if l := auto.Learning; l.Within(given.Iterations, given.Iterations, true) || l.Within(0, given.Iterations, false) {
+		if _, err := a.Learn(ctx, &auto, &session.RunFlags{}, program); err != nil {
 			return nil, err
 		}
 	}
 	a.Progress.Report(cli.StageMeasure, 0, 0)
 	plan := program.Plan()
-	row = &benchRow{Strategy: "auto", Asked: a.limit(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan, Replay: "streams"}
+	row = &benchRow{Strategy: "auto", Asked: a.Limit(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan, Replay: "streams"}
 	if program.Mode() != runtime.Streams {
 		row.Replay = "graph"
 	}
-	if row.Predicted, err = a.predicted(&auto, program); err != nil {
+	if row.Predicted, err = a.Predicted(&auto, program); err != nil {
 		return nil, err
 	}
 	row.Timing, err = a.measured(ctx, &auto, program)
@@ -314,9 +315,9 @@ func (a *app) benchLine(name string, row *benchRow, control bool) string {
 }
 
 // saveProfile measures the nodes under the best plan, on streams, and writes their durations.
-func (a *app) saveProfile(ctx context.Context, p *prepared, best *benchRow, name string) (err error) {
+func (a *app) saveProfile(ctx context.Context, p *runs.Prepared, best *benchRow, name string) (err error) {
 	a.Progress.Report("measure nodes", 0, 0)
-	program, err := runtime.New(ctx, p.graph, best.plan, p.platform.Platform, runtime.Options{Logger: a.Log, Confined: a.Flags.Confined})
+	program, err := runtime.New(ctx, p.Graph, best.plan, p.Platform.Platform, runtime.Options{Logger: a.Log, Confined: a.Flags.Confined})
 	if err != nil {
 		return err
 	}
@@ -385,12 +386,4 @@ func (a *app) printSweep(r *sweepReport) error {
 		return err
 	}
 	return a.printBest(r.BestLine, len(r.Tied), "points")
-}
-
-// limit returns how many streams the user allowed; 0 if unspecified.
-func (a *app) limit() int {
-	if a.Flags.Limited {
-		return a.Flags.Streams
-	}
-	return 0
 }

@@ -213,10 +213,10 @@ func (a *app) checkFile(ctx context.Context, name string, target *targetFlags, o
 	if err := a.CheckOutputs(g, nil, a.SavedFiles(g)); err != nil {
 		return nil, err
 	}
-	if g, err = a.spreadUnseen(ctx, g); err != nil {
+	if g, err = a.SpreadUnseen(ctx, g); err != nil {
 		return nil, err
 	}
-	plan, options, err := a.planned(ctx, g)
+	plan, options, err := a.Planned(ctx, g)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
@@ -245,7 +246,7 @@ func (a *app) printDevices(r *devicesReport) error {
 
 // measureDevice prints the machine file of the first device, and keeps it for later runs.
 func (a *app) measureDevice(ctx context.Context, out string) (err error) {
-	platform, err := a.OpenPlatform(1, mostQueues)
+	platform, err := a.OpenPlatform(1, runs.MostQueues)
 	if err != nil {
 		return err
 	}

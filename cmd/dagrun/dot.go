@@ -59,7 +59,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 				return a.drawPlanned(c, args[0], &own)
 			}
 			a.Compilers = nil // pictures do not depend on what kernels do
-			return a.onGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
+			return a.OnGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
 		},
 	}
 	a.OutputFlags(c)

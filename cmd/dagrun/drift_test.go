@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
@@ -19,7 +20,7 @@ import (
 )
 
 // afterLearning returns a command, a program of a pipeline, and what prepares a run of it, after a first run has compared ways to replay it.
-func afterLearning(t *testing.T) (a *app, program *runtime.Program, prepare func() *prepared) {
+func afterLearning(t *testing.T) (a *app, program *runtime.Program, prepare func() *runs.Prepared) {
 	ctx := context.Background()
 	a = newApp(strings.NewReader(""), io.Discard, io.Discard)
 	a.Flags = &flags.Values{Inflight: 1, Iterations: 100, CacheDir: t.TempDir(), Learn: flags.LearnAuto}
@@ -27,54 +28,54 @@ func afterLearning(t *testing.T) (a *app, program *runtime.Program, prepare func
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, platform.Close()) })
 	g := wideGraph(t, 3, false)
-	prepare = func() *prepared {
-		p := &prepared{graph: g, platform: &session.Opened{Platform: platform}, options: planner.Options{Machine: runtime.MachineOf(platform)}}
-		p.learning = a.learningOf(p, &session.RunFlags{})
+	prepare = func() *runs.Prepared {
+		p := &runs.Prepared{Graph: g, Platform: &session.Opened{Platform: platform}, Options: planner.Options{Machine: runtime.MachineOf(platform)}}
+		p.Learning = a.LearningOf(p, &session.RunFlags{})
 		return p
 	}
 	p := prepare()
-	require.Nil(t, p.learning.way)
-	plan, err := planner.New(ctx, g, p.options)
+	require.Nil(t, p.Learning.Way)
+	plan, err := planner.New(ctx, g, p.Options)
 	require.NoError(t, err)
 	program, err = runtime.New(ctx, g, plan, platform, runtime.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, program.Close()) })
-	learned, err := program.Learn(ctx, p.learning.options)
+	learned, err := program.Learn(ctx, p.Learning.Options)
 	require.NoError(t, err)
 	require.NotEmpty(t, learned.Ways)
-	require.NoError(t, p.learning.recalled.Keep(ctx, learned, false))
+	require.NoError(t, p.Learning.Recalled.Keep(ctx, learned, false))
 	return a, program, prepare
 }
 
 func TestTwoRunsInARowCompareAgain(t *testing.T) {
 	a, program, prepare := afterLearning(t)
-	ran := func(took time.Duration) *learnReport {
+	ran := func(took time.Duration) *runs.LearnReport {
 		p := prepare()
-		require.NotNil(t, p.learning.way)
-		a.settle(context.Background(), p, program, 100, 0, took)
-		return p.learning.report()
+		require.NotNil(t, p.Learning.Way)
+		a.Settle(context.Background(), p, program, 100, 0, took)
+		return p.Learning.Report()
 	}
 	r := ran(time.Hour)
 	require.True(t, r.Drifted)
 	require.False(t, r.Again)
-	require.Regexp(t, `; replays take 36 s, [0-9.]+ us when this plan was chosen; if the next run differs too, plans are compared again$`, r.text())
+	require.Regexp(t, `; replays take 36 s, [0-9.]+ us when this plan was chosen; if the next run differs too, plans are compared again$`, r.Text())
 	r = ran(time.Millisecond)
 	require.False(t, r.Drifted, "too short to tell")
-	require.NotContains(t, r.text(), "replays take")
+	require.NotContains(t, r.Text(), "replays take")
 	r = ran(time.Hour)
 	require.True(t, r.Drifted)
 	require.True(t, r.Again)
-	require.Contains(t, r.text(), "; the run before differed too, so the next one compares plans again")
-	require.Nil(t, prepare().learning.way)
+	require.Contains(t, r.Text(), "; the run before differed too, so the next one compares plans again")
+	require.Nil(t, prepare().Learning.Way)
 }
 
 func TestRunsOnAGPUKeepHowLongReplaysTook(t *testing.T) {
 	a, program, prepare := afterLearning(t)
 	took := func(onGPU bool, replays int, warmup, took time.Duration) []float64 {
 		p := prepare()
-		p.learning.onGPU = onGPU
-		a.settle(context.Background(), p, program, replays, warmup, took)
-		own := prepare().learning.recalled
+		p.Learning.OnGPU = onGPU
+		a.Settle(context.Background(), p, program, replays, warmup, took)
+		own := prepare().Learning.Recalled
 		for k := range own.Ways {
 			if w := &own.Ways[k]; len(w.Took) > 0 {
 				return w.Took
@@ -82,23 +83,23 @@ func TestRunsOnAGPUKeepHowLongReplaysTook(t *testing.T) {
 		}
 		return nil
 	}
-	each := prepare().learning.way.Each.Median
+	each := prepare().Learning.Way.Each.Median
 	hundred := time.Duration(100 * each * 1e3)
-	require.Empty(t, took(false, 100, awake, hundred), "the CPU device compares ways instead")
-	require.Empty(t, took(true, 19, awake, hundred), "too few replays")
-	require.Empty(t, took(true, 100, awake-1, 4*awake), "too short a warm-up, and too short a run to make up for it")
-	kept := took(true, 100, awake, hundred)
+	require.Empty(t, took(false, 100, runs.Awake, hundred), "the CPU device compares ways instead")
+	require.Empty(t, took(true, 19, runs.Awake, hundred), "too few replays")
+	require.Empty(t, took(true, 100, runs.Awake-1, 4*runs.Awake), "too short a warm-up, and too short a run to make up for it")
+	kept := took(true, 100, runs.Awake, hundred)
 	require.Len(t, kept, 1)
 	require.InEpsilon(t, each, kept[0], 0.001)
 }
 
 func TestRunsSayThatTheyTryAWay(t *testing.T) {
 	_, _, prepare := afterLearning(t)
-	l := prepare().learning
-	l.recalled.Tried = 3
-	require.Regexp(t, `^learned earlier: .* is the best of 3 ways to replay$`, l.report().text())
-	require.False(t, l.report().Tries)
-	l.recalled.Ways = append(l.recalled.Ways, runtime.LearnedWay{Took: []float64{1}})
-	require.Regexp(t, `^learned earlier: .* may be the best of 3 ways to replay$`, l.report().text())
-	require.True(t, l.report().Tries)
+	l := prepare().Learning
+	l.Recalled.Tried = 3
+	require.Regexp(t, `^learned earlier: .* is the best of 3 ways to replay$`, l.Report().Text())
+	require.False(t, l.Report().Tries)
+	l.Recalled.Ways = append(l.Recalled.Ways, runtime.LearnedWay{Took: []float64{1}})
+	require.Regexp(t, `^learned earlier: .* may be the best of 3 ways to replay$`, l.Report().Text())
+	require.True(t, l.Report().Tries)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
@@ -43,7 +44,7 @@ type runReport struct {
 	Loops      []runtime.Loop       `json:"loops,omitempty"`
 	Verified   []runtime.Check      `json:"verified,omitempty"`
 	Memory     *runtime.MemoryStats `json:"memory,omitempty"`
-	Learning   *learnReport         `json:"learning,omitempty"`
+	Learning   *runs.LearnReport    `json:"learning,omitempty"`
 	Sanitize   string               `json:"sanitize,omitempty"`
 	Rank       *session.RankReport  `json:"rank,omitempty"`             // with several ranks
 	Differs    *runtime.Difference  `json:"first_difference,omitempty"` // with --verify=nodes
@@ -57,7 +58,7 @@ type runReport struct {
 // execution is a run of one program.
 type execution struct {
 	a       *app
-	p       *prepared
+	p       *runs.Prepared
 	own     *session.RunFlags
 	program *runtime.Program
 
@@ -69,11 +70,11 @@ type execution struct {
 	differs     *runtime.Difference
 }
 
-func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, own *session.RunFlags) (report *runReport, err error) {
+func (a *app) runOn(ctx context.Context, p *runs.Prepared, options runtime.Options, own *session.RunFlags) (report *runReport, err error) {
 	if own.Verify != "" {
-		options.HostReserve = referenceNeed(p.graph)
+		options.HostReserve = referenceNeed(p.Graph)
 	}
-	program, err := runtime.New(ctx, p.graph, p.plan, p.platform.Platform, options)
+	program, err := runtime.New(ctx, p.Graph, p.Plan, p.Platform.Platform, options)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (a *app) runOn(ctx context.Context, p *prepared, options runtime.Options, o
 		a.Unfinished = program.Unfinished
 	}
 	a.FollowCommunication(program)
-	a.noteStreams(program, options.Mode)
+	a.NoteStreams(program, options.Mode)
 	a.Log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
 	for _, w := range program.Warnings() {
 		a.Warn("%s", w)
@@ -119,10 +120,10 @@ func (e *execution) run(ctx context.Context, done, n int) error {
 // learn uses the first replays of the warm-up, or of those that are timed, if learning belongs there. It returns how many it took.
 func (e *execution) learn(ctx context.Context, warmup bool) (int, error) {
 	f := e.a.Flags
-	if !e.p.learning.within(f.Warmup, f.Iterations, warmup) {
+	if !e.p.Learning.Within(f.Warmup, f.Iterations, warmup) {
 		return 0, nil
 	}
-	return e.a.learn(ctx, e.p, e.own, e.program)
+	return e.a.Learn(ctx, e.p, e.own, e.program)
 }
 
 // warmUp makes the replays of --warmup, and restores the contents after them.
@@ -139,7 +140,7 @@ func (e *execution) warmUp(ctx context.Context) error {
 	if err := e.run(ctx, used, n); err != nil {
 		return err
 	}
-	for least := e.p.learning.leastWarmUp(n); time.Since(began) < least; {
+	for least := e.p.Learning.LeastWarmUp(n); time.Since(began) < least; {
 		if err := e.run(ctx, 0, n); err != nil {
 			return err
 		}
@@ -165,14 +166,14 @@ func (e *execution) replays(ctx context.Context) (err error) {
 // settle keeps what the replays told for later runs, and the plan that they took. It returns what a replay was predicted to take.
 func (e *execution) settle(ctx context.Context) (float64, error) {
 	left := e.a.Flags.Iterations - e.learnedFrom
-	e.a.noteQueues(ctx, e.p, e.own, e.program, left, e.rest)
-	e.a.settle(ctx, e.p, e.program, left, e.warming, e.rest)
-	if plan := e.program.Plan(); e.own.SavePlan != "" && plan != e.p.plan { // learning has chosen another one
-		if err := e.a.SavePlan(ctx, e.own.SavePlan, plan, e.p.graph); err != nil {
+	e.a.NoteQueues(ctx, e.p, e.own, e.program, left, e.rest)
+	e.a.Settle(ctx, e.p, e.program, left, e.warming, e.rest)
+	if plan := e.program.Plan(); e.own.SavePlan != "" && plan != e.p.Plan { // learning has chosen another one
+		if err := e.a.SavePlan(ctx, e.own.SavePlan, plan, e.p.Graph); err != nil {
 			return 0, err
 		}
 	}
-	return e.a.predicted(e.p, e.program)
+	return e.a.Predicted(e.p, e.program)
 }
 
 // finish compares and saves the results. The reference must read the same input files as the run, so it runs before any of them is overwritten
@@ -187,7 +188,7 @@ func (e *execution) finish(ctx context.Context) (*runtime.Results, error) {
 	if err != nil || unverified != nil {
 		return nil, errors.Join(unverified, err)
 	}
-	e.a.keepPasses(ctx, e.p.graph, results.Loops)
+	e.a.KeepPasses(ctx, e.p.Graph, results.Loops)
 	return results, nil
 }
 
@@ -206,21 +207,21 @@ func (e *execution) report(results *runtime.Results, predicted float64) *runRepo
 	a, p, program := e.a, e.p, e.program
 	plan, us := program.Plan(), float64(e.took.Nanoseconds())/1e3
 	report := &runReport{
-		Version: cli.JSONVersion, Command: "run", Name: p.graph.Name, Backend: p.platform.Name(), Device: p.platform.Devices()[0].Name,
+		Version: cli.JSONVersion, Command: "run", Name: p.Graph.Name, Backend: p.Platform.Name(), Device: p.Platform.Devices()[0].Name,
 		Replay: program.Mode().String(), Strategy: plan.Strategy, Machine: plan.Machine,
-		Nodes: p.graph.Len(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Learning: p.learning.report(),
+		Nodes: p.Graph.Len(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Learning: p.Learning.Report(),
 		Iterations: a.Flags.Iterations, Warmup: a.Flags.Warmup, Inflight: a.Flags.Inflight,
 		TookUS: us, EachUS: us / float64(max(1, a.Flags.Iterations)), Predicted: predicted,
 		Saved: results.Saved, Checks: results.Checks, Checksums: results.Checksums, Loops: results.Loops, Verified: e.verified,
-		Sanitize: a.Sanitize.Name(), place: p.platform.Place() + a.Sanitize.Says(),
+		Sanitize: a.Sanitize.Name(), place: p.Platform.Place() + a.Sanitize.Says(),
 	}
 	if left := a.Flags.Iterations - e.learnedFrom; e.learnedFrom > 0 && left > 0 {
 		report.RestUS, report.learned = float64(e.rest.Nanoseconds())/1e3/float64(left), e.learnedFrom
 	}
 	report.Early, _ = program.Overlaps()
 	report.Rank = a.RankReport()
-	if p.platform.NoGPU != nil {
-		report.NoGPU = p.platform.NoGPU.Error()
+	if p.Platform.NoGPU != nil {
+		report.NoGPU = p.Platform.NoGPU.Error()
 	}
 	if e.own.Stats {
 		memory := program.Memory()
@@ -242,24 +243,6 @@ func (a *app) closingAt(stage string, err error, c interface{ Close() error }) e
 	return cli.Closing(err, c)
 }
 
-// predicted returns the model's prediction for the program as it replays now.
-func (a *app) predicted(p *prepared, program *runtime.Program) (float64, error) {
-	machine, profile := p.options.Machine, p.options.Profile
-	if l := p.learning; l != nil && l.learned != nil {
-		machine, profile = l.learned.Machine, l.learned.Profile
-	} else if l != nil {
-		machine, profile = l.machineOf(p), runtime.MergeProfiles(l.options.Known, profile)
-	}
-	return program.PredictEach(machine, profile)
-}
-
-// preparing reports the stages before the first replay. Replays are counted when they have finished, not when they are submitted.
-func (a *app) preparing(stage string, done, total int) {
-	if stage != cli.StageReplay {
-		a.Progress.Report(stage, done, total)
-	}
-}
-
 // lead is how far the host may run ahead of the device: short enough to stop soon and to report progress, long enough that waiting
 // at its end costs nothing.
 const lead = 100 * time.Millisecond
@@ -268,8 +251,8 @@ const lead = 100 * time.Millisecond
 // replay if no replay has been timed yet, by this run or an earlier one, because predictions can be far off.
 func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int) error {
 	stretch := 1
-	if a.eachReplay > 0 {
-		stretch = int(lead / max(a.eachReplay, time.Microsecond))
+	if a.EachReplay > 0 {
+		stretch = int(lead / max(a.EachReplay, time.Microsecond))
 	}
 	for done < n {
 		a.Progress.Report(cli.StageReplay, done, n)
@@ -279,8 +262,8 @@ func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int)
 			return err
 		}
 		done += stretch
-		a.eachReplay = time.Since(start) / time.Duration(stretch)
-		stretch = min(8*stretch, int(lead/max(a.eachReplay, 1)))
+		a.EachReplay = time.Since(start) / time.Duration(stretch)
+		stretch = min(8*stretch, int(lead/max(a.EachReplay, 1)))
 	}
 	a.Progress.Report(cli.StageReplay, n, n)
 	return nil

@@ -82,7 +82,7 @@ others as you would their programs.`,
 			if err := target.apply(a, c); err != nil {
 				return err
 			}
-			return a.onGraph(func(ctx context.Context, g *dag.Graph) error {
+			return a.OnGraph(func(ctx context.Context, g *dag.Graph) error {
 				err := a.export(ctx, g, &target, out)
 				var refused *graphfile.Refused
 				if errors.As(err, &refused) && refused.At.Line > 0 {
@@ -109,7 +109,7 @@ func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out
 	if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}}, nil); err != nil {
 		return err
 	}
-	plan, options, err := a.planned(ctx, g)
+	plan, options, err := a.Planned(ctx, g)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
@@ -27,7 +28,7 @@ func pinned(t *testing.T, pipeline, self string, platform cudart.Platform) (prin
 	a.Self = func() (string, error) { return self, nil }
 	a.Flags = &flags.Values{Backend: "cpu", Strategy: "serial", Streams: 8, Iterations: 1, Memory: "arena", MaxEdges: dag.MaxEdges}
 	late := &cudart.Error{Call: "cuStreamSynchronize", Name: "CUDA_ERROR_ILLEGAL_ADDRESS", Code: 700, Text: "an illegal memory access was encountered", Node: -1, Index: -1}
-	found = a.pinFault(context.Background(), &prepared{name: pipeline, platform: &session.Opened{Platform: platform}}, late, &session.RunFlags{})
+	found = a.PinFault(context.Background(), &runs.Prepared{Name: pipeline, Platform: &session.Opened{Platform: platform}}, late, &session.RunFlags{})
 	require.Equal(t, cli.StatusDevice, cli.StatusOf(found))
 	return stderr.String(), found
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
@@ -33,9 +34,9 @@ func searched(t *testing.T, pipeline string, limit time.Duration) (text, node st
 	plan, err := planner.New(context.Background(), g, planner.Options{})
 	require.NoError(t, err)
 	trial := &runtime.Trial{Plan: plan, Graph: true, Before: 2, Count: 3, Began: time.Now()}
-	h := &hang{trial: func() *runtime.Trial { return trial }}
-	a.Hung = h.says
-	h.found.Store(a.searchHang(context.Background(), &prepared{name: file, graph: g}, &session.RunFlags{}, selfAsCommand(t), trial, limit))
+	h := &runs.Hang{Trial: func() *runtime.Trial { return trial }}
+	a.Hung = h.Says
+	h.Found.Store(a.SearchHang(context.Background(), &runs.Prepared{Name: file, Graph: g}, &session.RunFlags{}, selfAsCommand(t), trial, limit))
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
 	require.NoError(t, err)
 	require.Equal(t, []string{file}, files)
@@ -68,7 +69,7 @@ nodes:
 
 // The new process has time to end after its limit, and most of the time that is left.
 func TestSearchesForHangsEndEarlier(t *testing.T) {
-	require.Equal(t, 1500*time.Millisecond, searchLimit(leastSearch))
-	require.Equal(t, 12*time.Second, searchLimit(15*time.Second))
-	require.Equal(t, time.Hour-3*time.Second, searchLimit(time.Hour))
+	require.Equal(t, 1500*time.Millisecond, runs.SearchLimit(runs.LeastSearch))
+	require.Equal(t, 12*time.Second, runs.SearchLimit(15*time.Second))
+	require.Equal(t, time.Hour-3*time.Second, runs.SearchLimit(time.Hour))
 }

@@ -8,21 +8,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/runtime"
 )
 
 func TestWarmUpsOfKnownPlansAreLengthened(t *testing.T) {
 	t.Parallel()
-	known := learning{onGPU: true, way: &runtime.LearnedWay{}}
+	known := runs.Learning{OnGPU: true, Way: &runtime.LearnedWay{}}
 	learned, onCPU, several, unknown := known, known, known, known
-	learned.learned, onCPU.onGPU, several.ranks, unknown.way = &runtime.Learned{}, false, true, nil
+	learned.Learned, onCPU.OnGPU, several.Ranks, unknown.Way = &runtime.Learned{}, false, true, nil
 	for _, c := range []struct {
 		what   string
-		l      *learning
+		l      *runs.Learning
 		warmup int
 		least  time.Duration
 	}{
-		{"a known plan", &known, 20, awake},
+		{"a known plan", &known, 20, runs.Awake},
 		{"few replays", &known, 15, 0},
 		{"nothing known", &unknown, 20, 0},
 		{"a run that learns", &learned, 20, 0},
@@ -30,7 +31,7 @@ func TestWarmUpsOfKnownPlansAreLengthened(t *testing.T) {
 		{"several ranks", &several, 20, 0},
 		{"--learn=off", nil, 20, 0},
 	} {
-		require.Equal(t, c.least, c.l.leastWarmUp(c.warmup), c.what)
+		require.Equal(t, c.least, c.l.LeastWarmUp(c.warmup), c.what)
 	}
 }
 
@@ -38,17 +39,17 @@ func TestLearningOnAGPUWakesItFirst(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what    string
-		l       *learning
+		l       *runs.Learning
 		warmup  int
 		warming bool
 		wake    time.Duration
 	}{
-		{"a warm-up", &learning{onGPU: true}, 20, true, awake},
-		{"replays that count", &learning{onGPU: true, options: runtime.LearnOptions{Wake: time.Hour}}, 0, false, 0},
-		{"the CPU device", &learning{}, 20, true, 0},
-		{"several ranks", &learning{onGPU: true, ranks: true}, 20, true, 0},
+		{"a warm-up", &runs.Learning{OnGPU: true}, 20, true, runs.Awake},
+		{"replays that count", &runs.Learning{OnGPU: true, Options: runtime.LearnOptions{Wake: time.Hour}}, 0, false, 0},
+		{"the CPU device", &runs.Learning{}, 20, true, 0},
+		{"several ranks", &runs.Learning{OnGPU: true, Ranks: true}, 20, true, 0},
 	} {
-		require.True(t, c.l.within(c.warmup, 200, c.warming), c.what)
-		require.Equal(t, c.wake, c.l.options.Wake, c.what)
+		require.True(t, c.l.Within(c.warmup, 200, c.warming), c.what)
+		require.Equal(t, c.wake, c.l.Options.Wake, c.what)
 	}
 }

@@ -185,7 +185,7 @@ func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 		}
 		return func(w io.Writer) error { return planner.WriteGraphDOT(w, g) }, nil
 	}
-	plan, options, err := a.planned(ctx, g)
+	plan, options, err := a.Planned(ctx, g)
 	if err != nil {
 		return nil, err
 	}
@@ -215,11 +215,11 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 	if f.before && !f.after {
 		return sheet.WriteSVG, nil
 	}
-	learned, err := a.optionsFor(ctx, g)
+	learned, err := a.OptionsFor(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	options := learned.options
+	options := learned.Options
 	add := func(plan *planner.Plan) error {
 		schedule, err := a.schedule(g, plan, options)
 		if err == nil {
@@ -228,7 +228,7 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 		return err
 	}
 	if f.compare == "" {
-		plan, _, err := a.planned(ctx, g)
+		plan, _, err := a.Planned(ctx, g)
 		if err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ func (a *app) planCommand() *cobra.Command {
 			}
 		}
 		a.InGraph = calls == callsCaptured
-		plan, options, err := a.planned(ctx, g)
+		plan, options, err := a.Planned(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 			if recording.RecognizePlanned(args[0]) {
 				return a.listPlanned(c, args[0])
 			}
-			return a.onGraph(show)(c, args)
+			return a.OnGraph(show)(c, args)
 		},
 	}
 	a.OutputFlags(c)
@@ -154,7 +154,7 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Time
 	if err := plan.WriteText(a.Stdout, g, timeline); err != nil {
 		return err
 	}
-	if err := a.recallHint(plan); err != nil {
+	if err := a.RecallHint(plan); err != nil {
 		return err
 	}
 	return a.printGantt(g, plan, timeline, ascii)
@@ -319,11 +319,11 @@ func (a *app) printCosts(costs []nodeCost) error {
 }
 
 func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
-	r, err := a.optionsFor(ctx, g)
+	r, err := a.OptionsFor(ctx, g)
 	if err != nil {
 		return err
 	}
-	options := r.options
+	options := r.Options
 	a.Progress.Report("compare strategies", 0, 0)
 	comparison, err := planner.Compare(ctx, g, options)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
@@ -73,11 +74,11 @@ func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
 			a := newApp(strings.NewReader(""), io.Discard, io.Discard)
 			a.Flags = &c.flags
 			a.Flags.Inflight, a.Flags.CacheDir = max(1, a.Flags.Inflight), t.TempDir()
-			p := &prepared{graph: c.graph, plan: c.plan}
-			if p.graph == nil {
-				p.graph = wideGraph(t, 1, false)
+			p := &runs.Prepared{Graph: c.graph, Plan: c.plan}
+			if p.Graph == nil {
+				p.Graph = wideGraph(t, 1, false)
 			}
-			require.Equal(t, c.want, a.queuesFor(p, &session.RunFlags{}))
+			require.Equal(t, c.want, a.QueuesFor(p, &session.RunFlags{}))
 		})
 	}
 }
@@ -111,9 +112,9 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 		program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
 		require.NoError(t, err)
 		defer program.Close()
-		a.noteQueues(ctx, &prepared{graph: g, plan: plan, platform: &session.Opened{Platform: gpuNamed{platform}}}, own, program, 100, time.Second)
+		a.NoteQueues(ctx, &runs.Prepared{Graph: g, Plan: plan, Platform: &session.Opened{Platform: gpuNamed{platform}}}, own, program, 100, time.Second)
 	}
-	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
+	queues := func() int { return a.QueuesFor(&runs.Prepared{Graph: g}, own) }
 	require.Equal(t, 8, queues())
 	ran(9, runtime.Captured)
 	require.Equal(t, 8, queues())
@@ -132,10 +133,10 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 
 func TestBenchAsksForTheQueuesThatRunsHave(t *testing.T) {
 	one, several := wideGraph(t, 1, false), rankGraph(t)
-	for replay, want := range map[string][2]int{flags.GraphAuto: {fewQueues, mostQueues}, flags.GraphOff: {mostQueues, mostQueues}, flags.GraphOn: {fewQueues, usualQueues}, flags.GraphCaptured: {fewQueues, usualQueues}, flags.GraphBuilt: {fewQueues, usualQueues}} {
+	for replay, want := range map[string][2]int{flags.GraphAuto: {runs.FewQueues, runs.MostQueues}, flags.GraphOff: {runs.MostQueues, runs.MostQueues}, flags.GraphOn: {runs.FewQueues, runs.UsualQueues}, flags.GraphCaptured: {runs.FewQueues, runs.UsualQueues}, flags.GraphBuilt: {runs.FewQueues, runs.UsualQueues}} {
 		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
 		a.Flags.Replay = replay
-		require.Equal(t, want, [2]int{a.benchQueues(one), a.benchQueues(several)}, "--graph=%s", replay)
+		require.Equal(t, want, [2]int{a.BenchQueues(one), a.BenchQueues(several)}, "--graph=%s", replay)
 	}
 }
 
@@ -173,7 +174,7 @@ func TestMoreQueuesAreTriedForLongRunsAndUsedWhereTheyPay(t *testing.T) {
 		{"nobody has tried few", 0, 80, 1e9, 1},
 		{"more than a duration can hold", 1e300, 1e200, math.MaxInt, 1},
 	} {
-		require.Equal(t, c.want, queuesTried{c.few, c.usual}.best(c.replays), c.name)
+		require.Equal(t, c.want, runs.QueuesTried{Few: c.few, Usual: c.usual}.Best(c.replays), c.name)
 	}
 }
 
@@ -182,9 +183,9 @@ func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	ctx := context.Background()
 	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &session.RunFlags{}
-	queues := func() int { return a.queuesFor(&prepared{graph: g}, own) }
+	queues := func() int { return a.QueuesFor(&runs.Prepared{Graph: g}, own) }
 	ran := func(queues, replays int, each time.Duration) {
-		a.noteQueues(ctx, &prepared{graph: g, platform: &session.Opened{Platform: queuedGPU{gpuNamed{platform}, queues}}}, own, nil, replays, time.Duration(replays)*each)
+		a.NoteQueues(ctx, &runs.Prepared{Graph: g, Platform: &session.Opened{Platform: queuedGPU{gpuNamed{platform}, queues}}}, own, nil, replays, time.Duration(replays)*each)
 	}
 	notes := func() int {
 		contents, err := a.OpenCache().Contents()
@@ -206,7 +207,7 @@ func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	require.Equal(t, 8, queues(), "faster")
 	ran(8, 1000, 200*time.Microsecond)
 	require.Equal(t, 1, queues(), "slower in the mean of two runs")
-	require.NoError(t, a.OpenCache().KeepNote(ctx, a.queuesKey(g, own), []byte(`{"few_us": -1, "usual_us": 1}`)))
+	require.NoError(t, a.OpenCache().KeepNote(ctx, a.QueuesKey(g, own), []byte(`{"few_us": -1, "usual_us": 1}`)))
 	require.Equal(t, 1, queues(), "a note that cannot be")
 }
 
@@ -221,6 +222,6 @@ func (q queuedGPU) Queues() int { return q.queues }
 func TestNoQueuesAreNotedForTheCPU(t *testing.T) {
 	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &session.RunFlags{}
-	a.noteQueues(context.Background(), &prepared{graph: g, platform: &session.Opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
-	require.Empty(t, a.queueNote(a.queuesKey(g, own)))
+	a.NoteQueues(context.Background(), &runs.Prepared{Graph: g, Platform: &session.Opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
+	require.Empty(t, a.QueueNote(a.QueuesKey(g, own)))
 }

@@ -13,12 +13,13 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/kernels"
 )
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{Session: &session.Session{Console: cli.New(stdin, stdout, stderr), Compilers: &kernels.Compilers{}}}
+	return &app{Runs: &runs.Runs{Session: &session.Session{Console: cli.New(stdin, stdout, stderr), Compilers: &kernels.Compilers{}}}}
 }
 
 // execute runs the command line and returns its exit status.

@@ -6,18 +6,16 @@ import (
 	"context"
 	"errors"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
-	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/runtime"
 )
 
 func (a *app) runCommand(c *cobra.Command) {
@@ -72,123 +70,36 @@ func (a *app) runCommand(c *cobra.Command) {
 	}
 }
 
-// prepare reads a pipeline, opens its device and plans for that device. outputs refuses output files that must not be written, before
-// anything runs. own is nil for commands that do not learn.
-func (a *app) prepare(ctx context.Context, name string, own *session.RunFlags, outputs func(*dag.Graph) error) (*prepared, error) {
-	g, err := a.LoadGraph(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := outputs(g); err != nil {
-		return nil, err
-	}
-	a.Sanitize = a.SanitizeFor(g)
-	session.UnpackLibrary(g)
-	p := &prepared{name: name, graph: g}
-	if a.Flags.Plan != "" {
-		if p.graph, err = a.SpreadAsPlanned(ctx, g); err != nil {
-			return nil, err
-		}
-		g = p.graph
-		if p.plan, err = a.LoadPlan(ctx, g, planner.Options{}); err != nil {
-			return nil, err
-		}
-	}
-	platform, err := a.OpenPlatform(a.DevicesFor(g), a.queuesFor(p, own))
-	if err != nil {
-		return nil, err
-	}
-	if err := a.SanitizeOn(platform); err != nil {
-		return nil, errors.Join(err, platform.Close())
-	}
-	p.platform = platform
-	if err := a.JoinRanks(ctx, g, platform, own); err != nil {
-		return nil, errors.Join(err, platform.Close())
-	}
-	if p.options, err = a.PlanOptions(ctx, a.machineOf(platform.Platform)); err == nil {
-		p.graph, err = a.SpreadOver(ctx, p.graph, &p.options, len(platform.Devices()))
-	}
-	if err == nil {
-		err = a.planPrepared(ctx, p, own)
-	}
-	if err != nil {
-		return nil, errors.Join(err, platform.Close())
-	}
-	return p, nil
-}
-
-// planPrepared plans with what earlier runs learned, or takes the plan that they found best.
-func (a *app) planPrepared(ctx context.Context, p *prepared, own *session.RunFlags) (err error) {
-	a.MatchProfile(p.graph, p.options.Profile)
-	a.recallPasses(p.graph, &p.options)
-	if p.learning, err = a.learnTogether(ctx, a.learningOf(p, own)); err != nil || p.plan != nil {
-		return err
-	}
-	if p.learning != nil {
-		if way := p.learning.way; way != nil {
-			p.plan, a.eachReplay = way.Plan, time.Duration(way.Each.Median*1e3)
-			a.Log.Info("took the plan that an earlier run chose", "strategy", way.Plan.Strategy, "streams", len(way.Plan.Streams), "replay", way.Mode.String())
-			return nil
-		}
-		p.options.Profile = runtime.MergeProfiles(p.learning.options.Known, p.options.Profile)
-	}
-	p.plan, err = a.LoadPlan(ctx, p.graph, p.options)
-	return err
-}
-
-// programOptions returns the runtime's options from the flags.
-func (a *app) programOptions(l *learning) runtime.Options {
-	o := runtime.Options{Confined: a.Flags.Confined, Inflight: a.Flags.Inflight, Threads: a.Flags.Threads, Memory: a.memoryMode(), Logger: a.Log, Progress: a.preparing}
-	o.Overlap = a.overlap()
-	if l != nil && l.way == nil && l.onGPU && !l.bodies {
-		o.Recorder = &cupti.Late{}
-	}
-	switch {
-	case l != nil && l.way != nil:
-		o.Mode, o.Threads, o.Overlap = l.way.Mode, l.way.Threads, runtime.OverlapOff
-		if l.way.Overlap {
-			o.Overlap = runtime.OverlapOn
-		}
-	case a.Flags.Replay == flags.GraphCaptured, a.Flags.Replay == flags.GraphOn:
-		o.Mode = runtime.Captured
-	case a.Flags.Replay == flags.GraphBuilt:
-		o.Mode = runtime.Built
-	case a.Flags.Replay == flags.GraphAuto && a.Flags.Chosen && (l == nil || l.bodies || a.Flags.Iterations < runtime.FewestToCompare):
-		o.Mode = runtime.Auto // learning does not choose the mode
-	}
-	return o
-}
-
 func (a *app) runPipeline(ctx context.Context, name string, own *session.RunFlags) (err error) {
-	p, err := a.prepare(ctx, name, own, func(g *dag.Graph) error {
+	p, err := a.Prepare(ctx, name, own, func(g *dag.Graph) error {
 		return a.CheckOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: own.SavePlan}}, a.SavedFiles(g))
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = a.closingAt("close the device", err, p.platform) }()
+	defer func() { err = a.closingAt("close the device", err, p.Platform) }()
 	if own.SavePlan != "" {
-		if err := a.SavePlan(ctx, own.SavePlan, p.plan, p.graph); err != nil {
+		if err := a.SavePlan(ctx, own.SavePlan, p.Plan, p.Graph); err != nil {
 			return err
 		}
 	}
-	options := a.programOptions(p.learning)
-	a.preferGraph(p, &options)
-	allowed, err := session.RacesAllowed(p.name, p.graph, p.plan, own.AllowRaces)
+	options := a.ProgramOptions(p.Learning)
+	a.PreferGraph(p, &options)
+	allowed, err := session.RacesAllowed(p.Name, p.Graph, p.Plan, own.AllowRaces)
 	if err != nil {
 		return err
 	}
 	options.Unsafe = len(allowed) > 0
 	options.DebugProgress, options.FollowCommunication = own.Follow, a.Followed
 	if a.World != nil {
-		options.Agree, options.Exchange = a.Agree, a.exchange
+		options.Agree, options.Exchange = a.Agree, a.Exchange
 	}
 	report, err := a.runOn(ctx, p, options, own)
 	if err != nil {
-		return a.pinFault(ctx, p, err, own)
+		return a.PinFault(ctx, p, err, own)
 	}
 	if len(allowed) > 0 {
-		report.Allowed = session.RacesOf(p.graph, allowed)
+		report.Allowed = session.RacesOf(p.Graph, allowed)
 	}
 	if report.onGPU, err = a.streamsOnGPU(ctx, p); err != nil {
 		return err
@@ -200,14 +111,14 @@ func (a *app) runPipeline(ctx context.Context, name string, own *session.RunFlag
 const mostPlannedTwice = 1000
 
 // streamsOnGPU returns how many streams a plan for a GPU has, after a run on the CPU that planned for itself.
-func (a *app) streamsOnGPU(ctx context.Context, p *prepared) (int, error) {
+func (a *app) streamsOnGPU(ctx context.Context, p *runs.Prepared) (int, error) {
 	f := a.Flags
-	if p.platform.Name() != "cpu" || f.Quiet || f.Plan != "" || f.Machine != "" || a.World != nil || p.graph.UsedDevices() > 1 || p.graph.Len() > mostPlannedTwice {
+	if p.Platform.Name() != "cpu" || f.Quiet || f.Plan != "" || f.Machine != "" || a.World != nil || p.Graph.UsedDevices() > 1 || p.Graph.Len() > mostPlannedTwice {
 		return 0, nil
 	}
-	options := p.options
+	options := p.Options
 	options.Machine, options.Profile, options.MemoryCap, options.Spread = planner.H200(), nil, options.Cap(), nil
-	plan, err := planner.New(ctx, p.graph, options)
+	plan, err := planner.New(ctx, p.Graph, options)
 	if err != nil {
 		return 0, err
 	}

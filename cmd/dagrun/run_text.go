@@ -87,7 +87,7 @@ func (a *app) printRunText(r *runReport) {
 	for _, s := range r.Saved {
 		fmt.Fprintf(a.Stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
 	}
-	if text := r.Learning.text(); text != "" {
+	if text := r.Learning.Text(); text != "" {
 		_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Dim, "  "+text))
 	}
 	if len(r.Checks)+len(r.Verified)+len(r.Saved) == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/dag"
 )
 
@@ -60,18 +61,18 @@ func TestPanicIsAnInternalError(t *testing.T) {
 }
 
 func TestLearnedText(t *testing.T) {
-	ways := []wayReport{{Strategy: "list", Streams: 2, Replay: "graph", Threads: 1}}
-	for want, r := range map[string]learnReport{
+	ways := []runs.WayReport{{Strategy: "list", Streams: 2, Replay: "graph", Threads: 1}}
+	for want, r := range map[string]runs.LearnReport{
 		"learned earlier: list on 2 streams, as a graph":                                 {From: "cache", Tried: 1, Ways: ways},
 		"learned earlier: list on 2 streams, as a graph is the best of 3 ways to replay": {From: "cache", Tried: 3, Ways: ways},
 		"learned: list on 2 streams, as a graph is the best of 3 ways to replay":         {From: "replays", Tried: 3, Ways: ways},
 		"learned: how long 1 node takes, from 6 replays":                                 {Measured: 1, Replays: 6},
 		"learned earlier: how long 4 nodes take":                                         {Known: 4},
 		"learned earlier: list on 2 streams, as a graph is the best of 3 ways to replay; replays take 158 us, 131 us when this plan was chosen; " +
-			"if the next run differs too, plans are compared again": {From: "cache", Tried: 3, Ways: ways, drift: drift{runs: 1, us: 158.1, then: 131.2}},
+			"if the next run differs too, plans are compared again": {From: "cache", Tried: 3, Ways: ways, Drift: runs.Drift{Runs: 1, Us: 158.1, Then: 131.2}},
 		"learned earlier: list on 2 streams, as a graph; replays take 1.5 ms, 131 us when this plan was chosen; " +
-			"the run before differed too, so the next one compares plans again": {From: "cache", Tried: 1, Ways: ways, drift: drift{runs: 2, again: true, us: 1500, then: 131.2}},
+			"the run before differed too, so the next one compares plans again": {From: "cache", Tried: 1, Ways: ways, Drift: runs.Drift{Runs: 2, Again: true, Us: 1500, Then: 131.2}},
 	} {
-		require.Equal(t, want, r.text())
+		require.Equal(t, want, r.Text())
 	}
 }

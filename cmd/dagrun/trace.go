@@ -18,6 +18,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/dag"
@@ -117,7 +118,7 @@ type traceReport struct {
 
 func (a *app) tracePipeline(ctx context.Context, name, out, html, against string) (err error) {
 	recorder := a.recorder()
-	p, err := a.prepare(ctx, name, nil, func(g *dag.Graph) error {
+	p, err := a.Prepare(ctx, name, nil, func(g *dag.Graph) error {
 		if out == "" {
 			out = traceName(name, g)
 		}
@@ -126,28 +127,28 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	if err != nil {
 		return err
 	}
-	defer func() { err = cli.Closing(err, p.platform) }()
-	if _, err := session.RacesAllowed(p.name, p.graph, p.plan, false); err != nil {
+	defer func() { err = cli.Closing(err, p.Platform) }()
+	if _, err := session.RacesAllowed(p.Name, p.Graph, p.Plan, false); err != nil {
 		return err
 	}
-	other, err := a.against(ctx, p.graph, against, html, p.options)
+	other, err := a.against(ctx, p.Graph, against, html, p.Options)
 	if err != nil {
 		return err
 	}
 	trace, err := a.measureTrace(ctx, p, recorder)
 	if err != nil {
-		return a.pinFault(ctx, p, err, &session.RunFlags{})
+		return a.PinFault(ctx, p, err, &session.RunFlags{})
 	}
 	predict := planner.Simulate
 	if trace.Mode != runtime.Streams.String() {
 		predict = planner.SimulateGraph
 	}
-	predicted, err := predict(p.graph, p.plan, p.options.Machine, a.knownTo(p))
+	predicted, err := predict(p.Graph, p.Plan, p.Options.Machine, a.knownTo(p))
 	if err != nil {
 		return err
 	}
-	machine, device := runtime.MachineOf(p.platform), p.platform.Devices()[0].Name
-	write := func(w io.Writer) error { return trace.WriteChrome(w, p.graph, p.plan, predicted) }
+	machine, device := runtime.MachineOf(p.Platform), p.Platform.Devices()[0].Name
+	write := func(w io.Writer) error { return trace.WriteChrome(w, p.Graph, p.Plan, predicted) }
 	if a.World != nil {
 		all, err := a.gatherTraces(ctx, p, trace)
 		if err != nil {
@@ -157,13 +158,13 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 			out, html = "", ""
 		}
 		if html != "" {
-			if err := saveRanksPage(ctx, html, all, device, p.options.Machine, machine); err != nil {
+			if err := saveRanksPage(ctx, html, all, device, p.Options.Machine, machine); err != nil {
 				return err
 			}
 		}
 		write = func(w io.Writer) error { return runtime.WriteChromeRanks(w, all) }
 	} else if html != "" {
-		if err := savePage(ctx, html, p.graph, p.plan, predicted, p.options.Machine, courseOf(trace, device, machine), other); err != nil {
+		if err := savePage(ctx, html, p.Graph, p.Plan, predicted, p.Options.Machine, courseOf(trace, device, machine), other); err != nil {
 			return err
 		}
 	}
@@ -176,33 +177,33 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 			return err
 		}
 	}
-	report := &traceReport{Version: cli.JSONVersion, Command: "trace", Name: p.graph.Name, Backend: p.platform.Name(), Device: device, Cores: machine.Cores,
+	report := &traceReport{Version: cli.JSONVersion, Command: "trace", Name: p.Graph.Name, Backend: p.Platform.Name(), Device: device, Cores: machine.Cores,
 		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: a.RankReport(),
-		BodyNodes: tracedBodies(p.graph, p.plan, &trace.Replays[len(trace.Replays)-1])}
-	if report.Analysis, err = trace.Analyse(p.graph, p.plan, machine, len(trace.Replays)-1); err != nil {
+		BodyNodes: tracedBodies(p.Graph, p.Plan, &trace.Replays[len(trace.Replays)-1])}
+	if report.Analysis, err = trace.Analyse(p.Graph, p.Plan, machine, len(trace.Replays)-1); err != nil {
 		return err
 	}
 	if a.Flags.Output == "json" {
 		var plan bytes.Buffer
-		if err := p.plan.EncodeJSON(&plan, p.graph); err != nil {
+		if err := p.Plan.EncodeJSON(&plan, p.Graph); err != nil {
 			return err
 		}
 		report.Plan = plan.Bytes()
 		return a.Answer(report)
 	}
-	return a.printTrace(report, p.platform)
+	return a.printTrace(report, p.Platform)
 }
 
 // knownTo is what earlier runs learned about a pipeline's nodes on this device, and what a profile says.
-func (a *app) knownTo(p *prepared) *planner.Profile {
+func (a *app) knownTo(p *runs.Prepared) *planner.Profile {
 	if a.Flags.Machine != "" {
-		return p.options.Profile
+		return p.Options.Profile
 	}
-	recalled := runtime.Recall(p.graph, p.platform.Platform, a.OpenCache(), runtime.LearnOptions{Plan: p.options, Replays: replaysOfRuns}, a.memoryMode())
+	recalled := runtime.Recall(p.Graph, p.Platform.Platform, a.OpenCache(), runtime.LearnOptions{Plan: p.Options, Replays: runs.ReplaysOfRuns}, a.MemoryMode())
 	for _, w := range recalled.Warnings {
 		a.Warn("%s", w)
 	}
-	return runtime.MergeProfiles(recalled.Known, p.options.Profile)
+	return runtime.MergeProfiles(recalled.Known, p.Options.Profile)
 }
 
 // traceName is the file that a timeline is written to unless -o names one.
@@ -227,28 +228,28 @@ func (a *app) recorder() runtime.Recorder {
 	return library
 }
 
-func (a *app) measureTrace(ctx context.Context, p *prepared, recorder runtime.Recorder) (trace *runtime.Trace, err error) {
-	options := a.programOptions(nil)
-	if p.platform.Name() == "cuda" {
+func (a *app) measureTrace(ctx context.Context, p *runs.Prepared, recorder runtime.Recorder) (trace *runtime.Trace, err error) {
+	options := a.ProgramOptions(nil)
+	if p.Platform.Name() == "cuda" {
 		options.Recorder = recorder
 	}
-	program, err := runtime.New(ctx, p.graph, p.plan, p.platform.Platform, options)
+	program, err := runtime.New(ctx, p.Graph, p.Plan, p.Platform.Platform, options)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, program) }()
-	a.noteStreams(program, options.Mode)
+	a.NoteStreams(program, options.Mode)
 	a.Progress.Report("trace", 0, 0)
 	return program.Trace(ctx, a.Flags.Iterations)
 }
 
 // tracedNodes returns the last replay's nodes in order of their starts.
-func tracedNodes(p *prepared, trace *runtime.Trace, predicted *planner.Timeline) []tracedNode {
+func tracedNodes(p *runs.Prepared, trace *runtime.Trace, predicted *planner.Timeline) []tracedNode {
 	spans := trace.Replays[len(trace.Replays)-1].Spans
 	nodes := make([]tracedNode, 0, len(spans))
 	for i := range spans {
 		s := &spans[i]
-		nodes = append(nodes, tracedNode{Node: p.graph.Nodes[i].Name, Stream: s.Stream, Start: s.Start, End: s.End, US: s.End - s.Start,
+		nodes = append(nodes, tracedNode{Node: p.Graph.Nodes[i].Name, Stream: s.Stream, Start: s.Start, End: s.End, US: s.End - s.Start,
 			Predicted: predicted.Nodes[i].End - predicted.Nodes[i].Start})
 	}
 	slices.SortStableFunc(nodes, func(x, y tracedNode) int {

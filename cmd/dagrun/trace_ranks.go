@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/picture"
 	"github.com/dagrun/dagrun/runtime"
@@ -25,7 +26,7 @@ type sentTrace struct {
 }
 
 // gatherTraces gives rank 0 the traces of all ranks, at times of its own clock. Other ranks get none.
-func (a *app) gatherTraces(ctx context.Context, p *prepared, trace *runtime.Trace) ([]runtime.RankTrace, error) {
+func (a *app) gatherTraces(ctx context.Context, p *runs.Prepared, trace *runtime.Trace) ([]runtime.RankTrace, error) {
 	offset, within, err := a.World.Clock(ctx)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (a *app) gatherTraces(ctx context.Context, p *prepared, trace *runtime.Trac
 		sent.Began = append(sent.Began, trace.Replays[k].Began().Add(offset).UnixNano())
 	}
 	var plan bytes.Buffer
-	if err := p.plan.EncodeJSON(&plan, p.graph); err != nil {
+	if err := p.Plan.EncodeJSON(&plan, p.Graph); err != nil {
 		return nil, err
 	}
 	sent.Plan = plan.Bytes()
@@ -54,7 +55,7 @@ func (a *app) gatherTraces(ctx context.Context, p *prepared, trace *runtime.Trac
 			return nil, fmt.Errorf("the trace of rank %d: %w", rank, err)
 		}
 	}
-	return a.alignTraces(all, p.options)
+	return a.alignTraces(all, p.Options)
 }
 
 // alignTraces reads what the ranks have sent. Times count from the first replay of the rank that began first.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
@@ -64,11 +65,11 @@ branches.`,
 
 // tuned is the result of tune for one combination of params.
 type tuned struct {
-	Params  []string    `json:"params"` // the params that are swept
-	Nodes   int         `json:"nodes"`
-	Replays int         `json:"replays"`
-	Unquiet string      `json:"unquiet,omitempty"`
-	Ways    []wayReport `json:"ways"` // the best first
+	Params  []string         `json:"params"` // the params that are swept
+	Nodes   int              `json:"nodes"`
+	Replays int              `json:"replays"`
+	Unquiet string           `json:"unquiet,omitempty"`
+	Ways    []runs.WayReport `json:"ways"` // the best first
 }
 
 // tuneReport is the JSON document of tune.
@@ -115,7 +116,7 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 	}
 	a.Flags.Params = points[report.Best]
 	report.BestLine = "dagrun " + cli.ShellQuoted(name)
-	for _, arg := range a.Flags.Planned(a.Flags.Strategy, a.limit()) {
+	for _, arg := range a.Flags.Planned(a.Flags.Strategy, a.Limit()) {
 		if arg != "" {
 			report.BestLine += " " + cli.ShellQuoted(arg)
 		}
@@ -133,7 +134,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 		return nil, err
 	}
 	a.Sanitize = a.SanitizeFor(g)
-	platform, err := a.OpenPlatform(a.DevicesFor(g), a.benchQueues(g))
+	platform, err := a.OpenPlatform(a.DevicesFor(g), a.BenchQueues(g))
 	if err != nil {
 		return nil, err
 	}
@@ -142,36 +143,36 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 		return nil, err
 	}
 	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.Place()+a.Sanitize.Says()
-	options, err := a.PlanOptions(ctx, a.machineOf(platform.Platform))
+	options, err := a.PlanOptions(ctx, a.MachineOf(platform.Platform))
 	if err != nil {
 		return nil, err
 	}
 	if g, err = a.SpreadOver(ctx, g, &options, len(platform.Devices())); err != nil {
 		return nil, err
 	}
-	p := &prepared{name: name, graph: g, platform: platform, options: options}
-	a.MatchProfile(g, p.options.Profile)
+	p := &runs.Prepared{Name: name, Graph: g, Platform: platform, Options: options}
+	a.MatchProfile(g, p.Options.Profile)
 	// The same options as those of a run, so that runs find what is kept.
 	a.Flags.Replay, a.Flags.Inflight, a.Flags.Threads, a.Flags.Learn, a.Flags.Overlap = flags.GraphAuto, 1, 1, flags.LearnAgain, flags.GraphAuto
-	l := a.learningOf(p, &session.RunFlags{})
-	plan, err := planner.New(ctx, g, p.options)
+	l := a.LearningOf(p, &session.RunFlags{})
+	plan, err := planner.New(ctx, g, p.Options)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := session.RacesAllowed(name, g, plan, false); err != nil {
 		return nil, err
 	}
-	how := runtime.Options{Confined: a.Flags.Confined, Logger: a.Log, Progress: a.preparing, Recorder: a.programOptions(l).Recorder}
-	a.preferGraph(p, &how)
+	how := runtime.Options{Confined: a.Flags.Confined, Logger: a.Log, Progress: a.Preparing, Recorder: a.ProgramOptions(l).Recorder}
+	a.PreferGraph(p, &how)
 	program, err := runtime.New(ctx, g, plan, platform.Platform, how)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, program) }()
 	a.Running = program.Running
-	stop := a.watchHang(ctx, p, &session.RunFlags{}, program.Trial)
-	learn := l.options
-	learn.Replays, learn.For, learn.Thorough, learn.Wake = tuneReplays, long, true, leastWarmUp(l.onGPU, tuneReplays)
+	stop := a.WatchHang(ctx, p, &session.RunFlags{}, program.Trial)
+	learn := l.Options
+	learn.Replays, learn.For, learn.Thorough, learn.Wake = tuneReplays, long, true, runs.LeastWarmUp(l.OnGPU, tuneReplays)
 	if long >= worthThorough {
 		learn.Plan.Effort = planner.Thorough
 	}
@@ -184,7 +185,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err := program.CheckCalls(ctx); err != nil { // a call that fails takes another time
 		return nil, err
 	}
-	if err := l.recalled.Keep(ctx, learned, true); err != nil {
+	if err := l.Recalled.Keep(ctx, learned, true); err != nil {
 		a.Warn("what was learned is not kept: %v", err)
 		report.Kept = false
 	}
@@ -199,13 +200,13 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err != nil {
 		return nil, err
 	}
-	a.keepPasses(ctx, g, loops)
+	a.KeepPasses(ctx, g, loops)
 	if len(learned.Ways) == 0 {
 		return nil, errors.New("the pipeline has no nodes: there is nothing to tune")
 	}
 	t = &tuned{Nodes: g.Len(), Replays: learned.Replays, Unquiet: learned.Unquiet}
 	for k := range learned.Ways {
-		t.Ways = append(t.Ways, reportWay(&learned.Ways[k]))
+		t.Ways = append(t.Ways, runs.ReportWay(&learned.Ways[k]))
 	}
 	return t, nil
 }
@@ -214,27 +215,27 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 const keepTime = time.Second
 
 // keepEarly keeps what was learned before the search was stopped.
-func (a *app) keepEarly(ctx context.Context, l *learning, learned *runtime.Learned) {
+func (a *app) keepEarly(ctx context.Context, l *runs.Learning, learned *runtime.Learned) {
 	if learned == nil || a.OpenCache() == nil {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer done()
-	if err := l.recalled.Keep(ctx, learned, true); err != nil {
+	if err := l.Recalled.Keep(ctx, learned, true); err != nil {
 		a.Warn("what was learned is not kept: %v", err)
 		return
 	}
 	a.Progress.Clear()
-	kept := "how long " + nodesTake(len(learned.Profile.Nodes))
+	kept := "how long " + runs.NodesTake(len(learned.Profile.Nodes))
 	if len(learned.Ways) > 0 {
-		best := reportWay(&learned.Ways[0])
-		kept += fmt.Sprintf(", and %s, the best of %s so far", best.text(), cli.Counted(len(learned.Ways), "way"))
+		best := runs.ReportWay(&learned.Ways[0])
+		kept += fmt.Sprintf(", and %s, the best of %s so far", best.Text(), cli.Counted(len(learned.Ways), "way"))
 	}
 	a.Note("what was learned until then is kept: %s", kept)
 }
 
 // timeOnly times the replays of a pipeline with loops or branches, whose plans the CPU device does not compare, for a part of a time.
-func (a *app) timeOnly(ctx context.Context, p *prepared, program *runtime.Program, learned *runtime.Learned, long time.Duration) (*runtime.LearnedWay, error) {
+func (a *app) timeOnly(ctx context.Context, p *runs.Prepared, program *runtime.Program, learned *runtime.Learned, long time.Duration) (*runtime.LearnedWay, error) {
 	const rounds, most = 5, 1000
 	a.Progress.Report(cli.StageMeasure, 0, 0)
 	first, err := program.Measure(ctx, 1, 1)
@@ -252,7 +253,7 @@ func (a *app) timeOnly(ctx context.Context, p *prepared, program *runtime.Progra
 	}
 	plan := program.Plan()
 	way := &runtime.LearnedWay{Plan: plan, Mode: program.Mode(), Threads: 1, Each: runtime.Summarize(samples)}
-	way.Predicted, err = program.PredictEach(p.options.Machine, learned.Profile)
+	way.Predicted, err = program.PredictEach(p.Options.Machine, learned.Profile)
 	return way, err
 }
 
@@ -306,7 +307,7 @@ func (a *app) printWays(r *tuneReport, t *tuned) error {
 		if w.Predicted > 0 {
 			ratio = fmt.Sprintf("%.2f", w.Each.Median/w.Predicted)
 		}
-		table.Row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.replayText(), strconv.Itoa(w.Threads), cli.Fixed(w.Each.Median), cli.Fixed(w.Each.Spread), cli.Fixed(w.Predicted), ratio)
+		table.Row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.ReplayText(), strconv.Itoa(w.Threads), cli.Fixed(w.Each.Median), cli.Fixed(w.Each.Spread), cli.Fixed(w.Predicted), ratio)
 	}
 	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
@@ -326,7 +327,7 @@ func (a *app) printPoints(r *tuneReport) error {
 		if k == r.Best {
 			star = "*"
 		}
-		table.Row(star, pointText(t.Params), cli.Fixed(t.Ways[0].Each.Median), t.Ways[0].text())
+		table.Row(star, pointText(t.Params), cli.Fixed(t.Ways[0].Each.Median), t.Ways[0].Text())
 	}
 	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err

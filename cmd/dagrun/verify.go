@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
@@ -36,12 +37,12 @@ const (
 )
 
 // referenceOn makes a program of a graph of p's pipeline that runs serially, in which every buffer has its own bytes.
-func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platform cudart.Platform) (*runtime.Program, error) {
+func (a *app) referenceOn(ctx context.Context, p *runs.Prepared, g *dag.Graph, platform cudart.Platform) (*runtime.Program, error) {
 	plan, err := planner.New(ctx, g, planner.Options{Strategy: "serial", Machine: runtime.MachineOf(platform), KeepAll: true})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	allowed, err := session.RacesAllowed(p.name, g, plan, true)
+	allowed, err := session.RacesAllowed(p.Name, g, plan, true)
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -53,18 +54,18 @@ func (a *app) referenceOn(ctx context.Context, p *prepared, g *dag.Graph, platfo
 }
 
 // verifyEachNode replays the pipeline node by node on its own device and on the CPU and returns the first node that differs.
-func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime.Difference, err error) {
-	cpu, err := host.Open(host.Options{Devices: p.graph.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.Compiler()})
+func (a *app) verifyEachNode(ctx context.Context, p *runs.Prepared) (differs *runtime.Difference, err error) {
+	cpu, err := host.Open(host.Options{Devices: p.Graph.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.Compiler()})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, cpu) }()
-	got, err := a.referenceOn(ctx, p, p.graph, p.platform.Platform)
+	got, err := a.referenceOn(ctx, p, p.Graph, p.Platform.Platform)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, got) }()
-	want, err := a.referenceOn(ctx, p, p.graph, cpu)
+	want, err := a.referenceOn(ctx, p, p.Graph, cpu)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (a *app) verifyEachNode(ctx context.Context, p *prepared) (differs *runtime
 }
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
-func (a *app) verifyOnCPU(ctx context.Context, p *prepared, program *runtime.Program) (checks []runtime.Check, err error) {
+func (a *app) verifyOnCPU(ctx context.Context, p *runs.Prepared, program *runtime.Program) (checks []runtime.Check, err error) {
 	cpu, err := host.Open(host.Options{Devices: a.Declared.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.Compiler()})
 	if err != nil {
 		return nil, err

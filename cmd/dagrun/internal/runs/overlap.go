@@ -1,6 +1,6 @@
 // The flag --overlap: whether launches may begin before the launch before them has ended.
 
-package main
+package runs
 
 import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
@@ -8,8 +8,8 @@ import (
 )
 
 // overlap is what --overlap asks for; commands without the flag do not overlap launches.
-func (a *app) overlap() runtime.Overlap {
-	switch a.Flags.Overlap {
+func (u *Runs) overlap() runtime.Overlap {
+	switch u.Flags.Overlap {
 	case flags.GraphOn:
 		return runtime.OverlapOn
 	case flags.GraphAuto:

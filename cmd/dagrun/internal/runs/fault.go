@@ -2,7 +2,7 @@
 // pipeline is replayed in a new process, one node at a time, to find the node that faults. The device's memory is freed first,
 // because the new process needs as much again.
 
-package main
+package runs
 
 import (
 	"bytes"
@@ -22,28 +22,28 @@ import (
 // pinTime is how long the replay in a new process may take.
 const pinTime = 2 * time.Minute
 
-// pinFault finds the node that an asynchronous fault came from. Other errors are returned unchanged.
-func (a *app) pinFault(ctx context.Context, p *prepared, err error, own *session.RunFlags) error {
+// PinFault finds the node that an asynchronous fault came from. Other errors are returned unchanged.
+func (u *Runs) PinFault(ctx context.Context, p *Prepared, err error, own *session.RunFlags) error {
 	var device *cudart.Error
 	var already *runtime.NodeError
 	told := errors.As(err, &device)
 	faulted := errors.Is(err, cudart.ErrPoisoned) || told && sticky(device.Name)
-	named := told && device.Label != "" && p.platform.Name() == "cpu" // the CPU device reports the faulty node itself
-	if !faulted || named || own.Alone || errors.As(err, &already) || p.name == "-" || a.Place.Ranks > 1 || ctx.Err() != nil {
+	named := told && device.Label != "" && p.Platform.Name() == "cpu" // the CPU device reports the faulty node itself
+	if !faulted || named || own.Alone || errors.As(err, &already) || p.Name == "-" || u.Place.Ranks > 1 || ctx.Err() != nil {
 		return err
 	}
-	self, findErr := a.Self()
+	self, findErr := u.Self()
 	if findErr != nil {
 		return err
 	}
-	a.Progress.Clear()
-	a.PrintError(err)
-	fmt.Fprintln(a.Stderr, "  GPU faults are reported late; replaying node by node in a new process to find the faulty node")
+	u.Progress.Clear()
+	u.PrintError(err)
+	fmt.Fprintln(u.Stderr, "  GPU faults are reported late; replaying node by node in a new process to find the faulty node")
 	// The program is closed, but a faulted context frees its memory only when it is closed too. Its error is known already.
-	_ = p.platform.Close()
+	_ = p.Platform.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
-	ended, childErr := runAlone(ctx, self, a.aloneArgs(p, own, max(1, a.Flags.Iterations+a.Flags.Warmup), pinTime))
+	ended, childErr := runAlone(ctx, self, u.aloneArgs(p, own, max(1, u.Flags.Iterations+u.Flags.Warmup), pinTime))
 	switch {
 	case ctx.Err() != nil:
 		return cli.WithStatus(cli.StatusDevice, fmt.Errorf("the replay node by node did not end within %s; the faulty node is not known", pinTime))
@@ -85,9 +85,9 @@ func runAlone(ctx context.Context, self string, args []string) (*cli.Failure, er
 }
 
 // aloneArgs is the command line of the new process, which replays so often and has so much time.
-func (a *app) aloneArgs(p *prepared, own *session.RunFlags, replays int, limit time.Duration) []string {
-	f := a.Flags
-	args := []string{"run", p.name, "--node-by-node", "--output", "json", "--quiet", "--iterations", fmt.Sprint(replays), "--timeout", limit.String()}
+func (u *Runs) aloneArgs(p *Prepared, own *session.RunFlags, replays int, limit time.Duration) []string {
+	f := u.Flags
+	args := []string{"run", p.Name, "--node-by-node", "--output", "json", "--quiet", "--iterations", fmt.Sprint(replays), "--timeout", limit.String()}
 	if own.AllowRaces {
 		args = append(args, "--allow-races")
 	}

@@ -1,6 +1,6 @@
 // Ways to replay: a plan and how it is submitted, in words and in JSON.
 
-package main
+package runs
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-type wayReport struct {
+type WayReport struct {
 	Strategy  string         `json:"strategy"`
 	Streams   int            `json:"streams"`
 	Waits     int            `json:"waits"`
@@ -22,12 +22,12 @@ type wayReport struct {
 	Predicted float64        `json:"predicted_us"`
 }
 
-func reportWay(w *runtime.LearnedWay) wayReport {
-	return wayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Overlap, w.Each, w.Took, w.BuildUS, w.Predicted}
+func ReportWay(w *runtime.LearnedWay) WayReport {
+	return WayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Overlap, w.Each, w.Took, w.BuildUS, w.Predicted}
 }
 
-// text is the way in words, without times.
-func (w *wayReport) text() string {
+// Text is the way in words, without times.
+func (w *WayReport) Text() string {
 	text := fmt.Sprintf("%s on %s", w.Strategy, cli.Counted(w.Streams, "stream"))
 	if w.Replay != runtime.Streams.String() {
 		text += ", as a " + w.Replay
@@ -41,8 +41,8 @@ func (w *wayReport) text() string {
 	return text
 }
 
-// replayText is how a way replays, in a table.
-func (w *wayReport) replayText() string {
+// ReplayText is how a way replays, in a table.
+func (w *WayReport) ReplayText() string {
 	if w.Overlap {
 		return w.Replay + ", overlapping"
 	}

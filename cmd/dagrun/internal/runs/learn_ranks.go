@@ -1,6 +1,6 @@
 // Learning with several ranks: all learn or none does, and all take a way that an earlier run chose or none does.
 
-package main
+package runs
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 const fewestTogether = 16
 
 // ranksLearn reports whether several ranks learn. On GPUs they do so only if --learn was given.
-func (a *app) ranksLearn(p *prepared) bool {
-	return a.Flags.Iterations+a.Flags.Warmup >= fewestTogether && (p.platform.Name() == "cpu" || a.Flags.Learning)
+func (u *Runs) ranksLearn(p *Prepared) bool {
+	return u.Flags.Iterations+u.Flags.Warmup >= fewestTogether && (p.Platform.Name() == "cpu" || u.Flags.Learning)
 }
 
 // rankLearning is what a rank says before any of them learns.
@@ -27,15 +27,15 @@ type rankLearning struct {
 
 // learnTogether returns what this rank learns and uses, which is nothing if another rank does not. A way from an earlier run is one of the
 // mode that rank 0 knows to be the best; if a rank knows none of that mode, all learn again.
-func (a *app) learnTogether(ctx context.Context, l *learning) (*learning, error) {
-	if a.World == nil {
+func (u *Runs) learnTogether(ctx context.Context, l *Learning) (*Learning, error) {
+	if u.World == nil {
 		return l, nil
 	}
 	own := rankLearning{Learns: l != nil, Modes: []runtime.Mode{}}
-	if l != nil && l.way != nil {
-		own.Modes = append(own.Modes, l.way.Mode)
-		for k := range l.recalled.Ways {
-			if mode := l.recalled.Ways[k].Mode; mode != l.way.Mode {
+	if l != nil && l.Way != nil {
+		own.Modes = append(own.Modes, l.Way.Mode)
+		for k := range l.Recalled.Ways {
+			if mode := l.Recalled.Ways[k].Mode; mode != l.Way.Mode {
 				own.Modes = append(own.Modes, mode)
 			}
 		}
@@ -44,7 +44,7 @@ func (a *app) learnTogether(ctx context.Context, l *learning) (*learning, error)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := a.exchange(ctx, string(text))
+	texts, err := u.Exchange(ctx, string(text))
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +56,19 @@ func (a *app) learnTogether(ctx context.Context, l *learning) (*learning, error)
 	}
 	if slices.ContainsFunc(all, func(other rankLearning) bool { return !other.Learns }) {
 		if l != nil {
-			a.Log.Info("nothing is learned", "because", "another rank does not learn")
+			u.Log.Info("nothing is learned", "because", "another rank does not learn")
 		}
 		return nil, nil
 	}
-	l.way = nil
+	l.Way = nil
 	if best := all[0].Modes; len(best) > 0 && !slices.ContainsFunc(all, func(other rankLearning) bool { return !slices.Contains(other.Modes, best[0]) }) {
-		k := slices.IndexFunc(l.recalled.Ways, func(w runtime.LearnedWay) bool { return w.Mode == best[0] })
-		l.way = &l.recalled.Ways[k]
+		k := slices.IndexFunc(l.Recalled.Ways, func(w runtime.LearnedWay) bool { return w.Mode == best[0] })
+		l.Way = &l.Recalled.Ways[k]
 	}
 	return l, nil
 }
 
-// exchange returns what all ranks pass to it, by rank.
-func (a *app) exchange(ctx context.Context, own string) ([]string, error) {
-	return a.World.Barrier(ctx, "learn", own)
+// Exchange returns what all ranks pass to it, by rank.
+func (u *Runs) Exchange(ctx context.Context, own string) ([]string, error) {
+	return u.World.Barrier(ctx, "learn", own)
 }

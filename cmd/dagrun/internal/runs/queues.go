@@ -2,7 +2,7 @@
 // Graphs are fastest with one: what a kernel waits for is in the same queue. Streams that share a queue wait for each other, but where each is submitted
 // when its turn comes, they seldom wait for long.
 
-package main
+package runs
 
 import (
 	"context"
@@ -22,89 +22,89 @@ import (
 )
 
 const (
-	fewQueues   = 1
-	usualQueues = 8 // what CUDA makes without being asked
-	mostQueues  = 32
+	FewQueues   = 1
+	UsualQueues = 8 // what CUDA makes without being asked
+	MostQueues  = 32
 
 	usualTakes  = 150 * time.Millisecond // how much longer a process with the usual queues takes than one with few
 	worthTrying = 20 * usualTakes        // of replays: whether more queues are faster is found out
 	notNoise    = 0.98                   // times as long as with few queues
 )
 
-// queuesFor returns how many hardware queues to ask for. 0 leaves it to the environment.
-func (a *app) queuesFor(p *prepared, own *session.RunFlags) int {
+// QueuesFor returns how many hardware queues to ask for. 0 leaves it to the environment.
+func (u *Runs) QueuesFor(p *Prepared, own *session.RunFlags) int {
 	if os.Getenv(session.QueuesVariable) != "" {
 		return 0
 	}
-	key := a.queuesKey(p.graph, own)
-	if a.fewSuffice(p.graph) {
-		return a.tried(key).best(a.Flags.Iterations)
+	key := u.QueuesKey(p.Graph, own)
+	if u.fewSuffice(p.Graph) {
+		return u.tried(key).Best(u.Flags.Iterations)
 	}
-	return a.queuesForStreams(p, key)
+	return u.queuesForStreams(p, key)
 }
 
 // fewSuffice reports whether replays are so few at a time, and on one device, that one queue is enough for them, whether they turn out to be graphs
 // or streams. Where streams are asked for, they are submitted as fast as possible, and several threads need several queues for that. Ranks
 // wait for each other in kernels, which should keep no other stream from running.
-func (a *app) fewSuffice(g *dag.Graph) bool {
-	f := a.Flags
-	return (a.asGraph() || f.Replay != flags.GraphOff && f.Threads <= 1) && f.Inflight <= 1 && g.Ranks <= 1 && g.Devices == 0 && g.UsedDevices() <= 1
+func (u *Runs) fewSuffice(g *dag.Graph) bool {
+	f := u.Flags
+	return (u.asGraph() || f.Replay != flags.GraphOff && f.Threads <= 1) && f.Inflight <= 1 && g.Ranks <= 1 && g.Devices == 0 && g.UsedDevices() <= 1
 }
 
 // queuesForStreams returns the usual number of queues, or more if the replays will use more streams than that. If there is no plan yet, an earlier run of
 // the pipeline may have noted that.
-func (a *app) queuesForStreams(p *prepared, key string) int {
-	more := a.expectsQueues(p.graph)
+func (u *Runs) queuesForStreams(p *Prepared, key string) int {
+	more := u.expectsQueues(p.Graph)
 	switch {
-	case p.plan != nil:
-		more = !a.asGraph() && a.needsQueues(p.plan)
+	case p.Plan != nil:
+		more = !u.asGraph() && u.needsQueues(p.Plan)
 	case key != "":
-		more = more != (len(a.queueNote(key)) > 0)
+		more = more != (len(u.QueueNote(key)) > 0)
 	}
 	if more {
-		return mostQueues
+		return MostQueues
 	}
-	return usualQueues
+	return UsualQueues
 }
 
-// queueNote returns what an earlier run noted; nil if nothing.
-func (a *app) queueNote(key string) []byte {
-	note, err := a.OpenCache().Note(key)
+// QueueNote returns what an earlier run noted; nil if nothing.
+func (u *Runs) QueueNote(key string) []byte {
+	note, err := u.OpenCache().Note(key)
 	if err != nil {
-		a.Warn("%v", err)
+		u.Warn("%v", err)
 	}
 	return note
 }
 
-// queuesTried is what a replay took with few queues and with the usual ones, in microseconds; 0 if that was not tried.
-type queuesTried struct {
+// QueuesTried is what a replay took with few queues and with the usual ones, in microseconds; 0 if that was not tried.
+type QueuesTried struct {
 	Few   float64 `json:"few_us"`
 	Usual float64 `json:"usual_us"`
 }
 
 // tried returns what earlier runs noted. A note that is none of them says nothing.
-func (a *app) tried(key string) (t queuesTried) {
+func (u *Runs) tried(key string) (t QueuesTried) {
 	if key == "" {
 		return t
 	}
 	valid := func(us float64) bool { return us >= 0 && !math.IsInf(us, 1) }
-	if note := a.queueNote(key); json.Unmarshal(note, &t) != nil || !valid(t.Few) || !valid(t.Usual) {
-		return queuesTried{}
+	if note := u.QueueNote(key); json.Unmarshal(note, &t) != nil || !valid(t.Few) || !valid(t.Usual) {
+		return QueuesTried{}
 	}
 	return t
 }
 
-// best returns with how many queues so many replays take the least time, that of starting included. The usual ones are tried where that costs little
+// Best returns with how many queues so many replays take the least time, that of starting included. The usual ones are tried where that costs little
 // against the replays.
-func (t queuesTried) best(replays int) int {
+func (t QueuesTried) Best(replays int) int {
 	few, usual := lasting(t.Few, replays), lasting(t.Usual, replays)
 	switch {
 	case t.Few == 0 || t.Usual == 0 && few < worthTrying:
-		return fewQueues
+		return FewQueues
 	case t.Usual == 0 || t.Usual < notNoise*t.Few && usual+usualTakes < few:
-		return usualQueues
+		return UsualQueues
 	}
-	return fewQueues
+	return FewQueues
 }
 
 // lasting is how long so many replays of so many microseconds take.
@@ -113,46 +113,46 @@ func lasting(us float64, replays int) time.Duration {
 }
 
 // add notes what a replay took, and reports whether that is worth keeping for later runs. Runs differ a little, so the mean with what is known counts.
-func (t *queuesTried) add(queues int, us float64, replays int) (keep bool) {
+func (t *QueuesTried) add(queues int, us float64, replays int) (keep bool) {
 	known := &t.Few
-	if queues != fewQueues {
+	if queues != FewQueues {
 		known = &t.Usual
 	}
 	if *known > 0 {
 		us = (us + *known) / 2
 	}
-	keep = *t != queuesTried{} || lasting(us, replays) >= worthTrying
+	keep = *t != QueuesTried{} || lasting(us, replays) >= worthTrying
 	*known = us
 	return keep
 }
 
-// benchQueues returns how many hardware queues to ask for where plans are measured: as many as they will run with.
-func (a *app) benchQueues(g *dag.Graph) int {
-	if a.fewSuffice(g) {
-		return fewQueues
+// BenchQueues returns how many hardware queues to ask for where plans are measured: as many as they will run with.
+func (u *Runs) BenchQueues(g *dag.Graph) int {
+	if u.fewSuffice(g) {
+		return FewQueues
 	}
-	if a.asGraph() {
-		return usualQueues
+	if u.asGraph() {
+		return UsualQueues
 	}
-	return mostQueues
+	return MostQueues
 }
 
 // asGraph reports whether the flags ask for replays as a graph, which is launched into one stream.
-func (a *app) asGraph() bool {
-	f := a.Flags
+func (u *Runs) asGraph() bool {
+	f := u.Flags
 	return f.Replay == flags.GraphOn || f.Replay == flags.GraphCaptured || f.Replay == flags.GraphBuilt
 }
 
 // needsQueues reports whether replays of a plan as streams use more of them than there usually are queues.
-func (a *app) needsQueues(plan *planner.Plan) bool {
-	return len(plan.Streams)*a.Flags.Inflight > usualQueues
+func (u *Runs) needsQueues(plan *planner.Plan) bool {
+	return len(plan.Streams)*u.Flags.Inflight > UsualQueues
 }
 
 // expectsQueues reports whether the flags or the streams of a pipeline ask for more streams than there usually are queues, before there is a
 // plan.
-func (a *app) expectsQueues(g *dag.Graph) bool {
-	f := a.Flags
-	if a.asGraph() {
+func (u *Runs) expectsQueues(g *dag.Graph) bool {
+	f := u.Flags
+	if u.asGraph() {
 		return false
 	}
 	var bound []int32
@@ -165,36 +165,36 @@ func (a *app) expectsQueues(g *dag.Graph) bool {
 	if f.Limited {
 		streams = max(streams, f.Streams)
 	}
-	return f.Strategy == "cover" || streams*f.Inflight > usualQueues
+	return f.Strategy == "cover" || streams*f.Inflight > UsualQueues
 }
 
-// noteQueues notes for later runs what a replay took with so many queues, where few suffice, or else whether what is expected of this pipeline was
+// NoteQueues notes for later runs what a replay took with so many queues, where few suffice, or else whether what is expected of this pipeline was
 // wrong.
-func (a *app) noteQueues(ctx context.Context, p *prepared, own *session.RunFlags, program *runtime.Program, replays int, took time.Duration) {
-	key := a.queuesKey(p.graph, own)
-	if key == "" || p.platform.Name() == "cpu" || os.Getenv(session.QueuesVariable) != "" {
+func (u *Runs) NoteQueues(ctx context.Context, p *Prepared, own *session.RunFlags, program *runtime.Program, replays int, took time.Duration) {
+	key := u.QueuesKey(p.Graph, own)
+	if key == "" || p.Platform.Name() == "cpu" || os.Getenv(session.QueuesVariable) != "" {
 		return
 	}
 	var note []byte
-	if a.fewSuffice(p.graph) {
+	if u.fewSuffice(p.Graph) {
 		const enough = 20
-		asked, ok := p.platform.Platform.(interface{ Queues() int })
-		if t := a.tried(key); replays < enough || !ok || !t.add(asked.Queues(), float64(took.Nanoseconds())/1e3/float64(replays), replays) {
+		asked, ok := p.Platform.Platform.(interface{ Queues() int })
+		if t := u.tried(key); replays < enough || !ok || !t.add(asked.Queues(), float64(took.Nanoseconds())/1e3/float64(replays), replays) {
 			return
 		} else if text, err := json.Marshal(t); err == nil {
 			note = text
 		}
-	} else if needs := program.Mode() == runtime.Streams && a.needsQueues(program.Plan()); needs != a.expectsQueues(p.graph) {
+	} else if needs := program.Mode() == runtime.Streams && u.needsQueues(program.Plan()); needs != u.expectsQueues(p.Graph) {
 		note = []byte("otherwise")
 	}
-	if err := a.OpenCache().KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
-		a.Warn("what is known of hardware queues is not kept: %v", err)
+	if err := u.OpenCache().KeepNote(ctx, key, note); err != nil && ctx.Err() == nil {
+		u.Warn("what is known of hardware queues is not kept: %v", err)
 	}
 }
 
-// queuesKey is the key of the note about a pipeline under these flags; "" if nothing may be noted or used.
-func (a *app) queuesKey(g *dag.Graph, own *session.RunFlags) string {
-	f := a.Flags
+// QueuesKey is the key of the note about a pipeline under these flags; "" if nothing may be noted or used.
+func (u *Runs) QueuesKey(g *dag.Graph, own *session.RunFlags) string {
+	f := u.Flags
 	if own == nil || f.Learn == flags.LearnOff || f.Plan != "" || own.Alone || own.Follow {
 		return ""
 	}
