@@ -1,14 +1,14 @@
-// What all commands share: input and output, the values of their flags, and what is known of the pipeline.
+// What all commands share.
 
 package main
 
 import (
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 )
 
-// app is the state that every command has: its input and output, and the shared flags.
+// app is the state that every command has.
 type app struct {
-	*runs.Runs
-	earlier *replan.Kept // what a program found out about that graph; nil if nothing is known
+	*pictures.Pictures
+	recordings recordings.Recordings
 }

@@ -53,7 +53,7 @@ dagrun.replan, beside the graph as captured. Only the program can run it.`,
 				return err
 			}
 			if recording.Recognize(args[0]) {
-				if err := onlyFlags(c, args[0], "strategy", "streams", "effort", "machine", "profile", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
+				if err := cli.OnlyFlags(c, args[0], "strategy", "streams", "effort", "machine", "profile", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
 					return err
 				}
 				return a.benchRecording(c.Context(), args[0])

@@ -8,17 +8,18 @@ import (
 	"strconv"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 )
 
 func (a *app) benchRecording(ctx context.Context, name string) error {
-	known, err := a.knownGraphs(name)
+	known, err := a.recordings.KnownGraphs(name)
 	if err != nil {
 		return err
 	}
-	if err := a.chooseNetwork(ctx, name, known, &replanFlags{}); err != nil {
+	if err := a.recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
 		return err
 	}
 	g := a.Network.Graph()
@@ -54,7 +55,7 @@ func (a *app) printPredicted(r *benchReport) error {
 		fmt.Fprintf(a.Stdout, "%s\n\n", a.Network.Bounds(a.Network.Durations()).Text())
 	}
 	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
-	if a.earlier != nil {
+	if a.recordings.Earlier != nil {
 		columns = append(columns, "measured")
 	}
 	table := cli.NewTable(columns...)
@@ -63,16 +64,16 @@ func (a *app) printPredicted(r *benchReport) error {
 		row := &r.Rows[k]
 		cells := []string{starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory),
 			cli.Fixed(row.Predicted)}
-		if a.earlier != nil {
-			cells = append(cells, measuredTime(a.earlier, row))
+		if a.recordings.Earlier != nil {
+			cells = append(cells, measuredTime(a.recordings.Earlier, row))
 		}
 		table.Row(cells...)
 	}
 	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
-	if a.earlier != nil {
-		return a.Stdout.Printf("\nmeasured by the program on %s: %s\n", a.earlier.Made.Device, a.earlier.Report)
+	if a.recordings.Earlier != nil {
+		return a.Stdout.Printf("\nmeasured by the program on %s: %s\n", a.recordings.Earlier.Made.Device, a.recordings.Earlier.Report)
 	}
 	return a.Stdout.Printf("\nnothing was measured: in the program, on a GPU, %s tries plans like these and takes the fastest\n", r.BestLine)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
@@ -19,7 +21,7 @@ import (
 
 func (a *app) checkCommand() *cobra.Command {
 	var target targetFlags
-	var recorded recordingFlags
+	var recorded recordings.RecordingFlags
 	var own checkFlags
 	c := &cobra.Command{
 		Use:   "check FILE...",
@@ -50,15 +52,15 @@ but something is assumed or was not covered, which is listed.`,
 				return err
 			}
 			if recording.Recognize(args[0]) {
-				return a.checkRecordings(c, args, &recorded)
+				return a.recordings.CheckRecordings(c, args, &recorded)
 			}
 			if len(args) == 1 && recording.RecognizePlanned(args[0]) {
 				return a.checkPlanned(c, args[0])
 			}
-			if recorded.since > 0 {
+			if recorded.Since > 0 {
 				return fmt.Errorf("--since is for recordings, and %s is none", cli.ShownName(args[0]))
 			}
-			if recorded.merge {
+			if recorded.Merge {
 				return fmt.Errorf("--merge is for recordings, and %s is none", cli.ShownName(args[0]))
 			}
 			if err := target.apply(a, c); err != nil {
@@ -82,7 +84,7 @@ but something is assumed or was not covered, which is listed.`,
 			}
 			return report.failure()
 		},
-		ValidArgsFunction: manyPipelines,
+		ValidArgsFunction: cli.ManyPipelines,
 	}
 	a.OutputFlags(c)
 	a.ParamFlags(c)
@@ -93,12 +95,12 @@ but something is assumed or was not covered, which is listed.`,
 	a.RecallFlags(c)
 	c.Flags().BoolVar(&own.all, "all", false, "list every pair that nothing orders, also those that are in order once others are")
 	c.Flags().IntVar(&a.ValuesOf(c).Ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
-	c.Flags().BoolVar(&recorded.possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
-	c.Flags().BoolVar(&recorded.strict, "strict", false, "of a recording: also list what nothing needs (waits, synchronisations, edges), and bytes read before they are written")
-	c.Flags().BoolVar(&recorded.hostAccesses, "host-copies", false, "of a recording: copies access pageable memory of the host too, for the thread that makes them")
-	c.Flags().BoolVar(&recorded.merge, "merge", false, "of recordings of one program: check the first with what kernels touched in any of them")
-	c.Flags().Uint64Var(&recorded.since, "since", 0, "of a process that goes on: report only what began at this `moment` or later (for the Python package)")
-	c.Flags().BoolVar(&recorded.strictThreads, "strict-threads", false, "of a recording: calls of two threads are in no order just because one was over first")
+	c.Flags().BoolVar(&recorded.Possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
+	c.Flags().BoolVar(&recorded.Strict, "strict", false, "of a recording: also list what nothing needs (waits, synchronisations, edges), and bytes read before they are written")
+	c.Flags().BoolVar(&recorded.HostAccesses, "host-copies", false, "of a recording: copies access pageable memory of the host too, for the thread that makes them")
+	c.Flags().BoolVar(&recorded.Merge, "merge", false, "of recordings of one program: check the first with what kernels touched in any of them")
+	c.Flags().Uint64Var(&recorded.Since, "since", 0, "of a process that goes on: report only what began at this `moment` or later (for the Python package)")
+	c.Flags().BoolVar(&recorded.StrictThreads, "strict-threads", false, "of a recording: calls of two threads are in no order just because one was over first")
 	return c
 }
 
@@ -291,7 +293,7 @@ func (a *app) printChecked(r *checked) {
 	}
 	if len(r.Races) == 0 && len(r.Unfit) == 0 && len(r.Beyond) == 0 {
 		_ = a.Stdout.Printf("%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.Paint(a.Stdout, cli.Green, "ok"),
-			cli.Counted(r.Nodes, "node"), dependencies(r.Edges), cli.Counted(r.Streams, "stream"), cli.Counted(r.Waits, "wait"))
+			cli.Counted(r.Nodes, "node"), pictures.Dependencies(r.Edges), cli.Counted(r.Streams, "stream"), cli.Counted(r.Waits, "wait"))
 	}
 	for _, name := range r.Carried {
 		fmt.Fprintf(a.Stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
@@ -32,7 +32,7 @@ const largestCompleted = 4 << 20
 func (a *app) completes(root *cobra.Command) {
 	for _, c := range append(root.Commands(), root) {
 		if c.ValidArgsFunction == nil {
-			c.ValidArgsFunction = onePipeline
+			c.ValidArgsFunction = cli.OnePipeline
 		}
 		completions := a.flagCompletions()
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -74,7 +74,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"output":    fixed("text", "json"),
 		"color":     fixed("auto", "always", "never"),
 		"memory":    fixed("arena", "separate"),
-		"format":    fixed(pictureFormNames()...),
+		"format":    fixed(pictures.FormNames()...),
 		"axis":      fixed("time", "level"),
 		"plan":      filesWith(".json"),
 		"profile":   filesWith(".json"),
@@ -91,74 +91,10 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 	}
 }
 
-// inputExtensions are those of the files that a command takes: pipelines, and of some commands recordings and planned graphs.
-func inputExtensions(c *cobra.Command) []string {
-	extensions := []string{".yaml", ".yml"}
-	if slices.Contains([]string{"check", "dot", "plan", "trace"}, c.Name()) {
-		extensions = append(extensions, ".rec")
-	}
-	if slices.Contains([]string{"dagrun", "run", "check", "dot", "plan"}, c.Name()) {
-		extensions = append(extensions, ".dagrun")
-	}
-	return extensions
-}
-
-// onePipeline completes the name of a pipeline file if none is given yet.
-func onePipeline(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return pathsWith(typed, inputExtensions(c)...)
-}
-
-// manyPipelines completes the names of pipeline files for a command that takes several.
-func manyPipelines(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	paths, directive := pathsWith(typed, inputExtensions(c)...)
-	return slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(args, path) }), directive
-}
-
 func filesWith(extensions ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return pathsWith(typed, extensions...)
+		return cli.PathsWith(typed, extensions...)
 	}
-}
-
-// pathsWith lists the folders, and the files with one of the extensions, whose paths begin with what was typed. Cobra's own directive
-// for extensions cannot be used: for the root command it would take the names of commands for extensions.
-func pathsWith(typed string, extensions ...string) ([]string, cobra.ShellCompDirective) {
-	folder, begun := filepath.Split(typed)
-	looked := folder
-	if rest, ok := strings.CutPrefix(folder, "~/"); ok { // the shell has not replaced it yet
-		if home, err := os.UserHomeDir(); err == nil {
-			looked = filepath.Join(home, rest)
-		}
-	}
-	if looked == "" {
-		looked = "."
-	}
-	entries, _ := os.ReadDir(looked) // a folder that cannot be read has nothing to offer
-	var paths []string
-	folders := 0
-	for _, e := range entries {
-		name := e.Name()
-		if !strings.HasPrefix(name, begun) || strings.HasPrefix(name, ".") && begun == "" {
-			continue
-		}
-		info, err := os.Stat(filepath.Join(looked, name)) // through links
-		switch {
-		case err != nil:
-		case info.IsDir():
-			paths = append(paths, folder+name+"/")
-			folders++
-		case slices.Contains(extensions, strings.ToLower(filepath.Ext(name))):
-			paths = append(paths, folder+name)
-		}
-	}
-	directive := cobra.ShellCompDirectiveNoFileComp
-	if folders > 0 && folders == len(paths) { // the path goes on behind a folder
-		directive |= cobra.ShellCompDirectiveNoSpace
-	}
-	return paths, directive
 }
 
 // params completes -p with the params of the pipeline file on the command line: their names, and then the default of the one named.
@@ -200,7 +136,7 @@ func completedFile(args []string) []byte {
 // boundFiles completes --load and --save: the host buffers of the pipeline file, and then files.
 func (a *app) boundFiles(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if name, path, named := strings.Cut(typed, "="); named {
-		paths, directive := pathsWith(path, ".npy", ".bin")
+		paths, directive := cli.PathsWith(path, ".npy", ".bin")
 		for k := range paths {
 			paths[k] = name + "=" + paths[k]
 		}
@@ -235,7 +171,7 @@ func (a *app) compared(_ *cobra.Command, _ []string, typed string) ([]string, co
 
 // strategiesAndPlans completes --against.
 func strategiesAndPlans(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	files, directive := pathsWith(typed, ".json")
+	files, directive := cli.PathsWith(typed, ".json")
 	return append(planner.Strategies(), files...), directive
 }
 
@@ -246,7 +182,7 @@ func folders(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompD
 
 // machines completes --machine: the built-in ones and files.
 func machines(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	files, directive := pathsWith(typed, ".json")
+	files, directive := cli.PathsWith(typed, ".json")
 	if typed == "" || !strings.ContainsAny(typed, "/.") {
 		return append(planner.MachineNames(), files...), cobra.ShellCompDirectiveNoFileComp
 	}
@@ -258,7 +194,7 @@ func oneKernel(_ *cobra.Command, args []string, typed string) ([]string, cobra.S
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	offered, directive := pathsWith(typed, append(slices.Clone(session.ModuleExtensions), ".rec")...)
+	offered, directive := cli.PathsWith(typed, append(slices.Clone(session.ModuleExtensions), ".rec")...)
 	offer := func(name, text string) {
 		if name != "" && strings.HasPrefix(name, typed) {
 			offered = append(offered, cobra.CompletionWithDesc(name, words.Line(text)))

@@ -8,14 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner/picture"
 )
 
 func (a *app) dotCommand() *cobra.Command {
-	var own pictureFlags
+	var own pictures.Flags
 	c := &cobra.Command{
 		Use:   "dot FILE",
 		Short: "Draw the schedule: DOT, SVG, PNG, PDF or Mermaid",
@@ -44,13 +46,13 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 					return err
 				}
 				allowed := []string{"out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"}
-				if own.compare != "" || c.Flags().Changed("strategy") {
-					if err := onlyFlags(c, args[0], append(allowed, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
+				if own.Compare != "" || c.Flags().Changed("strategy") {
+					if err := cli.OnlyFlags(c, args[0], append(allowed, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
 						return err
 					}
 					return a.drawCaptured(c.Context(), args[0], &own)
 				}
-				if err := onlyFlags(c, args[0], allowed...); err != nil {
+				if err := cli.OnlyFlags(c, args[0], allowed...); err != nil {
 					return err
 				}
 				return a.drawRecording(c.Context(), args[0], &own)
@@ -59,7 +61,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 				return a.drawPlanned(c, args[0], &own)
 			}
 			a.Compilers = nil // pictures do not depend on what kernels do
-			return a.OnGraph(func(ctx context.Context, g *dag.Graph) error { return a.draw(ctx, g, &own) })(c, args)
+			return a.OnGraph(func(ctx context.Context, g *dag.Graph) error { return a.Draw(ctx, g, &own) })(c, args)
 		},
 	}
 	a.OutputFlags(c)
@@ -69,15 +71,15 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 	a.PlanFlags(c, "h200")
 	a.RecallFlags(c)
 	f := c.Flags()
-	f.BoolVar(&own.before, "before", false, "draw the dependencies as declared, not the schedule")
-	f.BoolVar(&own.after, "after", false, "draw the schedule (the default); with --before both on one sheet")
-	f.BoolVar(&own.dependencies, "dependencies", false, "in DOT, draw every dependency beside the waits")
-	f.StringVar(&own.compare, "compare", "", "draw the schedules of these `strategies` on one sheet, such as list,roundrobin")
-	f.StringVarP(&own.out, "out", "o", "", "write to this `file`; its extension decides the format: .dot, .mmd, .svg, .png or .pdf")
-	f.StringVar(&own.format, "format", "", "output `format`: dot, mermaid, svg, png or pdf")
-	f.BoolVar(&own.own, "own", false, "draw dagrun's own SVG even if Graphviz is installed")
-	f.StringVar(&own.axis, "axis", "", "horizontal axis of dagrun's own SVG: `time` or level")
-	f.IntVar(&own.most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, merging neighbours")
+	f.BoolVar(&own.Before, "before", false, "draw the dependencies as declared, not the schedule")
+	f.BoolVar(&own.After, "after", false, "draw the schedule (the default); with --before both on one sheet")
+	f.BoolVar(&own.Dependencies, "dependencies", false, "in DOT, draw every dependency beside the waits")
+	f.StringVar(&own.Compare, "compare", "", "draw the schedules of these `strategies` on one sheet, such as list,roundrobin")
+	f.StringVarP(&own.Out, "out", "o", "", "write to this `file`; its extension decides the format: .dot, .mmd, .svg, .png or .pdf")
+	f.StringVar(&own.Format, "format", "", "output `format`: dot, mermaid, svg, png or pdf")
+	f.BoolVar(&own.Own, "own", false, "draw dagrun's own SVG even if Graphviz is installed")
+	f.StringVar(&own.Axis, "axis", "", "horizontal axis of dagrun's own SVG: `time` or level")
+	f.IntVar(&own.Most, "boxes", 0, "draw at most about `N` boxes in dagrun's own SVG, merging neighbours")
 	f.Lookup("boxes").DefValue = strconv.Itoa(picture.DefaultLimit)
 	return c
 }

@@ -9,44 +9,46 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/internal/recording/picture"
 )
 
 // drawCaptured draws plans of a captured graph.
-func (a *app) drawCaptured(ctx context.Context, name string, own *pictureFlags) error {
-	known, err := a.knownGraphs(name)
+func (a *app) drawCaptured(ctx context.Context, name string, own *pictures.Flags) error {
+	known, err := a.recordings.KnownGraphs(name)
 	if err != nil {
 		return err
 	}
-	if err := a.chooseNetwork(ctx, name, known, &replanFlags{}); err != nil {
+	if err := a.recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
 		return err
 	}
-	return a.draw(ctx, a.Network.Graph(), own)
+	return a.Draw(ctx, a.Network.Graph(), own)
 }
 
 // drawRecording draws what the program did. Of several processes it is the one with a race, or else the one with the most calls.
-func (a *app) drawRecording(ctx context.Context, name string, own *pictureFlags) error {
-	if form, err := own.form(); own.before || own.after || own.axis != "" || err == nil && form != "svg" && (own.format != "" || own.out != "") {
+func (a *app) drawRecording(ctx context.Context, name string, own *pictures.Flags) error {
+	if form, err := own.Form(); own.Before || own.After || own.Axis != "" || err == nil && form != "svg" && (own.Format != "" || own.Out != "") {
 		return errors.New("a recording is drawn as SVG, with -o FILE.svg and --boxes only; with --compare recorded,auto it is its captured graph that is drawn")
 	}
-	archive, err := a.openRecording(name)
+	archive, err := a.recordings.OpenRecording(name)
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
-	shown, err := showProcess(archive, name)
+	shown, err := recordings.ShowProcess(archive, name)
 	if err != nil {
 		return err
 	}
-	drawn, err := picture.New(shown.Process, shown.report, own.most)
+	drawn, err := picture.New(shown.Process, shown.Report, own.Most)
 	if err != nil {
 		return cli.WithStatus(cli.StatusWrong, err)
 	}
-	answer := pictureReport{Version: cli.JSONVersion, Command: "dot", Name: cli.ShownName(name), Format: "svg"}
+	answer := pictures.Report{Version: cli.JSONVersion, Command: "dot", Name: cli.ShownName(name), Format: "svg"}
 	switch {
-	case own.out != "" && own.out != "-":
-		answer.File = own.out
-		err = a.Write(ctx, own.out, func(w io.Writer) error { return drawn.WriteSVG(w) })
+	case own.Out != "" && own.Out != "-":
+		answer.File = own.Out
+		err = a.Write(ctx, own.Out, func(w io.Writer) error { return drawn.WriteSVG(w) })
 	case a.Flags.Output == "json":
 		var text strings.Builder
 		err = drawn.WriteSVG(&text)

@@ -135,7 +135,7 @@ func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out
 
 // openPlanned reads a .dagrun file, and refuses flags that mean nothing for it.
 func (a *app) openPlanned(c *cobra.Command, name string, allowed ...string) (*graphfile.File, error) {
-	if err := onlyFlagsOf(c, "for a planned graph, and "+cli.ShownName(name)+" is one", allowed...); err != nil {
+	if err := cli.OnlyFlagsOf(c, "for a planned graph, and "+cli.ShownName(name)+" is one", allowed...); err != nil {
 		return nil, err
 	}
 	file, err := graphfile.Read(name)

@@ -46,7 +46,7 @@ something to change.`,
 			}
 			return a.format(c.Context(), args, way)
 		},
-		ValidArgsFunction: manyPipelines,
+		ValidArgsFunction: cli.ManyPipelines,
 	}
 	a.OutputFlags(c)
 	c.Flags().BoolVarP(&way.write, "write", "w", false, "write the files instead of printing them")

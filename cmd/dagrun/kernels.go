@@ -42,10 +42,10 @@ they were measured to read and write of what, or why that is not known.`,
 				return err
 			}
 			if len(args) == 1 && recording.Recognize(args[0]) {
-				if err := onlyFlags(c, args[0]); err != nil {
+				if err := cli.OnlyFlags(c, args[0]); err != nil {
 					return err
 				}
-				return a.listRecorded(args[0])
+				return a.recordings.ListRecorded(args[0])
 			}
 			if len(args) == 1 && session.IsModule(args[0]) {
 				return a.listFile(c.Context(), args[0], &own)

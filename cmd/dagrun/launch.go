@@ -58,7 +58,7 @@ Under torchrun, srun, mpirun and Kubernetes indexed jobs, dagrun FILE finds its 
   dagrun launch -n 8 pipelines/data-parallel.yaml -p layers=4
   dagrun launch -n 4 pipelines/halo.yaml --backend cpu --trace halo.trace.json --html halo.html
   dagrun launch -n 16 --nodes 2 --node 0 --rendezvous gpu-01:29400 train.yaml`,
-		ValidArgsFunction: onePipeline,
+		ValidArgsFunction: cli.OnePipeline,
 	}
 	a.runCommand(c)
 	f := c.Flags()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/recording"
@@ -25,7 +27,7 @@ import (
 func (a *app) planCommand() *cobra.Command {
 	var compare, explain, ascii bool
 	var save, html, against, calls string
-	var again replanFlags
+	var again recordings.ReplanFlags
 	show := func(ctx context.Context, g *dag.Graph) error {
 		if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: save}, {Role: "--html", Name: html}}, nil); err != nil {
 			return err
@@ -52,7 +54,7 @@ func (a *app) planCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		other, err := a.against(ctx, g, against, html, options)
+		other, err := a.Against(ctx, g, against, html, options)
 		if err != nil {
 			return err
 		}
@@ -70,7 +72,7 @@ func (a *app) planCommand() *cobra.Command {
 			return err
 		}
 		if html != "" {
-			if err := savePage(ctx, html, g, plan, timeline, options.Machine, nil, other); err != nil {
+			if err := pictures.SavePage(ctx, html, g, plan, timeline, options.Machine, nil, other); err != nil {
 				return err
 			}
 			if err := a.Wrote(html); err != nil {
@@ -114,10 +116,10 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 				if compare {
 					return fmt.Errorf("--compare is for pipelines: dagrun bench %s has every plan of its graph side by side", cli.ShownName(args[0]))
 				}
-				if err := onlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
+				if err := cli.OnlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
 					return err
 				}
-				return a.planRecording(c.Context(), args[0], &again, show)
+				return a.recordings.PlanRecording(c.Context(), args[0], &again, show)
 			}
 			if recording.RecognizePlanned(args[0]) {
 				return a.listPlanned(c, args[0])
@@ -138,10 +140,10 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 	c.Flags().Lookup("calls").NoOptDefVal = callsStreams
 	c.Flags().StringVar(&save, "save-plan", "", "write the plan as JSON to this `file`")
 	c.Flags().StringVar(&html, "html", "", "write a page with the predicted timeline to this `file`")
-	c.Flags().StringVar(&against, "against", "", againstUsage)
-	c.Flags().StringVar(&again.graph, "graph", "", "of a recording, plan the captured graph that this `file` describes (for the Python package)")
-	c.Flags().IntSliceVar(&again.keep, "keep", nil, "of a recording, `nodes` to which it matters what lay in memory before (for the Python package)")
-	c.Flags().BoolVar(&again.stay, "stay", false, "of a recording, move no values")
+	c.Flags().StringVar(&against, "against", "", pictures.AgainstUsage)
+	c.Flags().StringVar(&again.Graph, "graph", "", "of a recording, plan the captured graph that this `file` describes (for the Python package)")
+	c.Flags().IntSliceVar(&again.Keep, "keep", nil, "of a recording, `nodes` to which it matters what lay in memory before (for the Python package)")
+	c.Flags().BoolVar(&again.Stay, "stay", false, "of a recording, move no values")
 	c.Flags().BoolVar(&ascii, "ascii", false, "draw the chart in ASCII")
 	return c
 }
@@ -157,7 +159,7 @@ func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Time
 	if err := a.RecallHint(plan); err != nil {
 		return err
 	}
-	return a.printGantt(g, plan, timeline, ascii)
+	return a.PrintGantt(g, plan, timeline, ascii)
 }
 
 // The values of --calls: what the program does with the calls.

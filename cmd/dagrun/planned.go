@@ -19,6 +19,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/graphfile"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/runtime"
@@ -214,13 +215,13 @@ func (a *app) listPlanned(c *cobra.Command, name string) error {
 }
 
 // drawPlanned writes the graph of a .dagrun file as DOT.
-func (a *app) drawPlanned(c *cobra.Command, name string, own *pictureFlags) error {
+func (a *app) drawPlanned(c *cobra.Command, name string, own *pictures.Flags) error {
 	file, err := a.openPlanned(c, name, "out", "format")
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if form, err := own.form(); err != nil || form != "dot" {
+	if form, err := own.Form(); err != nil || form != "dot" {
 		return fmt.Errorf("a .dagrun file is drawn as DOT, with -o FILE.dot: dagrun dot %s | dot -Tsvg draws it", cli.ShownName(name))
 	}
 	write := func(w io.Writer) error {
@@ -236,8 +237,8 @@ func (a *app) drawPlanned(c *cobra.Command, name string, own *pictureFlags) erro
 		fmt.Fprintln(out, "}")
 		return out.Flush()
 	}
-	if own.out != "" && own.out != "-" {
-		return a.Write(c.Context(), own.out, write)
+	if own.Out != "" && own.Out != "-" {
+		return a.Write(c.Context(), own.Out, write)
 	}
 	return write(a.Stdout.Document())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/recordingtest"
 )
@@ -24,7 +25,7 @@ func TestConfinedRecordings(t *testing.T) {
 	for _, confined := range []bool{false, true} {
 		a := newApp(nil, io.Discard, io.Discard)
 		a.Flags.Confined = confined
-		archive, err := a.openRecording(seedRecording)
+		archive, err := a.recordings.OpenRecording(seedRecording)
 		require.NoError(t, err)
 		p, err := archive.Process(0)
 		require.NoError(t, err)
@@ -105,10 +106,10 @@ func TestOnlyTheTimesThatAreKnown(t *testing.T) {
 		{Begin: 9, End: 10, Time: 5000},
 		{Begin: 11, End: 12, Time: 4500}, // its clock was read before that of the call that began before it
 	}
-	times := newCallTimes(&recording.Process{Calls: calls})
-	require.Equal(t, 1.0, times.began(1))
-	require.Equal(t, 2.5, times.waited(1), "until a call that began after its end, not one that began while it waited")
-	require.Equal(t, 0.5, times.waited(2))
-	require.Zero(t, times.waited(5), "nothing is known to come after it")
-	require.Zero(t, times.waited(4), "what comes after it cannot have been before it")
+	times := recordings.NewCallTimes(&recording.Process{Calls: calls})
+	require.Equal(t, 1.0, times.Began(1))
+	require.Equal(t, 2.5, times.Waited(1), "until a call that began after its end, not one that began while it waited")
+	require.Equal(t, 0.5, times.Waited(2))
+	require.Zero(t, times.Waited(5), "nothing is known to come after it")
+	require.Zero(t, times.Waited(4), "what comes after it cannot have been before it")
 }

@@ -13,13 +13,16 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/kernels"
 )
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{Runs: &runs.Runs{Session: &session.Session{Console: cli.New(stdin, stdout, stderr), Compilers: &kernels.Compilers{}}}}
+	shared := &session.Session{Console: cli.New(stdin, stdout, stderr), Compilers: &kernels.Compilers{}}
+	return &app{&pictures.Pictures{Runs: &runs.Runs{Session: shared}}, recordings.Recordings{Session: shared}}
 }
 
 // execute runs the command line and returns its exit status.

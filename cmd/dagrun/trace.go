@@ -18,6 +18,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/cupti"
@@ -58,10 +59,10 @@ fast.trace(FILE) in the program measures when each node runs.`,
 				return err
 			}
 			if recording.Recognize(args[0]) {
-				if err := onlyFlags(c, args[0], "out", "html", "confined"); err != nil {
+				if err := cli.OnlyFlags(c, args[0], "out", "html", "confined"); err != nil {
 					return err
 				}
-				return a.traceRecording(c.Context(), args[0], out, html)
+				return a.recordings.TraceRecording(c.Context(), args[0], out, html)
 			}
 			if a.Flags.Iterations < 1 {
 				return errors.New("--iterations 0: want at least 1 to trace")
@@ -82,7 +83,7 @@ fast.trace(FILE) in the program measures when each node runs.`,
 	f.IntVar(&values.Iterations, "iterations", 3, "trace `N` replays, after a warm-up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
-	f.StringVar(&against, "against", "", againstUsage)
+	f.StringVar(&against, "against", "", pictures.AgainstUsage)
 	a.CacheFlag(c)
 	return c
 }
@@ -131,7 +132,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	if _, err := session.RacesAllowed(p.Name, p.Graph, p.Plan, false); err != nil {
 		return err
 	}
-	other, err := a.against(ctx, p.Graph, against, html, p.Options)
+	other, err := a.Against(ctx, p.Graph, against, html, p.Options)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		}
 		write = func(w io.Writer) error { return runtime.WriteChromeRanks(w, all) }
 	} else if html != "" {
-		if err := savePage(ctx, html, p.Graph, p.Plan, predicted, p.Options.Machine, courseOf(trace, device, machine), other); err != nil {
+		if err := pictures.SavePage(ctx, html, p.Graph, p.Plan, predicted, p.Options.Machine, pictures.CourseOf(trace, device, machine), other); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/picture"
@@ -103,7 +104,7 @@ func saveRanksPage(ctx context.Context, name string, all []runtime.RankTrace, de
 		if err != nil {
 			return err
 		}
-		ranks[k] = picture.Rank{Name: r.Name, Schedule: schedule, Machine: predictedOn, Measured: courseOf(r.Trace, device, machine), Began: r.Began}
+		ranks[k] = picture.Rank{Name: r.Name, Schedule: schedule, Machine: predictedOn, Measured: pictures.CourseOf(r.Trace, device, machine), Began: r.Began}
 	}
 	return cli.WriteOut(ctx, name, func(w io.Writer) error { return picture.WriteRanksPage(w, ranks) })
 }

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/internal/words"
@@ -98,3 +100,20 @@ type MissingFile struct {
 func (e *MissingFile) Error() string { return e.Err.Error() }
 
 func (e *MissingFile) Unwrap() error { return e.Err }
+
+// OnlyFlags refuses flags that mean nothing for a recording. Those of every command's output are allowed.
+func OnlyFlags(c *cobra.Command, recorded string, allowed ...string) error {
+	return OnlyFlagsOf(c, "for a recording, and "+ShownName(recorded)+" is one", allowed...)
+}
+
+// OnlyFlagsOf refuses flags that mean nothing for a file, with words that follow "means nothing".
+func OnlyFlagsOf(c *cobra.Command, file string, allowed ...string) error {
+	allowed = append(allowed, "output", "color", "quiet", "verbose", "help")
+	var wrong error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if wrong == nil && !slices.Contains(allowed, f.Name) {
+			wrong = fmt.Errorf("--%s means nothing %s", f.Name, file)
+		}
+	})
+	return wrong
+}

@@ -1,51 +1,30 @@
 // What the commands that take recordings share: which process of one they show, and which flags mean something.
 
-package main
+package recordings
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/order"
 )
 
-// onlyFlags refuses flags that mean nothing for a recording. Those of every command's output are allowed.
-func onlyFlags(c *cobra.Command, recorded string, allowed ...string) error {
-	return onlyFlagsOf(c, "for a recording, and "+cli.ShownName(recorded)+" is one", allowed...)
-}
-
-// onlyFlagsOf refuses flags that mean nothing for a file, with words that follow "means nothing".
-func onlyFlagsOf(c *cobra.Command, file string, allowed ...string) error {
-	allowed = append(allowed, "output", "color", "quiet", "verbose", "help")
-	var wrong error
-	c.Flags().Visit(func(f *pflag.Flag) {
-		if wrong == nil && !slices.Contains(allowed, f.Name) {
-			wrong = fmt.Errorf("--%s means nothing %s", f.Name, file)
-		}
-	})
-	return wrong
-}
-
-// openRecording opens a recording. With --confined, nothing else is read to name its places.
-func (a *app) openRecording(name string) (*recording.Archive, error) {
+// OpenRecording opens a recording. With --confined, nothing else is read to name its places.
+func (u *Recordings) OpenRecording(name string) (*recording.Archive, error) {
 	archive, err := recording.Open(name)
 	if err != nil {
 		return nil, cli.WithStatus(cli.StatusWrong, err)
 	}
-	archive.Confined = a.Flags.Confined
+	archive.Confined = u.Flags.Confined
 	return archive, nil
 }
 
 // shownProcess is a process of a recording, with what check finds in it.
 type shownProcess struct {
 	*recording.Process
-	report *order.Report
+	Report *order.Report
 	others int // how many more processes the recording has
 }
 
@@ -58,8 +37,8 @@ func (s *shownProcess) heading() string {
 	return title
 }
 
-// showProcess chooses the process that a picture shows: the one with the most races, and of these the one with the most calls. The archive must stay open.
-func showProcess(archive *recording.Archive, name string) (*shownProcess, error) {
+// ShowProcess chooses the process that a picture shows: the one with the most races, and of these the one with the most calls. The archive must stay open.
+func ShowProcess(archive *recording.Archive, name string) (*shownProcess, error) {
 	var shown *shownProcess
 	for k := range archive.Processes() {
 		p, err := archive.Process(k)
@@ -70,8 +49,8 @@ func showProcess(archive *recording.Archive, name string) (*shownProcess, error)
 		if err != nil {
 			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: process %d: %w", cli.ShownName(name), p.ID, err))
 		}
-		if shown == nil || len(r.Races) > len(shown.report.Races) || len(r.Races) == len(shown.report.Races) && len(p.Calls) > len(shown.Calls) {
-			shown = &shownProcess{Process: p, report: r}
+		if shown == nil || len(r.Races) > len(shown.Report.Races) || len(r.Races) == len(shown.Report.Races) && len(p.Calls) > len(shown.Calls) {
+			shown = &shownProcess{Process: p, Report: r}
 		}
 	}
 	if shown == nil {

@@ -1,6 +1,6 @@
 // dagrun check FILE..., where the files are recordings of programs.
 
-package main
+package recordings
 
 import (
 	"errors"
@@ -17,10 +17,10 @@ import (
 	"github.com/dagrun/dagrun/internal/recording/order"
 )
 
-// recordingFlags are what check takes for recordings only.
-type recordingFlags struct {
-	possible, strictThreads, strict, hostAccesses, merge bool
-	since                                                uint64
+// RecordingFlags are what check takes for recordings only.
+type RecordingFlags struct {
+	Possible, StrictThreads, Strict, HostAccesses, Merge bool
+	Since                                                uint64
 }
 
 // mergedWith is another recording, with whose measurements a process is checked.
@@ -56,9 +56,9 @@ type recordedFile struct {
 	Error  *cli.Failure      `json:"error,omitempty"`
 }
 
-// checkRecordings checks recordings, each by itself unless they are to be merged.
-func (a *app) checkRecordings(c *cobra.Command, names []string, own *recordingFlags) error {
-	if err := onlyFlags(c, names[0], "possible", "strict", "strict-threads", "host-copies", "merge", "since", "confined"); err != nil {
+// CheckRecordings checks recordings, each by itself unless they are to be merged.
+func (u *Recordings) CheckRecordings(c *cobra.Command, names []string, own *RecordingFlags) error {
+	if err := cli.OnlyFlags(c, names[0], "possible", "strict", "strict-threads", "host-copies", "merge", "since", "confined"); err != nil {
 		return err
 	}
 	for _, name := range names[1:] {
@@ -66,45 +66,45 @@ func (a *app) checkRecordings(c *cobra.Command, names []string, own *recordingFl
 			return fmt.Errorf("%s is a recording and %s is none: check them apart", cli.ShownName(names[0]), cli.ShownName(name))
 		}
 	}
-	if own.merge && len(names) == 1 {
+	if own.Merge && len(names) == 1 {
 		return errors.New("--merge takes two or more recordings of one program")
 	}
-	a.Progress.BeginUntil(a.Stdout)
+	u.Progress.BeginUntil(u.Stdout)
 	// A recording of a million launches takes 0.8 GB so, instead of 1.1, and no longer.
 	defer debug.SetGCPercent(debug.SetGCPercent(40))
-	if own.merge || len(names) == 1 {
-		document, err := a.checkRecording(names[0], names[1:], own, func() {})
+	if own.Merge || len(names) == 1 {
+		document, err := u.checkRecording(names[0], names[1:], own, func() {})
 		if err != nil {
 			return err
 		}
-		if a.Flags.Output == "json" {
-			err = a.Answer(document)
+		if u.Flags.Output == "json" {
+			err = u.Answer(document)
 		}
 		if err == nil && document.Status != cli.StatusOK {
 			err = &cli.Reported{Status: document.Status}
 		}
 		return err
 	}
-	return a.checkApart(c, names, own)
+	return u.checkApart(c, names, own)
 }
 
 // checkApart checks one recording after another, even if one is wrong. The exit status is the worst of all: a file that is wrong, a race, something that is not proved.
-func (a *app) checkApart(c *cobra.Command, names []string, own *recordingFlags) error {
+func (u *Recordings) checkApart(c *cobra.Command, names []string, own *RecordingFlags) error {
 	files := make([]recordedFile, len(names))
 	worst, shown := cli.StatusOK, false
 	for k, name := range names {
-		document, err := a.checkRecording(name, nil, own, func() {
+		document, err := u.checkRecording(name, nil, own, func() {
 			if shown {
-				fmt.Fprintln(a.Stdout)
+				fmt.Fprintln(u.Stdout)
 			}
 			shown = true
-			_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Bold, cli.ShownName(name)))
+			_ = u.Stdout.Printf("%s\n", u.Paint(u.Stdout, cli.Bold, cli.ShownName(name)))
 		})
 		files[k] = recordedFile{File: cli.ShownName(name), Report: document, Status: cli.StatusOf(err)}
 		if err != nil {
-			err = a.Explain(c, err)
-			a.PrintError(err)
-			files[k].Error = a.FailureOf(err, files[k].Status)
+			err = u.Explain(c, err)
+			u.PrintError(err)
+			files[k].Error = u.FailureOf(err, files[k].Status)
 		} else {
 			files[k].Status = document.Status
 		}
@@ -112,36 +112,36 @@ func (a *app) checkApart(c *cobra.Command, names []string, own *recordingFlags) 
 			worst = files[k].Status
 		}
 	}
-	return cli.AnswerFiles(a.Console, files, worst)
+	return cli.AnswerFiles(u.Console, files, worst)
 }
 
 // byWeight are the exit statuses of a check of recordings, the worst last.
 var byWeight = []int{cli.StatusOK, cli.StatusUnproved, cli.StatusExpectation, cli.StatusWrong, cli.StatusInternal}
 
 // checkRecording checks what each process of a recording did, with what others measured of it too, and prints that as text, below a heading.
-func (a *app) checkRecording(name string, others []string, own *recordingFlags, heading func()) (*checkedRecording, error) {
-	archive, err := a.openRecording(name)
+func (u *Recordings) checkRecording(name string, others []string, own *RecordingFlags, heading func()) (*checkedRecording, error) {
+	archive, err := u.OpenRecording(name)
 	if err != nil {
 		return nil, err
 	}
 	defer archive.Close()
-	a.Progress.Report("check "+cli.ShownName(name), 0, 0)
+	u.Progress.Report("check "+cli.ShownName(name), 0, 0)
 	document := &checkedRecording{Version: cli.JSONVersion, Command: "check", Program: archive.Command, Cut: archive.Cut}
 	for k := range archive.Processes() {
 		process, err := archive.Process(k)
 		if err != nil {
 			return nil, cli.WithStatus(cli.StatusWrong, err)
 		}
-		merged, err := a.merge(process, k, name, archive.Processes(), others)
+		merged, err := u.merge(process, k, name, archive.Processes(), others)
 		if err != nil {
 			return nil, err
 		}
-		report, err := order.Check(process, order.Options{StrictThreads: own.strictThreads, Strict: own.strict, HostAccesses: own.hostAccesses, Since: own.since})
+		report, err := order.Check(process, order.Options{StrictThreads: own.StrictThreads, Strict: own.Strict, HostAccesses: own.HostAccesses, Since: own.Since})
 		if err != nil {
 			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: process %d: %w", cli.ShownName(name), process.ID, err))
 		}
 		report.Cut = report.Cut || archive.Cut
-		if own.since > 0 { // the process is still writing
+		if own.Since > 0 { // the process is still writing
 			report.Cut = process.Lost > 0
 		}
 		entry := checkedProcess{Process: process.ID, Report: report, Notes: []string{}, Merged: merged, process: process}
@@ -154,38 +154,38 @@ func (a *app) checkRecording(name string, others []string, own *recordingFlags, 
 		document.Processes = append(document.Processes, entry)
 	}
 	document.Status = document.verdict(own)
-	if a.Flags.Output != "json" && (!a.Flags.Quiet || document.Status == cli.StatusExpectation) {
+	if u.Flags.Output != "json" && (!u.Flags.Quiet || document.Status == cli.StatusExpectation) {
 		heading()
-		a.printRecordingChecked(name, document)
+		u.printRecordingChecked(name, document)
 	}
 	return document, nil
 }
 
-func (a *app) printRecordingChecked(name string, document *checkedRecording) {
+func (u *Recordings) printRecordingChecked(name string, document *checkedRecording) {
 	for _, p := range document.Processes {
 		if len(document.Processes) > 1 {
-			fmt.Fprintf(a.Stdout, "process %d: %s\n", p.Process, strings.Join(p.process.Command, " "))
+			fmt.Fprintf(u.Stdout, "process %d: %s\n", p.Process, strings.Join(p.process.Command, " "))
 		}
 		for _, m := range p.Merged {
-			fmt.Fprintf(a.Stdout, "merged with %s: %s measured in both, of which %d touched more there, or otherwise; %d only in %s\n", m.File, launchCount(m.Both), m.Widened, m.Alone, cli.ShownName(name))
+			fmt.Fprintf(u.Stdout, "merged with %s: %s measured in both, of which %d touched more there, or otherwise; %d only in %s\n", m.File, launchCount(m.Both), m.Widened, m.Alone, cli.ShownName(name))
 			if m.Opaque > 0 {
-				fmt.Fprintf(a.Stdout, "of %s, what %s touched there cannot be found here; what the arguments point into is assumed too\n", launchCount(m.Opaque), cli.ShownName(m.File))
+				fmt.Fprintf(u.Stdout, "of %s, what %s touched there cannot be found here; what the arguments point into is assumed too\n", launchCount(m.Opaque), cli.ShownName(m.File))
 			}
 		}
-		fmt.Fprint(a.Stdout, p.Text(p.process))
+		fmt.Fprint(u.Stdout, p.Text(p.process))
 		for _, note := range p.process.Notes {
 			if !slices.Contains([]uint64{recording.NoteAllocator, recording.NoteGraph, recording.NoteTable, recording.NoteUncovered}, note.Code) { // the report has the last
-				fmt.Fprintf(a.Stdout, "the recorder says: %s\n", note.Text)
+				fmt.Fprintf(u.Stdout, "the recorder says: %s\n", note.Text)
 			}
 		}
 	}
 }
 
 // merge widens what a process was measured to touch by what the same process of other recordings was.
-func (a *app) merge(process *recording.Process, k int, name string, processes int, others []string) ([]mergedWith, error) {
+func (u *Recordings) merge(process *recording.Process, k int, name string, processes int, others []string) ([]mergedWith, error) {
 	var merged []mergedWith
 	for _, other := range others {
-		archive, err := a.openRecording(other)
+		archive, err := u.OpenRecording(other)
 		if err != nil {
 			return nil, err
 		}
@@ -214,14 +214,14 @@ func processCount(n int) string {
 }
 
 // verdict is the exit status: 0 proved, 1 a race, 3 no race, but something is assumed or not covered.
-func (d *checkedRecording) verdict(own *recordingFlags) int {
+func (d *checkedRecording) verdict(own *RecordingFlags) int {
 	status := cli.StatusOK
 	if len(d.Processes) == 0 {
 		status = cli.StatusUnproved
 	}
 	for _, p := range d.Processes {
 		switch {
-		case len(p.Races) > 0, own.possible && len(p.Possible) > 0:
+		case len(p.Races) > 0, own.Possible && len(p.Possible) > 0:
 			return cli.StatusExpectation
 		case !p.Proved():
 			status = cli.StatusUnproved

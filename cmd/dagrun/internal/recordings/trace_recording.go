@@ -1,6 +1,6 @@
 // dagrun trace FILE, where the file is a recording of a program: its calls by the clock of the host, as a page or for Perfetto.
 
-package main
+package recordings
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 const hostTimes = "These are times of the host: when each call of the driver began. A recording does not hold how long anything ran on the device, so no box is device time. " +
 	"Where the host waited in a call, its box ends when the next call begins that is known to come after it."
 
-// recordedTrace is the JSON document of trace for a recording.
-type recordedTrace struct {
+// RecordedTrace is the JSON document of trace for a recording.
+type RecordedTrace struct {
 	Version int         `json:"version"`
 	Command string      `json:"command"`
 	Program []string    `json:"program"`
@@ -49,14 +49,14 @@ type tracedRow struct {
 	Held  float64 `json:"waited_us_at_most"` // of a thread: how long it waited in calls
 }
 
-// traceRecording writes the timeline of what a program enqueued.
-func (a *app) traceRecording(ctx context.Context, name, out, html string) error {
-	archive, err := a.openRecording(name)
+// TraceRecording writes the timeline of what a program enqueued.
+func (u *Recordings) TraceRecording(ctx context.Context, name, out, html string) error {
+	archive, err := u.OpenRecording(name)
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
-	shown, err := showProcess(archive, name)
+	shown, err := ShowProcess(archive, name)
 	if err != nil {
 		return err
 	}
@@ -76,25 +76,25 @@ func (a *app) traceRecording(ctx context.Context, name, out, html string) error 
 		}
 	}
 	if out == "-" {
-		a.Answered = true
-		return calls.WriteChrome(a.Stdout)
+		u.Answered = true
+		return calls.WriteChrome(u.Stdout)
 	}
 	if err := cli.WriteOut(ctx, out, calls.WriteChrome); err != nil {
 		return err
 	}
-	report := recordedTrace{Version: cli.JSONVersion, Command: "trace", Program: shown.Command, Process: shown.ID, Others: shown.others, Note: hostTimes, File: out, Page: html,
+	report := RecordedTrace{Version: cli.JSONVersion, Command: "trace", Program: shown.Command, Process: shown.ID, Others: shown.others, Note: hostTimes, File: out, Page: html,
 		Calls: len(calls.Calls), Waits: len(calls.Waits), Races: len(calls.Races), Rows: rowsOf(calls)}
-	if a.Flags.Output == "json" {
-		return a.Answer(report)
+	if u.Flags.Output == "json" {
+		return u.Answer(report)
 	}
-	if a.Flags.Quiet {
+	if u.Flags.Quiet {
 		return nil
 	}
-	return a.printRecordedTrace(shown, &report)
+	return u.printRecordedTrace(shown, &report)
 }
 
-func (a *app) printRecordedTrace(shown *shownProcess, r *recordedTrace) error {
-	_ = a.Stdout.Printf("%s: %s; %s\n%s\n\n", a.Paint(a.Stdout, cli.Bold, shown.heading()), cli.Counted(r.Calls, "call"), shown.report.Verdict(), r.Note)
+func (u *Recordings) printRecordedTrace(shown *shownProcess, r *RecordedTrace) error {
+	_ = u.Stdout.Printf("%s: %s; %s\n%s\n\n", u.Paint(u.Stdout, cli.Bold, shown.heading()), cli.Counted(r.Calls, "call"), shown.Report.Verdict(), r.Note)
 	table := cli.NewTable("calls", "first us", "last us", "waited us at most", "on")
 	for _, row := range r.Rows {
 		held := ""
@@ -103,14 +103,14 @@ func (a *app) printRecordedTrace(shown *shownProcess, r *recordedTrace) error {
 		}
 		table.Row(strconv.Itoa(row.Calls), cli.Fixed(row.First), cli.Fixed(row.Last), held, row.Name)
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Stdout)
+	fmt.Fprintln(u.Stdout)
 	if r.Page != "" {
-		fmt.Fprintf(a.Stdout, "wrote %s; open it in a browser\n", r.Page)
+		fmt.Fprintf(u.Stdout, "wrote %s; open it in a browser\n", r.Page)
 	}
-	_, err := fmt.Fprintf(a.Stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
+	_, err := fmt.Fprintf(u.Stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
 	return err
 }
 
@@ -147,7 +147,7 @@ func (s *shownProcess) timeline() (*picture.Calls, error) {
 		return nil, err
 	}
 	c := &picture.Calls{Title: s.heading(), Note: hostTimes, Findings: s.findings()}
-	times := newCallTimes(s.Process)
+	times := NewCallTimes(s.Process)
 	threads := threadRows(s.Process, c)
 	at := make([]int, len(s.Calls)) // the number of each call on the timeline
 	for k := range s.Calls {
@@ -158,9 +158,9 @@ func (s *shownProcess) timeline() (*picture.Calls, error) {
 		}
 		at[k] = len(c.Calls)
 		entry := picture.Call{Name: drawn.CallName(s.Process, call), Kind: call.Kind.String(), Place: s.PlaceText(call.Place), Engine: engineOf(call), Thread: threads[call.Thread],
-			Stream: -1, BeganUS: times.began(k), Bytes: bytesOf(call)}
+			Stream: -1, BeganUS: times.Began(k), Bytes: bytesOf(call)}
 		if hostWaits(call) {
-			entry.WaitedUS = times.waited(k)
+			entry.WaitedUS = times.Waited(k)
 		}
 		if call.Result != 0 {
 			entry.Kind += fmt.Sprintf(", failed with %d", call.Result)
@@ -186,11 +186,11 @@ func (s *shownProcess) timeline() (*picture.Calls, error) {
 			}
 		}
 	}
-	numbers := make(map[*recording.Call]int, len(s.report.Races))
+	numbers := make(map[*recording.Call]int, len(s.Report.Races))
 	for k := range s.Calls {
 		numbers[&s.Calls[k]] = at[k]
 	}
-	for _, race := range s.report.Races {
+	for _, race := range s.Report.Races {
 		from, known := numbers[race.First.Call]
 		to, also := numbers[race.Second.Call]
 		if known && also && min(from, to) >= 0 {
@@ -227,7 +227,7 @@ const mostFindings = 20
 
 // findings is what check says, in lines.
 func (s *shownProcess) findings() []picture.Finding {
-	list := []picture.Finding{{Head: "verdict", Text: s.report.Verdict()}}
+	list := []picture.Finding{{Head: "verdict", Text: s.Report.Verdict()}}
 	side := func(side *order.Side) string {
 		text := strings.TrimSpace(recording.PlainName(side.Name)+" "+side.Mode) + " on " + side.Stream
 		if side.Where != "" {
@@ -235,12 +235,12 @@ func (s *shownProcess) findings() []picture.Finding {
 		}
 		return text
 	}
-	for k := range s.report.Races {
+	for k := range s.Report.Races {
 		if k == mostFindings {
-			list = append(list, picture.Finding{Head: "and more", Text: fmt.Sprintf("%d races; dagrun check lists them", len(s.report.Races)-k)})
+			list = append(list, picture.Finding{Head: "and more", Text: fmt.Sprintf("%d races; dagrun check lists them", len(s.Report.Races)-k)})
 			break
 		}
-		r := &s.report.Races[k]
+		r := &s.Report.Races[k]
 		list = append(list, picture.Finding{Head: "race", Text: fmt.Sprintf("%s on %d bytes: first %s, then %s; mend: %s", r.Kinds, r.Bytes, side(&r.First), side(&r.Second), r.Fix.Text)})
 	}
 	return list
@@ -253,7 +253,7 @@ type callTimes struct {
 	next  []int64 // by call: the earliest time at which it or a later one began
 }
 
-func newCallTimes(p *recording.Process) *callTimes {
+func NewCallTimes(p *recording.Process) *callTimes {
 	t := &callTimes{calls: p.Calls, first: math.MaxInt64, next: make([]int64, len(p.Calls)+1)}
 	t.next[len(p.Calls)] = math.MaxInt64
 	for k := len(p.Calls) - 1; k >= 0; k-- {
@@ -263,11 +263,11 @@ func newCallTimes(p *recording.Process) *callTimes {
 	return t
 }
 
-// began is when a call began, in microseconds from the first.
-func (t *callTimes) began(k int) float64 { return microsBetween(t.first, t.calls[k].Time) }
+// Began is when a call began, in microseconds from the first.
+func (t *callTimes) Began(k int) float64 { return microsBetween(t.first, t.calls[k].Time) }
 
-// waited is how long a call took at most; 0 if no later call is known to have begun after its end.
-func (t *callTimes) waited(k int) float64 {
+// Waited is how long a call took at most; 0 if no later call is known to have begun after its end.
+func (t *callTimes) Waited(k int) float64 {
 	call := &t.calls[k]
 	after, _ := slices.BinarySearchFunc(t.calls, call.End, func(c recording.Call, end uint64) int {
 		if c.Begin > end {

@@ -1,6 +1,6 @@
 // Pictures: the format that was asked for, and whether Graphviz or dagrun itself draws it.
 
-package main
+package pictures
 
 import (
 	"bytes"
@@ -23,16 +23,16 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// pictureFlags are the flags of dagrun dot.
-type pictureFlags struct {
-	before, after bool
-	dependencies  bool
-	compare       string
-	out           string
-	format        string
-	axis          string
-	own           bool
-	most          int
+// Flags are the flags of dagrun dot.
+type Flags struct {
+	Before, After bool
+	Dependencies  bool
+	Compare       string
+	Out           string
+	Format        string
+	Axis          string
+	Own           bool
+	Most          int
 }
 
 // pictureForms are the formats that dagrun dot writes, and their file extensions.
@@ -44,59 +44,59 @@ var pictureForms = map[string][]string{
 	"pdf":     {".pdf"},
 }
 
-// pictureFormNames are the formats that --format accepts.
-func pictureFormNames() []string { return slices.Sorted(maps.Keys(pictureForms)) }
+// FormNames are the formats that --format accepts.
+func FormNames() []string { return slices.Sorted(maps.Keys(pictureForms)) }
 
-// form returns the format to write: that of --format, otherwise the one that the file name implies.
-func (f *pictureFlags) form() (string, error) {
-	if f.format != "" {
-		return f.format, flags.OneOf("--format", f.format, pictureFormNames()...)
+// Form returns the format to write: that of --format, otherwise the one that the file name implies.
+func (f *Flags) Form() (string, error) {
+	if f.Format != "" {
+		return f.Format, flags.OneOf("--format", f.Format, FormNames()...)
 	}
-	if f.out != "" && f.out != "-" {
-		extension := strings.ToLower(filepath.Ext(f.out))
+	if f.Out != "" && f.Out != "-" {
+		extension := strings.ToLower(filepath.Ext(f.Out))
 		for form, extensions := range pictureForms {
 			if slices.Contains(extensions, extension) {
 				return form, nil
 			}
 		}
-		if info, err := os.Stat(f.out); err != nil || info.Mode().IsRegular() {
-			return "", fmt.Errorf("-o %s: the extension does not say which format to write; use .dot, .mmd, .svg, .png or .pdf, or --format", f.out)
+		if info, err := os.Stat(f.Out); err != nil || info.Mode().IsRegular() {
+			return "", fmt.Errorf("-o %s: the extension does not say which format to write; use .dot, .mmd, .svg, .png or .pdf, or --format", f.Out)
 		}
 	}
-	if f.compare != "" || f.own {
+	if f.Compare != "" || f.Own {
 		return "svg", nil
 	}
 	return "dot", nil
 }
 
-func (f *pictureFlags) check(form string) error {
+func (f *Flags) check(form string) error {
 	drawn := form == "svg"
 	switch {
-	case f.axis != "" && f.axis != "time" && f.axis != "level":
-		return fmt.Errorf("--axis %q: want time or level", f.axis)
-	case f.most < 0:
-		return fmt.Errorf("--boxes %d: want at least 1", f.most)
-	case f.compare != "" && (f.before || f.after):
+	case f.Axis != "" && f.Axis != "time" && f.Axis != "level":
+		return fmt.Errorf("--axis %q: want time or level", f.Axis)
+	case f.Most < 0:
+		return fmt.Errorf("--boxes %d: want at least 1", f.Most)
+	case f.Compare != "" && (f.Before || f.After):
 		return errors.New("--compare draws schedules only; leave out --before and --after")
-	case f.compare != "" && !drawn:
+	case f.Compare != "" && !drawn:
 		return fmt.Errorf("--compare is drawn as SVG, not %s", form)
-	case f.before && f.after && !drawn:
+	case f.Before && f.After && !drawn:
 		return fmt.Errorf("--before and --after are drawn together as SVG, not %s; name one of them", form)
-	case (f.axis != "" || f.own || f.most > 0) && !drawn:
+	case (f.Axis != "" || f.Own || f.Most > 0) && !drawn:
 		return fmt.Errorf("--axis, --own and --boxes are for dagrun's own SVG, not %s", form)
-	case f.dependencies && (f.ownOnly() || form == "mermaid"):
+	case f.Dependencies && (f.ownOnly() || form == "mermaid"):
 		return errors.New("--dependencies is for DOT and what Graphviz makes of it")
 	}
 	return nil
 }
 
 // ownOnly reports whether only dagrun's own SVG can show what was asked for.
-func (f *pictureFlags) ownOnly() bool {
-	return f.own || f.compare != "" || f.axis != "" || f.most > 0 || f.before && f.after
+func (f *Flags) ownOnly() bool {
+	return f.Own || f.Compare != "" || f.Axis != "" || f.Most > 0 || f.Before && f.After
 }
 
-// pictureReport is the JSON document of dot.
-type pictureReport struct {
+// Report is the JSON document of dot.
+type Report struct {
 	Version int    `json:"version"`
 	Command string `json:"command"`
 	Name    string `json:"name"`
@@ -105,31 +105,31 @@ type pictureReport struct {
 	Text    string `json:"text,omitempty"` // the picture, if no file was named
 }
 
-// draw writes the picture that the flags ask for.
-func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
-	if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: f.out}}, nil); err != nil {
+// Draw writes the picture that the flags ask for.
+func (u *Pictures) Draw(ctx context.Context, g *dag.Graph, f *Flags) error {
+	if err := u.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: f.Out}}, nil); err != nil {
 		return err
 	}
-	form, err := f.form()
+	form, err := f.Form()
 	if err != nil {
 		return err
 	}
 	if err := f.check(form); err != nil {
 		return err
 	}
-	write, err := a.picture(ctx, g, f, form)
+	write, err := u.picture(ctx, g, f, form)
 	if err != nil {
 		return err
 	}
-	a.Progress.Report("draw", 0, 0)
-	report := pictureReport{Version: cli.JSONVersion, Command: "dot", Name: g.Name, Format: form}
-	toFile := f.out != "" && f.out != "-"
+	u.Progress.Report("draw", 0, 0)
+	report := Report{Version: cli.JSONVersion, Command: "dot", Name: g.Name, Format: form}
+	toFile := f.Out != "" && f.Out != "-"
 	switch {
 	case toFile:
-		report.File = f.out
-		err = a.Write(ctx, f.out, write)
-	case a.Flags.Output != "json":
-		return write(a.Stdout.Document())
+		report.File = f.Out
+		err = u.Write(ctx, f.Out, write)
+	case u.Flags.Output != "json":
+		return write(u.Stdout.Document())
 	case form == "png" || form == "pdf":
 		return fmt.Errorf("--output json cannot hold a %s; write it to a file with -o", form)
 	default:
@@ -137,10 +137,10 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 		err = write(&text)
 		report.Text = text.String()
 	}
-	if err != nil || a.Flags.Output != "json" {
+	if err != nil || u.Flags.Output != "json" {
 		return err
 	}
-	return a.Answer(report)
+	return u.Answer(report)
 }
 
 // mostForGraphviz is how many nodes and dependencies Graphviz lays out within a second. Each dependency has a label, which costs it as much as
@@ -148,54 +148,54 @@ func (a *app) draw(ctx context.Context, g *dag.Graph, f *pictureFlags) error {
 const mostForGraphviz = 150
 
 func sizeText(g *dag.Graph) string {
-	return cli.Counted(g.Len(), "node") + " and " + dependencies(len(g.Edges()))
+	return cli.Counted(g.Len(), "node") + " and " + Dependencies(len(g.Edges()))
 }
 
 // picture lets Graphviz draw if it is installed and DOT can express what was asked for; otherwise dagrun draws.
-func (a *app) picture(ctx context.Context, g *dag.Graph, f *pictureFlags, form string) (func(io.Writer) error, error) {
+func (u *Pictures) picture(ctx context.Context, g *dag.Graph, f *Flags, form string) (func(io.Writer) error, error) {
 	if form == "dot" || form == "mermaid" {
-		return a.written(ctx, g, f, form)
+		return u.written(ctx, g, f, form)
 	}
 	graphviz, err := exec.LookPath("dot")
 	if form == "svg" && err == nil && !f.ownOnly() && g.Len()+len(g.Edges()) > mostForGraphviz {
-		a.Note("drawn by dagrun itself: Graphviz would take long for %s; it draws what --format dot writes", sizeText(g))
-		return a.sheet(ctx, g, f)
+		u.Note("drawn by dagrun itself: Graphviz would take long for %s; it draws what --format dot writes", sizeText(g))
+		return u.sheet(ctx, g, f)
 	}
 	if form != "svg" && err != nil {
 		return nil, cli.WithStatus(cli.StatusInternal, fmt.Errorf("%s needs Graphviz, and its command dot is not on PATH; install graphviz, or write .svg", form))
 	}
 	if err == nil && !f.ownOnly() {
 		if form != "svg" && g.Len()+len(g.Edges()) > mostForGraphviz {
-			a.Note("Graphviz may take minutes for %s; -o x.svg is drawn by dagrun itself, at once", sizeText(g))
+			u.Note("Graphviz may take minutes for %s; -o x.svg is drawn by dagrun itself, at once", sizeText(g))
 		}
-		write, err := a.written(ctx, g, f, "dot")
+		write, err := u.written(ctx, g, f, "dot")
 		if err != nil {
 			return nil, err
 		}
 		return func(w io.Writer) error { return convert(ctx, graphviz, form, write, w) }, nil
 	}
-	return a.sheet(ctx, g, f)
+	return u.sheet(ctx, g, f)
 }
 
 // written returns a picture as text that another program lays out.
-func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form string) (func(io.Writer) error, error) {
-	if f.before {
+func (u *Pictures) written(ctx context.Context, g *dag.Graph, f *Flags, form string) (func(io.Writer) error, error) {
+	if f.Before {
 		if form == "mermaid" {
 			return func(w io.Writer) error { return picture.WriteGraphMermaid(w, g) }, nil
 		}
 		return func(w io.Writer) error { return planner.WriteGraphDOT(w, g) }, nil
 	}
-	plan, options, err := a.Planned(ctx, g)
+	plan, options, err := u.Planned(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	if form == "dot" && f.dependencies {
+	if form == "dot" && f.Dependencies {
 		return func(w io.Writer) error { return plan.WriteDOTWithDependencies(w, g) }, nil
 	}
 	if form == "dot" {
 		return func(w io.Writer) error { return plan.WriteDOT(w, g) }, nil
 	}
-	schedule, err := a.schedule(g, plan, options)
+	schedule, err := u.schedule(g, plan, options)
 	if err != nil {
 		return nil, err
 	}
@@ -203,40 +203,40 @@ func (a *app) written(ctx context.Context, g *dag.Graph, f *pictureFlags, form s
 }
 
 // sheet returns dagrun's own SVG.
-func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io.Writer) error, error) {
-	o := picture.SheetOptions{Limit: f.most}
-	if f.axis == "level" {
+func (u *Pictures) sheet(ctx context.Context, g *dag.Graph, f *Flags) (func(io.Writer) error, error) {
+	o := picture.SheetOptions{Limit: f.Most}
+	if f.Axis == "level" {
 		o.Axis = picture.Level
 	}
 	sheet := picture.NewSheet(o)
-	if f.before {
+	if f.Before {
 		sheet.AddGraph(g)
 	}
-	if f.before && !f.after {
+	if f.Before && !f.After {
 		return sheet.WriteSVG, nil
 	}
-	learned, err := a.OptionsFor(ctx, g)
+	learned, err := u.OptionsFor(ctx, g)
 	if err != nil {
 		return nil, err
 	}
 	options := learned.Options
 	add := func(plan *planner.Plan) error {
-		schedule, err := a.schedule(g, plan, options)
+		schedule, err := u.schedule(g, plan, options)
 		if err == nil {
 			sheet.AddSchedule(schedule)
 		}
 		return err
 	}
-	if f.compare == "" {
-		plan, _, err := a.Planned(ctx, g)
+	if f.Compare == "" {
+		plan, _, err := u.Planned(ctx, g)
 		if err != nil {
 			return nil, err
 		}
 		return sheet.WriteSVG, add(plan)
 	}
-	for _, name := range strings.Split(f.compare, ",") {
+	for _, name := range strings.Split(f.Compare, ",") {
 		options.Strategy = strings.TrimSpace(name)
-		plan, err := a.NewPlan(ctx, g, options)
+		plan, err := u.NewPlan(ctx, g, options)
 		if err != nil {
 			return nil, fmt.Errorf("--compare %s: %w", options.Strategy, err)
 		}
@@ -248,8 +248,8 @@ func (a *app) sheet(ctx context.Context, g *dag.Graph, f *pictureFlags) (func(io
 }
 
 // schedule returns a plan with its predicted timeline on the machine that it is planned for.
-func (a *app) schedule(g *dag.Graph, plan *planner.Plan, o planner.Options) (*picture.Schedule, error) {
-	timeline, err := a.Simulate(g, plan, o)
+func (u *Pictures) schedule(g *dag.Graph, plan *planner.Plan, o planner.Options) (*picture.Schedule, error) {
+	timeline, err := u.Simulate(g, plan, o)
 	if err != nil {
 		return nil, err
 	}
@@ -274,21 +274,21 @@ func convert(ctx context.Context, graphviz, form string, write func(io.Writer) e
 	return nil
 }
 
-// printGantt prints the predicted timeline as a text chart below the plan.
-func (a *app) printGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
-	if a.Flags.Quiet || g.Len() == 0 {
+// PrintGantt prints the predicted timeline as a text chart below the plan.
+func (u *Pictures) PrintGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
+	if u.Flags.Quiet || g.Len() == 0 {
 		return nil
 	}
 	schedule, err := picture.New(g, plan, timeline)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Stdout)
-	return schedule.WriteGantt(a.Stdout, picture.GanttOptions{Width: a.ChartWidth(), ASCII: ascii})
+	fmt.Fprintln(u.Stdout)
+	return schedule.WriteGantt(u.Stdout, picture.GanttOptions{Width: u.ChartWidth(), ASCII: ascii})
 }
 
-// savePage writes the page with the timeline. The trace may be nil, and so may what to compare with.
-func savePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, machine *planner.Machine, measured *picture.Course, against *picture.Other) error {
+// SavePage writes the page with the timeline. The trace may be nil, and so may what to compare with.
+func SavePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, machine *planner.Machine, measured *picture.Course, against *picture.Other) error {
 	schedule, err := picture.New(g, plan, timeline)
 	if err != nil {
 		return err
@@ -298,8 +298,8 @@ func savePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan
 	})
 }
 
-// courseOf is a trace as a page shows it.
-func courseOf(trace *runtime.Trace, device string, machine *planner.Machine) *picture.Course {
+// CourseOf is a trace as a page shows it.
+func CourseOf(trace *runtime.Trace, device string, machine *planner.Machine) *picture.Course {
 	course := &picture.Course{Mode: trace.Mode, Source: trace.Source, Device: device, PlainUS: trace.PlainUS, TracedUS: trace.TracedUS, Machine: machine}
 	for k := range trace.Replays {
 		replay := &trace.Replays[k]
@@ -312,7 +312,7 @@ func courseOf(trace *runtime.Trace, device string, machine *planner.Machine) *pi
 	return course
 }
 
-func dependencies(n int) string {
+func Dependencies(n int) string {
 	if n == 1 {
 		return "1 dependency"
 	}

@@ -1,6 +1,6 @@
 // dagrun plan FILE, where the file is a recording of a program: new plans for the graphs that it captured. Other commands of pipelines take them too.
 
-package main
+package recordings
 
 import (
 	"cmp"
@@ -21,37 +21,37 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-// replanFlags are what plan takes for recordings only.
-type replanFlags struct {
-	graph string // file with a captured graph as the Python package describes it, - for standard input
-	stay  bool
-	keep  []int
+// ReplanFlags are what plan takes for recordings only.
+type ReplanFlags struct {
+	Graph string // file with a captured graph as the Python package describes it, - for standard input
+	Stay  bool
+	Keep  []int
 }
 
 // largestGraph is how long the description of a graph may be.
 const largestGraph = 1 << 30
 
-// planRecording plans the graphs of a recording again. With --graph it plans one in the process that captured it, for the Python package.
-func (a *app) planRecording(ctx context.Context, name string, own *replanFlags, show func(context.Context, *dag.Graph) error) error {
-	if own.graph != "" {
-		return a.planCaptured(ctx, name, own)
+// PlanRecording plans the graphs of a recording again. With --graph it plans one in the process that captured it, for the Python package.
+func (u *Recordings) PlanRecording(ctx context.Context, name string, own *ReplanFlags, show func(context.Context, *dag.Graph) error) error {
+	if own.Graph != "" {
+		return u.planCaptured(ctx, name, own)
 	}
-	known, err := a.knownGraphs(name)
+	known, err := u.KnownGraphs(name)
 	if err != nil {
 		return err
 	}
-	if a.Flags.Output != "json" {
+	if u.Flags.Output != "json" {
 		for _, graph := range known {
-			fmt.Fprint(a.Stdout, graph.Text())
+			fmt.Fprint(u.Stdout, graph.Text())
 		}
 	}
-	if err := a.chooseNetwork(ctx, name, known, own); err != nil {
+	if err := u.ChooseNetwork(ctx, name, known, own); err != nil {
 		return err
 	}
-	if a.Flags.Output != "json" {
-		fmt.Fprintf(a.Stdout, "%s\n\n", a.Network.Bounds(a.Network.Durations()).Text())
+	if u.Flags.Output != "json" {
+		fmt.Fprintf(u.Stdout, "%s\n\n", u.Network.Bounds(u.Network.Durations()).Text())
 	}
-	return show(ctx, a.Network.Graph())
+	return show(ctx, u.Network.Graph())
 }
 
 // keptPlans is what is found of a captured graph that was planned before.
@@ -63,22 +63,22 @@ type keptPlans struct {
 
 // planCaptured answers the process that captured the graph that --graph describes. With durations it writes plans; with what was chosen of them it keeps
 // that for later processes; with neither it looks for what an earlier process chose.
-func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) error {
-	options, err := a.networkOptions(ctx, own)
+func (u *Recordings) planCaptured(ctx context.Context, name string, own *ReplanFlags) error {
+	options, err := u.networkOptions(ctx, own)
 	if err != nil {
 		return err
 	}
-	asked, err := readGraph(own.graph)
+	asked, err := readGraph(own.Graph)
 	if err != nil {
 		return cli.WithStatus(cli.StatusWrong, err)
 	}
 	switch {
 	case asked.Chosen != nil:
-		return a.keepPlans(ctx, name, asked, options)
+		return u.keepPlans(ctx, name, asked, options)
 	case len(asked.US) == 0:
-		return json.NewEncoder(a.Stdout).Encode(a.earlierPlans(name, asked, options))
+		return json.NewEncoder(u.Stdout).Encode(u.earlierPlans(name, asked, options))
 	}
-	known, err := a.knownGraphs(name)
+	known, err := u.KnownGraphs(name)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a *app) planCaptured(ctx context.Context, name string, own *replanFlags) e
 		if err != nil {
 			return err
 		}
-		return json.NewEncoder(a.Stdout).Encode(plans)
+		return json.NewEncoder(u.Stdout).Encode(plans)
 	}
 	return cli.WithStatus(cli.StatusWrong, closest)
 }
@@ -115,7 +115,7 @@ func environment(name string, g *replan.Graph) (replan.Environment, error) {
 	return replan.Environment{Driver: g.Driver, Device: g.Device, Torch: g.Torch, Dagrun: cli.ThisBuild().String(), Recording: state}, nil
 }
 
-func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, o replan.Options) error {
+func (u *Recordings) keepPlans(ctx context.Context, name string, g *replan.Graph, o replan.Options) error {
 	made, err := environment(name, g)
 	if err != nil {
 		return err
@@ -128,25 +128,25 @@ func (a *app) keepPlans(ctx context.Context, name string, g *replan.Graph, o rep
 	if err != nil {
 		return err
 	}
-	return a.OpenCache().KeepGraph(ctx, keptKey(g, o), text)
+	return u.OpenCache().KeepGraph(ctx, keptKey(g, o), text)
 }
 
 // measuredBefore returns what a program found out about a captured graph when it planned it; nil if nothing is kept.
-func (a *app) measuredBefore(g *replan.Graph, o replan.Options) (*replan.Kept, error) {
-	text, err := a.OpenCache().Graph(keptKey(g, o))
+func (u *Recordings) measuredBefore(g *replan.Graph, o replan.Options) (*replan.Kept, error) {
+	text, err := u.OpenCache().Graph(keptKey(g, o))
 	if text == nil {
 		return nil, err
 	}
 	return replan.DecodeKept(text)
 }
 
-func (a *app) earlierPlans(name string, g *replan.Graph, o replan.Options) *keptPlans {
+func (u *Recordings) earlierPlans(name string, g *replan.Graph, o replan.Options) *keptPlans {
 	found := &keptPlans{}
 	is, err := environment(name, g)
 	if err != nil {
 		return &keptPlans{Why: err.Error()}
 	}
-	kept, err := a.measuredBefore(g, o)
+	kept, err := u.measuredBefore(g, o)
 	if err == nil && kept == nil {
 		return found
 	}
@@ -163,9 +163,9 @@ func (a *app) earlierPlans(name string, g *replan.Graph, o replan.Options) *kept
 	return found
 }
 
-// knownGraphs reads what a recording tells of the graphs that its program passed to dagrun.replan.
-func (a *app) knownGraphs(name string) ([]*replan.Known, error) {
-	archive, err := a.openRecording(name)
+// KnownGraphs reads what a recording tells of the graphs that its program passed to dagrun.replan.
+func (u *Recordings) KnownGraphs(name string) ([]*replan.Known, error) {
+	archive, err := u.OpenRecording(name)
 	if err != nil {
 		return nil, err
 	}
@@ -194,19 +194,19 @@ func (a *app) knownGraphs(name string) ([]*replan.Known, error) {
 }
 
 // networkOptions are the flags of plan for captured graphs.
-func (a *app) networkOptions(ctx context.Context, own *replanFlags) (o replan.Options, err error) {
-	a.Flags.Machine = cmp.Or(a.Flags.Machine, "h200")
-	if o.Machine, err = session.LoadMachine(ctx, a.Flags.Machine); err != nil {
+func (u *Recordings) networkOptions(ctx context.Context, own *ReplanFlags) (o replan.Options, err error) {
+	u.Flags.Machine = cmp.Or(u.Flags.Machine, "h200")
+	if o.Machine, err = session.LoadMachine(ctx, u.Flags.Machine); err != nil {
 		return o, err
 	}
-	o.Cap, err = a.MemoryCap()
-	o.Stay, o.Keep = own.stay, own.keep
+	o.Cap, err = u.MemoryCap()
+	o.Stay, o.Keep = own.Stay, own.Keep
 	return o, err
 }
 
-// chooseNetwork lets a command of pipelines work on a captured graph: the largest of a recording.
-func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Known, own *replanFlags) error {
-	a.NoteInput("the recording", name)
+// ChooseNetwork lets a command of pipelines work on a captured graph: the largest of a recording.
+func (u *Recordings) ChooseNetwork(ctx context.Context, name string, known []*replan.Known, own *ReplanFlags) error {
+	u.NoteInput("the recording", name)
 	largest := known[0]
 	for _, graph := range known[1:] {
 		if len(graph.Nodes) > len(largest.Nodes) {
@@ -214,28 +214,28 @@ func (a *app) chooseNetwork(ctx context.Context, name string, known []*replan.Kn
 		}
 	}
 	if len(known) > 1 {
-		a.Note("%s has %d graphs; this is the largest", cli.ShownName(name), len(known))
+		u.Note("%s has %d graphs; this is the largest", cli.ShownName(name), len(known))
 	}
-	o, err := a.networkOptions(ctx, own)
+	o, err := u.networkOptions(ctx, own)
 	if err != nil {
 		return err
 	}
 	o.Name = filepath.Base(name)
 	g := largest.Graph(nil)
-	if a.Flags.Learn == flags.LearnAuto {
-		if a.earlier, err = a.measuredBefore(g, o); err != nil {
-			a.Warn("%v", err)
+	if u.Flags.Learn == flags.LearnAuto {
+		if u.Earlier, err = u.measuredBefore(g, o); err != nil {
+			u.Warn("%v", err)
 		}
-		if a.earlier != nil {
-			g = largest.Graph(a.earlier.US)
-			a.Note("durations are those that a program measured on %s when it planned this graph", a.earlier.Made.Device)
+		if u.Earlier != nil {
+			g = largest.Graph(u.Earlier.US)
+			u.Note("durations are those that a program measured on %s when it planned this graph", u.Earlier.Made.Device)
 		}
 	}
 	if len(g.US) == 0 {
-		a.Note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; " +
+		u.Note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; " +
 			"the program measures them when it plans its graph on a GPU, and --learn=auto uses them")
 	}
-	a.Network, err = replan.NewNetwork(largest, g, o)
+	u.Network, err = replan.NewNetwork(largest, g, o)
 	return err
 }
 

@@ -1,6 +1,6 @@
 // What --against names: a plan, a strategy or an earlier run of the same pipeline, to compare with on one page.
 
-package main
+package pictures
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// againstUsage is the help of --against.
-const againstUsage = "compare with this `file` or strategy on the page of --html: a plan of --save-plan, or a run of trace --output json"
+// AgainstUsage is the help of --against.
+const AgainstUsage = "compare with this `file` or strategy on the page of --html: a plan of --save-plan, or a run of trace --output json"
 
 // mostTraceBytes caps what is read of a file with an earlier run.
 const mostTraceBytes = 4 << 30
@@ -35,22 +35,22 @@ type savedTrace struct {
 	*runtime.Trace
 }
 
-// against returns what a page compares with; nil if nothing was asked for. html is the page.
-func (a *app) against(ctx context.Context, g *dag.Graph, name, html string, o planner.Options) (*picture.Other, error) {
+// Against returns what a page compares with; nil if nothing was asked for. html is the page.
+func (u *Pictures) Against(ctx context.Context, g *dag.Graph, name, html string, o planner.Options) (*picture.Other, error) {
 	switch {
 	case name == "":
 		return nil, nil
 	case html == "":
 		return nil, errors.New("--against compares on a page; name the page with --html")
-	case slices.Contains(a.Strategies(), name):
+	case slices.Contains(u.Strategies(), name):
 		o.Strategy = name
-		plan, err := a.NewPlan(ctx, g, o)
+		plan, err := u.NewPlan(ctx, g, o)
 		if err != nil {
 			return nil, fmt.Errorf("--against %s: %w", name, err)
 		}
-		return a.otherRun(g, name, plan, nil, o)
+		return u.otherRun(g, name, plan, nil, o)
 	}
-	other, err := cli.DecodeFile(ctx, name, func(r io.Reader) (*picture.Other, error) { return a.readOther(r, g, filepath.Base(name), o) })
+	other, err := cli.DecodeFile(ctx, name, func(r io.Reader) (*picture.Other, error) { return u.readOther(r, g, filepath.Base(name), o) })
 	if err != nil {
 		return nil, fmt.Errorf("--against %w", err)
 	}
@@ -58,7 +58,7 @@ func (a *app) against(ctx context.Context, g *dag.Graph, name, html string, o pl
 }
 
 // readOther reads a plan, or the JSON document of trace, which holds the plan too.
-func (a *app) readOther(r io.Reader, g *dag.Graph, name string, o planner.Options) (*picture.Other, error) {
+func (u *Pictures) readOther(r io.Reader, g *dag.Graph, name string, o planner.Options) (*picture.Other, error) {
 	data, err := jsontext.ReadLimited(r, "plan or run", mostTraceBytes)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (a *app) readOther(r io.Reader, g *dag.Graph, name string, o planner.Option
 		return nil, err
 	}
 	if trace == nil {
-		return a.otherRun(g, name, plan, nil, o)
+		return u.otherRun(g, name, plan, nil, o)
 	}
 	for k := range trace.Replays {
 		for i := range trace.Replays[k].Spans {
@@ -88,11 +88,11 @@ func (a *app) readOther(r io.Reader, g *dag.Graph, name string, o planner.Option
 		cpu := *planner.Unit()
 		cpu.Cores, machine = trace.Cores, &cpu
 	}
-	return a.otherRun(g, name, plan, courseOf(trace.Trace, trace.Device, machine), o)
+	return u.otherRun(g, name, plan, CourseOf(trace.Trace, trace.Device, machine), o)
 }
 
-func (a *app) otherRun(g *dag.Graph, name string, plan *planner.Plan, measured *picture.Course, o planner.Options) (*picture.Other, error) {
-	schedule, err := a.schedule(g, plan, o)
+func (u *Pictures) otherRun(g *dag.Graph, name string, plan *planner.Plan, measured *picture.Course, o planner.Options) (*picture.Other, error) {
+	schedule, err := u.schedule(g, plan, o)
 	if err != nil {
 		return nil, err
 	}

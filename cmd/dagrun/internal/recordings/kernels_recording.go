@@ -1,6 +1,6 @@
 // dagrun kernels FILE, where the file is a recording of a program: the kernels that ran, and what is known of them.
 
-package main
+package recordings
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// recordedKernels is the JSON document of kernels for a recording.
-type recordedKernels struct {
+// RecordedKernels is the JSON document of kernels for a recording.
+type RecordedKernels struct {
 	Version   int               `json:"version"`
 	Command   string            `json:"command"`
 	File      string            `json:"file"`
@@ -25,14 +25,14 @@ type recordedKernels struct {
 	Kernels   []recorded.Kernel `json:"kernels"`
 }
 
-// listRecorded lists the kernels of all processes of a recording.
-func (a *app) listRecorded(name string) error {
-	archive, err := a.openRecording(name)
+// ListRecorded lists the kernels of all processes of a recording.
+func (u *Recordings) ListRecorded(name string) error {
+	archive, err := u.OpenRecording(name)
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
-	document := recordedKernels{Version: cli.JSONVersion, Command: "kernels", File: cli.ShownName(name), Program: archive.Command, Processes: archive.Processes(), Cut: archive.Cut}
+	document := RecordedKernels{Version: cli.JSONVersion, Command: "kernels", File: cli.ShownName(name), Program: archive.Command, Processes: archive.Processes(), Cut: archive.Cut}
 	var processes []*recording.Process
 	for k := range archive.Processes() {
 		p, err := archive.Process(k)
@@ -48,13 +48,13 @@ func (a *app) listRecorded(name string) error {
 	if document.Kernels, err = recorded.Of(processes, order.PlaceText); err != nil {
 		return cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: %w", cli.ShownName(name), err))
 	}
-	if a.Flags.Output == "json" {
-		return a.Answer(document)
+	if u.Flags.Output == "json" {
+		return u.Answer(document)
 	}
-	return a.printRecorded(&document)
+	return u.printRecorded(&document)
 }
 
-func (a *app) printRecorded(d *recordedKernels) error {
+func (u *Recordings) printRecorded(d *RecordedKernels) error {
 	launches := 0
 	for k := range d.Kernels {
 		launches += d.Kernels[k].Launches
@@ -63,12 +63,12 @@ func (a *app) printRecorded(d *recordedKernels) error {
 	if d.Processes > 1 {
 		of = fmt.Sprintf(" of %d processes", d.Processes)
 	}
-	err := a.Stdout.Printf("%s: %s: %s, %s%s\n", a.Paint(a.Stdout, cli.Bold, d.File), strings.Join(d.Program, " "), cli.Counted(len(d.Kernels), "kernel"), launchCount(launches), of)
+	err := u.Stdout.Printf("%s: %s: %s, %s%s\n", u.Paint(u.Stdout, cli.Bold, d.File), strings.Join(d.Program, " "), cli.Counted(len(d.Kernels), "kernel"), launchCount(launches), of)
 	if d.Cut {
-		err = a.Stdout.Printf("the recording is not whole\n")
+		err = u.Stdout.Printf("the recording is not whole\n")
 	}
 	for k := range d.Kernels {
-		a.printRecordedKernel(&d.Kernels[k])
+		u.printRecordedKernel(&d.Kernels[k])
 	}
 	return err
 }
@@ -86,13 +86,13 @@ const (
 	longestKernel = 200
 )
 
-func (a *app) printRecordedKernel(k *recorded.Kernel) {
+func (u *Recordings) printRecordedKernel(k *recorded.Kernel) {
 	name := k.Demangled
 	if name == "" {
 		name = "a kernel whose name is not in the recording"
 	}
-	_ = a.Stdout.Printf("\n%s\n", a.Paint(a.Stdout, cli.Bold, words.Cut(words.Line(name), longestKernel)))
-	line := func(what, text string) { _ = a.Stdout.Printf("  %-9s %s\n", what, text) }
+	_ = u.Stdout.Printf("\n%s\n", u.Paint(u.Stdout, cli.Bold, words.Cut(words.Line(name), longestKernel)))
+	line := func(what, text string) { _ = u.Stdout.Printf("  %-9s %s\n", what, text) }
 	launches := launchCount(k.Launches)
 	if k.InGraphs > 0 {
 		launches += fmt.Sprintf(", %d of them in graphs", k.InGraphs)
