@@ -3,6 +3,7 @@
 package main
 
 import (
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/exported"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 )
@@ -10,5 +11,6 @@ import (
 // app is the state that every command has.
 type app struct {
 	*pictures.Pictures
-	recordings recordings.Recordings
+	Exported   *exported.Exported
+	Recordings *recordings.Recordings
 }

@@ -15,11 +15,11 @@ import (
 )
 
 func (a *app) benchRecording(ctx context.Context, name string) error {
-	known, err := a.recordings.KnownGraphs(name)
+	known, err := a.Recordings.KnownGraphs(name)
 	if err != nil {
 		return err
 	}
-	if err := a.recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
+	if err := a.Recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
 		return err
 	}
 	g := a.Network.Graph()
@@ -55,7 +55,7 @@ func (a *app) printPredicted(r *benchReport) error {
 		fmt.Fprintf(a.Stdout, "%s\n\n", a.Network.Bounds(a.Network.Durations()).Text())
 	}
 	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
-	if a.recordings.Earlier != nil {
+	if a.Recordings.Earlier != nil {
 		columns = append(columns, "measured")
 	}
 	table := cli.NewTable(columns...)
@@ -64,16 +64,16 @@ func (a *app) printPredicted(r *benchReport) error {
 		row := &r.Rows[k]
 		cells := []string{starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory),
 			cli.Fixed(row.Predicted)}
-		if a.recordings.Earlier != nil {
-			cells = append(cells, measuredTime(a.recordings.Earlier, row))
+		if a.Recordings.Earlier != nil {
+			cells = append(cells, measuredTime(a.Recordings.Earlier, row))
 		}
 		table.Row(cells...)
 	}
 	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
 		return err
 	}
-	if a.recordings.Earlier != nil {
-		return a.Stdout.Printf("\nmeasured by the program on %s: %s\n", a.recordings.Earlier.Made.Device, a.recordings.Earlier.Report)
+	if a.Recordings.Earlier != nil {
+		return a.Stdout.Printf("\nmeasured by the program on %s: %s\n", a.Recordings.Earlier.Made.Device, a.Recordings.Earlier.Report)
 	}
 	return a.Stdout.Printf("\nnothing was measured: in the program, on a GPU, %s tries plans like these and takes the fastest\n", r.BestLine)
 }

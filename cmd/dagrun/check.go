@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/exported"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
@@ -20,7 +21,7 @@ import (
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var target targetFlags
+	var target exported.TargetFlags
 	var recorded recordings.RecordingFlags
 	var own checkFlags
 	c := &cobra.Command{
@@ -52,10 +53,10 @@ but something is assumed or was not covered, which is listed.`,
 				return err
 			}
 			if recording.Recognize(args[0]) {
-				return a.recordings.CheckRecordings(c, args, &recorded)
+				return a.Recordings.CheckRecordings(c, args, &recorded)
 			}
 			if len(args) == 1 && recording.RecognizePlanned(args[0]) {
-				return a.checkPlanned(c, args[0])
+				return a.Exported.CheckPlanned(c, args[0])
 			}
 			if recorded.Since > 0 {
 				return fmt.Errorf("--since is for recordings, and %s is none", cli.ShownName(args[0]))
@@ -63,7 +64,7 @@ but something is assumed or was not covered, which is listed.`,
 			if recorded.Merge {
 				return fmt.Errorf("--merge is for recordings, and %s is none", cli.ShownName(args[0]))
 			}
-			if err := target.apply(a, c); err != nil {
+			if err := target.Apply(a.Exported, c); err != nil {
 				return err
 			}
 			a.Progress.BeginUntil(a.Stdout)
@@ -91,7 +92,7 @@ but something is assumed or was not covered, which is listed.`,
 	a.LoadFlags(c)
 	a.SaveFlags(c)
 	a.PlanFlags(c, "h200")
-	target.flags(c)
+	target.Flags(c)
 	a.RecallFlags(c)
 	c.Flags().BoolVar(&own.all, "all", false, "list every pair that nothing orders, also those that are in order once others are")
 	c.Flags().IntVar(&a.ValuesOf(c).Ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
@@ -124,13 +125,13 @@ type checked struct {
 	Memory   int64                    `json:"peak_device_bytes"`
 	Warnings []cli.DiagnosticDocument `json:"warnings"`
 	Unfit    []unfit                  `json:"does_not_fit"`
-	Beyond   []beyond                 `json:"beyond_device,omitempty"` // launches that the device of --arch or --machine cannot run
+	Beyond   []exported.Beyond        `json:"beyond_device,omitempty"` // launches that the device of --arch or --machine cannot run
 	Ranks    *session.CheckedRanks    `json:"ranks,omitempty"`
 	Races    []session.Race           `json:"races"`
 	MoreRace int                      `json:"more_races"`
 	Pairs    int                      `json:"unordered_pairs"`         // all of them, also those that are in order once the races of the list are
 	Partial  bool                     `json:"races_partial,omitempty"` // there may be still more
-	Fallback []fallback               `json:"not_in_graphs"`           // loops and branches that make the pipeline run as streams
+	Fallback []exported.Fallback      `json:"not_in_graphs"`           // loops and branches that make the pipeline run as streams
 }
 
 // unfit is a device that has less memory than the plan needs.
@@ -166,7 +167,7 @@ type checkedFile struct {
 }
 
 // checkFiles checks one file after another, even if one is wrong; the exit status is the worst of all.
-func (a *app) checkFiles(c *cobra.Command, names []string, target *targetFlags, own checkFlags) error {
+func (a *app) checkFiles(c *cobra.Command, names []string, target *exported.TargetFlags, own checkFlags) error {
 	files := make([]checkedFile, len(names))
 	worst, shown := cli.StatusOK, false
 	for k, name := range names {
@@ -207,7 +208,7 @@ func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
 }
 
 // checkFile checks one file.
-func (a *app) checkFile(ctx context.Context, name string, target *targetFlags, own checkFlags) (*checked, error) {
+func (a *app) checkFile(ctx context.Context, name string, target *exported.TargetFlags, own checkFlags) (*checked, error) {
 	g, err := a.LoadGraph(ctx, name)
 	if err != nil {
 		return nil, err
@@ -224,7 +225,7 @@ func (a *app) checkFile(ctx context.Context, name string, target *targetFlags, o
 	}
 	report, err := a.checked(g, plan, options.Machine, own)
 	if err == nil {
-		report.Beyond = target.beyond(g, options.Machine)
+		report.Beyond = target.Beyond(g, options.Machine)
 		report.Ranks, err = a.CheckRanks()
 	}
 	return report, err
@@ -254,7 +255,7 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 		found = every
 	}
 	report := checked{Version: cli.JSONVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: session.KernelAccesses(g), Blind: session.UnconfirmedModules(g), Warnings: a.Warnings, Memory: plan.Stats.PeakDeviceBytes, Races: session.RacesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: fallbacksOf(g)}
+		Carried: []string{}, Access: session.KernelAccesses(g), Blind: session.UnconfirmedModules(g), Warnings: a.Warnings, Memory: plan.Stats.PeakDeviceBytes, Races: session.RacesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: exported.FallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
@@ -286,7 +287,7 @@ func (a *app) printChecked(r *checked) {
 		_ = a.Stdout.Printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.Paint(a.Stdout, cli.Red, "does not fit:"),
 			u.Device, words.Bytes(u.Needs), u.Machine, words.Bytes(u.Has), u.Largest)
 	}
-	a.printBeyond(r.Beyond)
+	a.Exported.PrintBeyond(r.Beyond)
 	r.Ranks.Print(a.Session)
 	if a.Flags.Quiet {
 		return
@@ -298,7 +299,7 @@ func (a *app) printChecked(r *checked) {
 	for _, name := range r.Carried {
 		fmt.Fprintf(a.Stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
 	}
-	a.printFallbacks(r.Fallback)
+	a.Exported.PrintFallbacks(r.Fallback)
 	a.PrintAccess(r.Access)
 	for _, m := range r.Blind {
 		_ = a.Stdout.Printf("access: kernels of %s are taken at their word: %s\n", m.Module, m.Why)

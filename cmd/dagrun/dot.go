@@ -58,7 +58,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 				return a.drawRecording(c.Context(), args[0], &own)
 			}
 			if recording.RecognizePlanned(args[0]) {
-				return a.drawPlanned(c, args[0], &own)
+				return a.Exported.DrawPlanned(c, args[0], &own)
 			}
 			a.Compilers = nil // pictures do not depend on what kernels do
 			return a.OnGraph(func(ctx context.Context, g *dag.Graph) error { return a.Draw(ctx, g, &own) })(c, args)

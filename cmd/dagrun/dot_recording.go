@@ -16,11 +16,11 @@ import (
 
 // drawCaptured draws plans of a captured graph.
 func (a *app) drawCaptured(ctx context.Context, name string, own *pictures.Flags) error {
-	known, err := a.recordings.KnownGraphs(name)
+	known, err := a.Recordings.KnownGraphs(name)
 	if err != nil {
 		return err
 	}
-	if err := a.recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
+	if err := a.Recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
 		return err
 	}
 	return a.Draw(ctx, a.Network.Graph(), own)
@@ -31,7 +31,7 @@ func (a *app) drawRecording(ctx context.Context, name string, own *pictures.Flag
 	if form, err := own.Form(); own.Before || own.After || own.Axis != "" || err == nil && form != "svg" && (own.Format != "" || own.Out != "") {
 		return errors.New("a recording is drawn as SVG, with -o FILE.svg and --boxes only; with --compare recorded,auto it is its captured graph that is drawn")
 	}
-	archive, err := a.recordings.OpenRecording(name)
+	archive, err := a.Recordings.OpenRecording(name)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ they were measured to read and write of what, or why that is not known.`,
 				if err := cli.OnlyFlags(c, args[0]); err != nil {
 					return err
 				}
-				return a.recordings.ListRecorded(args[0])
+				return a.Recordings.ListRecorded(args[0])
 			}
 			if len(args) == 1 && session.IsModule(args[0]) {
 				return a.listFile(c.Context(), args[0], &own)

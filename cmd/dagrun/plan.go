@@ -119,10 +119,10 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 				if err := cli.OnlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
 					return err
 				}
-				return a.recordings.PlanRecording(c.Context(), args[0], &again, show)
+				return a.Recordings.PlanRecording(c.Context(), args[0], &again, show)
 			}
 			if recording.RecognizePlanned(args[0]) {
-				return a.listPlanned(c, args[0])
+				return a.Exported.ListPlanned(c, args[0])
 			}
 			return a.OnGraph(show)(c, args)
 		},

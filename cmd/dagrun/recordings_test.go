@@ -25,7 +25,7 @@ func TestConfinedRecordings(t *testing.T) {
 	for _, confined := range []bool{false, true} {
 		a := newApp(nil, io.Discard, io.Discard)
 		a.Flags.Confined = confined
-		archive, err := a.recordings.OpenRecording(seedRecording)
+		archive, err := a.Recordings.OpenRecording(seedRecording)
 		require.NoError(t, err)
 		p, err := archive.Process(0)
 		require.NoError(t, err)

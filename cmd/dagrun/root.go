@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/exported"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
@@ -22,7 +23,8 @@ import (
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	shared := &session.Session{Console: cli.New(stdin, stdout, stderr), Compilers: &kernels.Compilers{}}
-	return &app{&pictures.Pictures{Runs: &runs.Runs{Session: shared}}, recordings.Recordings{Session: shared}}
+	drawn := &pictures.Pictures{Runs: &runs.Runs{Session: shared}}
+	return &app{drawn, &exported.Exported{Pictures: drawn}, &recordings.Recordings{Session: shared}}
 }
 
 // execute runs the command line and returns its exit status.
@@ -106,7 +108,7 @@ and initial contents are restored after them.`,
   dagrun run pipelines/saxpy.yaml --output json`,
 	}
 	a.runCommand(run)
-	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.exportCommand(), a.recordCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
+	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.Exported.ExportCommand(), a.recordCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
 		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.languageServerCommand(), a.tuneCommand(), a.cacheCommand(), a.launchCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	a.explainCompletion(root)

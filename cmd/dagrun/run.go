@@ -52,7 +52,7 @@ func (a *app) runCommand(c *cobra.Command) {
 			return err
 		}
 		if recording.RecognizePlanned(args[0]) {
-			return a.runPlanned(c, args[0])
+			return a.Exported.RunPlanned(c, args[0])
 		}
 		if err := flags.OneOf("--verify", own.Verify, verifyResults, verifyNodes); err != nil {
 			return err

@@ -62,7 +62,7 @@ fast.trace(FILE) in the program measures when each node runs.`,
 				if err := cli.OnlyFlags(c, args[0], "out", "html", "confined"); err != nil {
 					return err
 				}
-				return a.recordings.TraceRecording(c.Context(), args[0], out, html)
+				return a.Recordings.TraceRecording(c.Context(), args[0], out, html)
 			}
 			if a.Flags.Iterations < 1 {
 				return errors.New("--iterations 0: want at least 1 to trace")

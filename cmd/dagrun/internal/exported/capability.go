@@ -1,6 +1,6 @@
 // What check says of launches that a device's compute capability does not allow. No device is asked.
 
-package main
+package exported
 
 import (
 	"fmt"
@@ -14,19 +14,19 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-// targetFlags say which device a pipeline is checked for.
-type targetFlags struct {
+// TargetFlags say which device a pipeline is checked for.
+type TargetFlags struct {
 	arch       string
 	capability int  // of arch; 0: none was given
 	machine    bool // the machine was named
 }
 
-func (t *targetFlags) flags(c *cobra.Command) {
+func (t *TargetFlags) Flags(c *cobra.Command) {
 	c.Flags().StringVar(&t.arch, "arch", "", "refuse what a GPU of this `architecture`, such as sm_80, cannot run, and compile for it (default: that of --machine, if given)")
 }
 
-// apply reads the flags. Sources are compiled for the architecture.
-func (t *targetFlags) apply(a *app, c *cobra.Command) error {
+// Apply reads the flags. Sources are compiled for the architecture.
+func (t *TargetFlags) Apply(a *Exported, c *cobra.Command) error {
 	t.machine = c.Flags().Changed("machine")
 	if t.arch == "" {
 		return nil
@@ -43,28 +43,28 @@ func (t *targetFlags) apply(a *app, c *cobra.Command) error {
 	return nil
 }
 
-// beyond is a launch that a device cannot run, in JSON.
-type beyond struct {
+// Beyond is a launch that a device cannot run, in JSON.
+type Beyond struct {
 	Node string `json:"node"`
 	Line int32  `json:"line,omitempty"`
 	Why  string `json:"why"`
 	Fix  string `json:"fix"`
 }
 
-func (t *targetFlags) beyond(g *dag.Graph, machine *planner.Machine) []beyond {
+func (t *TargetFlags) Beyond(g *dag.Graph, machine *planner.Machine) []Beyond {
 	capability := t.capability
 	if capability == 0 && t.machine {
 		capability = machine.Capability
 	}
-	var list []beyond
+	var list []Beyond
 	for _, b := range g.Beyond(capability) {
-		list = append(list, beyond{b.Node.Name, b.Node.Pos.Line, b.Why, b.Fix})
+		list = append(list, Beyond{b.Node.Name, b.Node.Pos.Line, b.Why, b.Fix})
 	}
 	return list
 }
 
-func (a *app) printBeyond(list []beyond) {
+func (u *Exported) PrintBeyond(list []Beyond) {
 	for _, b := range list {
-		_ = a.Stdout.Printf("%s %s %s; %s\n", a.Paint(a.Stdout, cli.Red, "cannot run:"), onLine(b.Node, b.Line), b.Why, b.Fix)
+		_ = u.Stdout.Printf("%s %s %s; %s\n", u.Paint(u.Stdout, cli.Red, "cannot run:"), onLine(b.Node, b.Line), b.Why, b.Fix)
 	}
 }

@@ -1,6 +1,6 @@
 // dagrun export FILE: a pipeline, planned, as a file for programs that have no dagrun: dagrun.h and Python run it, and dagrun does.
 
-package main
+package exported
 
 import (
 	"context"
@@ -33,10 +33,10 @@ type exported struct {
 	Memory       int64  `json:"device_bytes"`
 }
 
-func (a *app) exportCommand() *cobra.Command {
+func (u *Exported) ExportCommand() *cobra.Command {
 	var out, header string
 	var library bool
-	var target targetFlags
+	var target TargetFlags
 	c := &cobra.Command{
 		Use:   "export FILE -o OUT",
 		Short: "Write a planned pipeline to a file that C, C++ and Python can run",
@@ -63,12 +63,12 @@ others as you would their programs.`,
 			if library {
 				path, err := recorder.Library()
 				if err == nil {
-					err = a.Stdout.Printf("%s\n", path)
+					err = u.Stdout.Printf("%s\n", path)
 				}
 				return err
 			}
 			if header != "" {
-				err := a.Write(c.Context(), header, func(w io.Writer) error {
+				err := u.Write(c.Context(), header, func(w io.Writer) error {
 					_, err := w.Write(cheader.Text)
 					return err
 				})
@@ -79,11 +79,11 @@ others as you would their programs.`,
 			if out == "" {
 				return errors.New("export needs to know what to write: add -o OUT")
 			}
-			if err := target.apply(a, c); err != nil {
+			if err := target.Apply(u, c); err != nil {
 				return err
 			}
-			return a.OnGraph(func(ctx context.Context, g *dag.Graph) error {
-				err := a.export(ctx, g, &target, out)
+			return u.OnGraph(func(ctx context.Context, g *dag.Graph) error {
+				err := u.export(ctx, g, &target, out)
 				var refused *graphfile.Refused
 				if errors.As(err, &refused) && refused.At.Line > 0 {
 					err = fmt.Errorf("%s:%d:%d: %w", cli.ShownName(args[0]), refused.At.Line, refused.At.Column, err)
@@ -92,49 +92,49 @@ others as you would their programs.`,
 			})(c, args)
 		},
 	}
-	a.OutputFlags(c)
-	a.ParamFlags(c)
-	a.LoadFlags(c)
-	a.SaveFlags(c)
-	a.PlanFlags(c, "h200")
-	target.flags(c)
-	a.RecallFlags(c)
+	u.OutputFlags(c)
+	u.ParamFlags(c)
+	u.LoadFlags(c)
+	u.SaveFlags(c)
+	u.PlanFlags(c, "h200")
+	target.Flags(c)
+	u.RecallFlags(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "write the planned graph to this `file`, such as saxpy.dagrun")
 	c.Flags().StringVar(&header, "header", "", "write dagrun.h to this `file`")
 	c.Flags().BoolVar(&library, "library", false, "print the path of a shared library with the functions of dagrun.h (for the Python package)")
 	return c
 }
 
-func (a *app) export(ctx context.Context, g *dag.Graph, target *targetFlags, out string) error {
-	if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}}, nil); err != nil {
+func (u *Exported) export(ctx context.Context, g *dag.Graph, target *TargetFlags, out string) error {
+	if err := u.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}}, nil); err != nil {
 		return err
 	}
-	plan, options, err := a.Planned(ctx, g)
+	plan, options, err := u.Planned(ctx, g)
 	if err != nil {
 		return err
 	}
-	if beyond := target.beyond(g, options.Machine); len(beyond) > 0 {
+	if beyond := target.Beyond(g, options.Machine); len(beyond) > 0 {
 		return cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s: %s", onLine(beyond[0].Node, beyond[0].Line), beyond[0].Why))
 	}
-	to := graphfile.Target{Exact: target.arch != "", Architecture: target.arch, Compiler: a.Compiler(), Confined: a.Flags.Confined}
+	to := graphfile.Target{Exact: target.arch != "", Architecture: target.arch, Compiler: u.Compiler(), Confined: u.Flags.Confined}
 	capability := target.capability
 	if capability == 0 && options.Machine != nil {
 		capability = options.Machine.Capability
 	}
 	to.Capability = [2]int{capability / 10, capability % 10}
-	a.Progress.Report("export", 0, 0)
+	u.Progress.Report("export", 0, 0)
 	file, err := graphfile.Export(ctx, g, plan, to)
 	if err != nil {
 		return err
 	}
-	if err := a.Write(ctx, out, file.Write); err != nil || a.Flags.Output != "json" {
+	if err := u.Write(ctx, out, file.Write); err != nil || u.Flags.Output != "json" {
 		return err
 	}
-	return a.Answer(exported{cli.JSONVersion, "export", file.Name, out, file.Architecture, len(file.Nodes), len(file.Edges), len(file.Buffers), len(file.Modules), file.DeviceBytes()})
+	return u.Answer(exported{cli.JSONVersion, "export", file.Name, out, file.Architecture, len(file.Nodes), len(file.Edges), len(file.Buffers), len(file.Modules), file.DeviceBytes()})
 }
 
 // openPlanned reads a .dagrun file, and refuses flags that mean nothing for it.
-func (a *app) openPlanned(c *cobra.Command, name string, allowed ...string) (*graphfile.File, error) {
+func (u *Exported) openPlanned(c *cobra.Command, name string, allowed ...string) (*graphfile.File, error) {
 	if err := cli.OnlyFlagsOf(c, "for a planned graph, and "+cli.ShownName(name)+" is one", allowed...); err != nil {
 		return nil, err
 	}

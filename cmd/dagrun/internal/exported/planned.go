@@ -1,6 +1,6 @@
 // Commands on a .dagrun file: run, check, plan and dot.
 
-package main
+package exported
 
 import (
 	"bufio"
@@ -38,45 +38,45 @@ type plannedRun struct {
 	Checksums  []runtime.Checksum `json:"checksums"`
 }
 
-// runPlanned runs a .dagrun file and tells what its results on the host are.
-func (a *app) runPlanned(c *cobra.Command, name string) error {
-	file, err := a.openPlanned(c, name, "backend", "iterations", "timeout", "kernel-steps", "load", "save")
+// RunPlanned runs a .dagrun file and tells what its results on the host are.
+func (u *Exported) RunPlanned(c *cobra.Command, name string) error {
+	file, err := u.openPlanned(c, name, "backend", "iterations", "timeout", "kernel-steps", "load", "save")
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	a.Progress.Begin()
-	ctx, done := a.Limited(c.Context())
+	u.Progress.Begin()
+	ctx, done := u.Limited(c.Context())
 	defer done()
-	platform, err := a.OpenPlatform(1, 0)
+	platform, err := u.OpenPlatform(1, 0)
 	if err != nil {
 		return err
 	}
-	report, err := a.replayPlanned(ctx, file, platform)
+	report, err := u.replayPlanned(ctx, file, platform)
 	if err = cli.Closing(err, platform); err != nil {
 		return err
 	}
-	if a.Flags.Output == "json" {
-		return a.Answer(report)
+	if u.Flags.Output == "json" {
+		return u.Answer(report)
 	}
-	if a.Flags.Quiet {
+	if u.Flags.Quiet {
 		return nil
 	}
-	a.Progress.Clear()
-	_ = a.Stdout.Printf("%s: %s on %s, as a graph; %s\n", report.Name, a.Paint(a.Stdout, cli.Bold, cli.Duration(report.EachUS)+" per replay"), platform.Place(), sizeOf(file))
+	u.Progress.Clear()
+	_ = u.Stdout.Printf("%s: %s on %s, as a graph; %s\n", report.Name, u.Paint(u.Stdout, cli.Bold, cli.Duration(report.EachUS)+" per replay"), platform.Place(), sizeOf(file))
 	for _, sum := range report.Checksums {
-		fmt.Fprintf(a.Stdout, "  %s  sha256 %s\n", words.Line(sum.Buffer), sum.SHA256)
+		fmt.Fprintf(u.Stdout, "  %s  sha256 %s\n", words.Line(sum.Buffer), sum.SHA256)
 	}
 	return nil
 }
 
-func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform *session.Opened) (report *plannedRun, err error) {
+func (u *Exported) replayPlanned(ctx context.Context, file *graphfile.File, platform *session.Opened) (report *plannedRun, err error) {
 	program, err := graphfile.Load(ctx, file, platform.Platform)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, program) }()
-	if err := eachBound("load", a.Flags.Load, file, program, func(name string, memory []byte) error {
+	if err := eachBound("load", u.Flags.Load, file, program, func(name string, memory []byte) error {
 		contents, err := os.ReadFile(name)
 		if err == nil && len(contents) != len(memory) {
 			err = fmt.Errorf("%s has %d bytes", name, len(contents))
@@ -86,21 +86,21 @@ func (a *app) replayPlanned(ctx context.Context, file *graphfile.File, platform 
 	}); err != nil {
 		return nil, err
 	}
-	a.Progress.Report(cli.StageReplay, 0, 0)
+	u.Progress.Report(cli.StageReplay, 0, 0)
 	start := time.Now()
-	if err := program.Replay(ctx, a.Flags.Iterations); err != nil {
+	if err := program.Replay(ctx, u.Flags.Iterations); err != nil {
 		return nil, err
 	}
-	us := float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, a.Flags.Iterations))
+	us := float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, u.Flags.Iterations))
 	report = &plannedRun{Version: cli.JSONVersion, Command: "run", Name: file.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name, Nodes: len(file.Nodes),
-		Iterations: a.Flags.Iterations, EachUS: us, Checksums: []runtime.Checksum{}}
+		Iterations: u.Flags.Iterations, EachUS: us, Checksums: []runtime.Checksum{}}
 	for k := range file.Buffers {
 		if b := &file.Buffers[k]; b.Host && b.Result {
 			sum := sha256.Sum256(program.Host(k))
 			report.Checksums = append(report.Checksums, runtime.Checksum{Buffer: b.Name, SHA256: hex.EncodeToString(sum[:])})
 		}
 	}
-	return report, eachBound("save", a.Flags.Save, file, program, func(name string, memory []byte) error {
+	return report, eachBound("save", u.Flags.Save, file, program, func(name string, memory []byte) error {
 		return cli.WriteOut(ctx, name, func(w io.Writer) error {
 			_, err := w.Write(memory)
 			return err
@@ -140,9 +140,9 @@ type checkedPlanned struct {
 	Races   []graphfile.Race `json:"races"`
 }
 
-// checkPlanned proves that the edges of a .dagrun file order all accesses that conflict, as the file says what nodes access.
-func (a *app) checkPlanned(c *cobra.Command, name string) error {
-	file, err := a.openPlanned(c, name)
+// CheckPlanned proves that the edges of a .dagrun file order all accesses that conflict, as the file says what nodes access.
+func (u *Exported) CheckPlanned(c *cobra.Command, name string) error {
+	file, err := u.openPlanned(c, name)
 	if err != nil {
 		return err
 	}
@@ -151,10 +151,10 @@ func (a *app) checkPlanned(c *cobra.Command, name string) error {
 	if err != nil {
 		return cli.WithStatus(cli.StatusWrong, err)
 	}
-	if a.Flags.Output == "json" {
-		err = a.Answer(checkedPlanned{cli.JSONVersion, "check", file.Name, len(file.Nodes), len(file.Edges), file.DeviceBytes(), append([]graphfile.Race{}, races...)})
+	if u.Flags.Output == "json" {
+		err = u.Answer(checkedPlanned{cli.JSONVersion, "check", file.Name, len(file.Nodes), len(file.Edges), file.DeviceBytes(), append([]graphfile.Race{}, races...)})
 	} else {
-		a.printPlannedChecked(file, races)
+		u.printPlannedChecked(file, races)
 	}
 	if err == nil && len(races) > 0 {
 		err = &cli.Reported{Status: cli.StatusExpectation}
@@ -162,12 +162,12 @@ func (a *app) checkPlanned(c *cobra.Command, name string) error {
 	return err
 }
 
-func (a *app) printPlannedChecked(file *graphfile.File, races []graphfile.Race) {
+func (u *Exported) printPlannedChecked(file *graphfile.File, races []graphfile.Race) {
 	for _, r := range races {
-		_ = a.Stdout.Printf("%s no path of edges orders %s and %s, which access the same %s\n", a.Paint(a.Stdout, cli.Red, "race:"), accessText(r.First), accessText(r.Second), words.Bytes(int64(r.Bytes)))
+		_ = u.Stdout.Printf("%s no path of edges orders %s and %s, which access the same %s\n", u.Paint(u.Stdout, cli.Red, "race:"), accessText(r.First), accessText(r.Second), words.Bytes(int64(r.Bytes)))
 	}
-	if len(races) == 0 && !a.Flags.Quiet {
-		_ = a.Stdout.Printf("%s: %s; its edges order all accesses that conflict: %s\n", file.Name, a.Paint(a.Stdout, cli.Green, "ok"), sizeOf(file))
+	if len(races) == 0 && !u.Flags.Quiet {
+		_ = u.Stdout.Printf("%s: %s; its edges order all accesses that conflict: %s\n", file.Name, u.Paint(u.Stdout, cli.Green, "ok"), sizeOf(file))
 	}
 }
 
@@ -179,21 +179,21 @@ func accessText(of graphfile.Accessor) string {
 	return fmt.Sprintf("%q, which %s %s,", of.Node, does, of.Buffer)
 }
 
-// listPlanned lists what is in a .dagrun file: buffers, and nodes with what they wait for.
-func (a *app) listPlanned(c *cobra.Command, name string) error {
-	file, err := a.openPlanned(c, name)
+// ListPlanned lists what is in a .dagrun file: buffers, and nodes with what they wait for.
+func (u *Exported) ListPlanned(c *cobra.Command, name string) error {
+	file, err := u.openPlanned(c, name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if a.Flags.Output == "json" {
-		return a.Answer(file.Listing())
+	if u.Flags.Output == "json" {
+		return u.Answer(file.Listing())
 	}
 	code := "PTX"
 	if file.Architecture != "" {
 		code = file.Architecture
 	}
-	fmt.Fprintf(a.Stdout, "%s: %s, code for %s\n", file.Name, sizeOf(file), code)
+	fmt.Fprintf(u.Stdout, "%s: %s, code for %s\n", file.Name, sizeOf(file), code)
 	list := file.Listing()
 	buffers := cli.NewTable("buffer", "place", "type", "bytes", "offset", "use")
 	for _, b := range list.Buffers {
@@ -204,19 +204,19 @@ func (a *app) listPlanned(c *cobra.Command, name string) error {
 		nodes.Row(n.Name, n.Does, strings.Join(n.After, ", "))
 	}
 	for _, t := range []*cli.Table{buffers, nodes} {
-		if err := a.Stdout.Printf("\n"); err != nil {
+		if err := u.Stdout.Printf("\n"); err != nil {
 			return err
 		}
-		if err := t.Write(a.Stdout, a.LineWidth()); err != nil {
+		if err := t.Write(u.Stdout, u.LineWidth()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drawPlanned writes the graph of a .dagrun file as DOT.
-func (a *app) drawPlanned(c *cobra.Command, name string, own *pictures.Flags) error {
-	file, err := a.openPlanned(c, name, "out", "format")
+// DrawPlanned writes the graph of a .dagrun file as DOT.
+func (u *Exported) DrawPlanned(c *cobra.Command, name string, own *pictures.Flags) error {
+	file, err := u.openPlanned(c, name, "out", "format")
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (a *app) drawPlanned(c *cobra.Command, name string, own *pictures.Flags) er
 		return out.Flush()
 	}
 	if own.Out != "" && own.Out != "-" {
-		return a.Write(c.Context(), own.Out, write)
+		return u.Write(c.Context(), own.Out, write)
 	}
-	return write(a.Stdout.Document())
+	return write(u.Stdout.Document())
 }

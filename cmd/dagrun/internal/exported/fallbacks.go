@@ -1,6 +1,6 @@
 // Fallbacks: what check says of loops and branches that no CUDA graph can hold. No device is asked.
 
-package main
+package exported
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
-// fallback is a loop or branch that cannot be a conditional graph node, in JSON.
-type fallback struct {
+// Fallback is a loop or branch that cannot be a conditional graph node, in JSON.
+type Fallback struct {
 	Node  string `json:"node"`
 	Line  int32  `json:"line,omitempty"`
 	Body  string `json:"body_node"` // the first node of its bodies that is why
@@ -19,17 +19,17 @@ type fallback struct {
 	Fix   string `json:"fix"`
 }
 
-func fallbacksOf(g *dag.Graph) []fallback {
-	list := []fallback{}
+func FallbacksOf(g *dag.Graph) []Fallback {
+	list := []Fallback{}
 	for _, f := range g.Fallbacks() {
-		list = append(list, fallback{f.Control.Name, f.Control.Pos.Line, f.Because.Name, f.Because.Pos.Line, f.Why, f.Fix})
+		list = append(list, Fallback{f.Control.Name, f.Control.Pos.Line, f.Because.Name, f.Because.Pos.Line, f.Why, f.Fix})
 	}
 	return list
 }
 
-func (a *app) printFallbacks(list []fallback) {
+func (u *Exported) PrintFallbacks(list []Fallback) {
 	for _, f := range list {
-		_ = a.Stdout.Printf("runs as streams: %s cannot be a conditional graph node, because %s %s; %s\n", onLine(f.Node, f.Line), onLine(f.Body, f.At), f.Cause, f.Fix)
+		_ = u.Stdout.Printf("runs as streams: %s cannot be a conditional graph node, because %s %s; %s\n", onLine(f.Node, f.Line), onLine(f.Body, f.At), f.Cause, f.Fix)
 	}
 }
 
