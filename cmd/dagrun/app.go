@@ -3,6 +3,8 @@
 package main
 
 import (
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/catalog"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/editing"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/exported"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
@@ -13,4 +15,6 @@ type app struct {
 	*pictures.Pictures
 	Exported   *exported.Exported
 	Recordings *recordings.Recordings
+	editing    *editing.Commands
+	catalog    *catalog.Commands
 }

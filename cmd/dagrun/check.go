@@ -283,9 +283,9 @@ func (a *app) printChecked(r *checked) {
 	if r.Pairs > len(r.Races)+r.MoreRace {
 		fmt.Fprintf(a.Stdout, "nothing orders %s%d pairs in all: the others are in order once these are; --all lists them\n", atLeast, r.Pairs)
 	}
-	for _, u := range r.Unfit {
+	for _, device := range r.Unfit {
 		_ = a.Stdout.Printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.Paint(a.Stdout, cli.Red, "does not fit:"),
-			u.Device, words.Bytes(u.Needs), u.Machine, words.Bytes(u.Has), u.Largest)
+			device.Device, words.Bytes(device.Needs), device.Machine, words.Bytes(device.Has), device.Largest)
 	}
 	a.Exported.PrintBeyond(r.Beyond)
 	r.Ranks.Print(a.Session)

@@ -16,11 +16,8 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
-	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/spread"
 )
@@ -187,28 +184,6 @@ func machines(_ *cobra.Command, _ []string, typed string) ([]string, cobra.Shell
 		return append(planner.MachineNames(), files...), cobra.ShellCompDirectiveNoFileComp
 	}
 	return files, directive
-}
-
-// oneKernel completes the name of a library kernel or of a call, with what it does, or of a file of kernels or a recording.
-func oneKernel(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	offered, directive := cli.PathsWith(typed, append(slices.Clone(session.ModuleExtensions), ".rec")...)
-	offer := func(name, text string) {
-		if name != "" && strings.HasPrefix(name, typed) {
-			offered = append(offered, cobra.CompletionWithDesc(name, words.Line(text)))
-			directive = cobra.ShellCompDirectiveNoFileComp
-		}
-	}
-	for _, d := range kernels.Docs() {
-		offer(d.Name, d.Text)
-		offer(d.Alias, d.Text)
-	}
-	for _, d := range kernels.CallDocs() {
-		offer(d.Name, d.Text)
-	}
-	return offered, directive
 }
 
 // completionExamples are the lines that turn completion on, for each shell that cobra writes a script for.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/catalog"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/editing"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 )
 
@@ -43,7 +45,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, document := range []any{cli.ErrorDocument{}, runReport{}, checked{}, explained{}, benchReport{}, sweepReport{}, tuneReport{}, cacheReport{}, traceReport{}, recordings.RecordedTrace{}, recordings.RecordedKernels{}, formatReport{}, kernelDocument{}, devicesReport{}} {
+	for _, document := range []any{cli.ErrorDocument{}, runReport{}, checked{}, explained{}, benchReport{}, sweepReport{}, tuneReport{}, catalog.CacheReport{}, traceReport{}, recordings.RecordedTrace{}, recordings.RecordedKernels{}, editing.FormatReport{}, catalog.KernelDocument{}, catalog.DevicesReport{}} {
 		walk(reflect.TypeOf(document).Name(), reflect.TypeOf(document))
 	}
 	require.Greater(t, keys, 100)

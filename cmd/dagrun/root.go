@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/catalog"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/editing"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/exported"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
@@ -24,7 +26,10 @@ import (
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	shared := &session.Session{Console: cli.New(stdin, stdout, stderr), Compilers: &kernels.Compilers{}}
 	drawn := &pictures.Pictures{Runs: &runs.Runs{Session: shared}}
-	return &app{drawn, &exported.Exported{Pictures: drawn}, &recordings.Recordings{Session: shared}}
+	a := &app{Pictures: drawn, Exported: &exported.Exported{Pictures: drawn}, Recordings: &recordings.Recordings{Session: shared}}
+	a.catalog = &catalog.Commands{Runs: a.Runs, Recordings: a.Recordings}
+	a.editing = &editing.Commands{Session: a.Session}
+	return a
 }
 
 // execute runs the command line and returns its exit status.
@@ -108,8 +113,8 @@ and initial contents are restored after them.`,
   dagrun run pipelines/saxpy.yaml --output json`,
 	}
 	a.runCommand(run)
-	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.Exported.ExportCommand(), a.recordCommand(), a.benchCommand(), a.traceCommand(), a.formatCommand(),
-		a.kernelsCommand(), a.devicesCommand(), a.schemaCommand(), a.initCommand(), a.languageServerCommand(), a.tuneCommand(), a.cacheCommand(), a.launchCommand(), a.versionCommand())
+	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.Exported.ExportCommand(), a.recordCommand(), a.benchCommand(), a.traceCommand(), a.editing.FormatCommand(),
+		a.catalog.KernelsCommand(), a.catalog.DevicesCommand(), a.editing.SchemaCommand(), a.editing.InitCommand(), a.editing.LanguageServerCommand(), a.tuneCommand(), a.catalog.CacheCommand(), a.launchCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	a.explainCompletion(root)
 	a.completes(root)

@@ -1,6 +1,6 @@
 // dagrun kernels: the part about functions of vendors' libraries.
 
-package main
+package catalog
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ func callNames() []string {
 }
 
 // listCalls prints a line for each call.
-func (a *app) listCalls() error {
+func (u *Commands) listCalls() error {
 	table := cli.NewTable("call", "arguments", "what it does")
 	for _, d := range kernels.CallDocs() {
 		var names []string
@@ -62,30 +62,30 @@ func (a *app) listCalls() error {
 		}
 		table.Row(d.Name, strings.Join(names, ", "), d.Text)
 	}
-	fmt.Fprintln(a.Stdout)
-	return table.Write(a.Stdout, a.LineWidth())
+	fmt.Fprintln(u.Stdout)
+	return table.Write(u.Stdout, u.LineWidth())
 }
 
 // describeCall prints one call, if there is one of that name.
-func (a *app) describeCall(name string) (known bool, err error) {
+func (u *Commands) describeCall(name string) (known bool, err error) {
 	for _, d := range kernels.CallDocs() {
 		if d.Name != name {
 			continue
 		}
-		if a.Flags.Output == "json" {
-			return true, a.Answer(struct {
+		if u.Flags.Output == "json" {
+			return true, u.Answer(struct {
 				Version int    `json:"version"`
 				Command string `json:"command"`
 				callDocument
 			}{cli.JSONVersion, "kernels", newCallDocument(d)})
 		}
-		return true, a.printCall(d)
+		return true, u.printCall(d)
 	}
 	return false, nil
 }
 
-func (a *app) printCall(d kernels.CallDoc) error {
-	_ = a.Stdout.Printf("%s: %s\n%s\n\n", a.Paint(a.Stdout, cli.Bold, d.Name), d.Text, d.Notes)
+func (u *Commands) printCall(d kernels.CallDoc) error {
+	_ = u.Stdout.Printf("%s: %s\n%s\n\n", u.Paint(u.Stdout, cli.Bold, d.Name), d.Text, d.Notes)
 	table := cli.NewTable("argument", "what", "access", "if left out")
 	var args []string
 	for _, p := range d.Params {
@@ -94,12 +94,12 @@ func (a *app) printCall(d kernels.CallDoc) error {
 			args = append(args, p.Name+": d_"+p.Name)
 		}
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\nelement types  %s\n", strings.Join(d.Types, "; "))
+	fmt.Fprintf(u.Stdout, "\nelement types  %s\n", strings.Join(d.Types, "; "))
 	_, short, _ := strings.Cut(d.Name, ".")
-	_, err := fmt.Fprintf(a.Stdout, "in a file      - {name: my_%s, call: %s, args: {%s}}\n", short, d.Name, strings.Join(args, ", "))
+	_, err := fmt.Fprintf(u.Stdout, "in a file      - {name: my_%s, call: %s, args: {%s}}\n", short, d.Name, strings.Join(args, ", "))
 	return err
 }
 
@@ -126,20 +126,20 @@ func foundLibraries() []libraryDocument {
 	return list
 }
 
-func (a *app) printLibraries(list []libraryDocument) {
+func (u *Commands) printLibraries(list []libraryDocument) {
 	var found, missing []string
 	for _, d := range list {
 		if d.Missing != "" {
 			missing = append(missing, d.Library)
-			a.Log.Info(d.Missing)
+			u.Log.Info(d.Missing)
 			continue
 		}
 		found = append(found, d.Library+" "+d.Found)
 	}
 	if len(found) > 0 {
-		fmt.Fprintf(a.Stdout, "library calls run in %s\n", strings.Join(found, ", "))
+		fmt.Fprintf(u.Stdout, "library calls run in %s\n", strings.Join(found, ", "))
 	}
 	if len(missing) > 0 {
-		fmt.Fprintf(a.Stdout, "not found, so their calls only run on the CPU device: %s\n", strings.Join(missing, ", "))
+		fmt.Fprintf(u.Stdout, "not found, so their calls only run on the CPU device: %s\n", strings.Join(missing, ", "))
 	}
 }

@@ -1,6 +1,6 @@
 // dagrun fmt FILE: pipeline files in canonical form. They only have to be YAML, not valid pipelines.
 
-package main
+package editing
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/dag/file"
 )
 
-func (a *app) formatCommand() *cobra.Command {
+func (u *Commands) FormatCommand() *cobra.Command {
 	var way formatting
 	c := &cobra.Command{
 		Use:   "fmt FILE...",
@@ -41,14 +41,14 @@ something to change.`,
 			case len(args) > 1 && way == formatting{}:
 				return errors.New("formatting several files needs -w, --check or --diff")
 			}
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
-			return a.format(c.Context(), args, way)
+			return u.format(c.Context(), args, way)
 		},
 		ValidArgsFunction: cli.ManyPipelines,
 	}
-	a.OutputFlags(c)
+	u.OutputFlags(c)
 	c.Flags().BoolVarP(&way.write, "write", "w", false, "write the files instead of printing them")
 	c.Flags().BoolVar(&way.check, "check", false, "list files that would change")
 	c.Flags().BoolVar(&way.diff, "diff", false, "show what would change")
@@ -58,8 +58,8 @@ something to change.`,
 // formatting says what fmt does with the canonical form; without any of these it prints it.
 type formatting struct{ write, check, diff bool }
 
-// formatReport is the JSON document of fmt.
-type formatReport struct {
+// FormatReport is the JSON document of fmt.
+type FormatReport struct {
 	Version int             `json:"version"`
 	Command string          `json:"command"`
 	Files   []formattedFile `json:"files"`
@@ -74,11 +74,11 @@ type formattedFile struct {
 	Diagnostics []cli.DiagnosticDocument `json:"diagnostics,omitempty"`
 }
 
-func (a *app) format(ctx context.Context, names []string, way formatting) error {
-	report := formatReport{Version: cli.JSONVersion, Command: "fmt", Files: []formattedFile{}}
+func (u *Commands) format(ctx context.Context, names []string, way formatting) error {
+	report := FormatReport{Version: cli.JSONVersion, Command: "fmt", Files: []formattedFile{}}
 	status := cli.StatusOK
 	for _, name := range names {
-		file, err := a.formatFile(ctx, name, way)
+		file, err := u.formatFile(ctx, name, way)
 		if err != nil {
 			return err
 		}
@@ -88,26 +88,26 @@ func (a *app) format(ctx context.Context, names []string, way formatting) error 
 			status = max(status, cli.StatusExpectation)
 		}
 		switch {
-		case a.Flags.Output == "json":
+		case u.Flags.Output == "json":
 			if way != (formatting{}) {
 				file.Text = ""
 			}
 		case len(file.Diagnostics) > 0:
 		case file.Diff != "":
-			if _, err := io.WriteString(a.Stdout.Document(), file.Diff); err != nil {
+			if _, err := io.WriteString(u.Stdout.Document(), file.Diff); err != nil {
 				return err
 			}
 		case way.check && !file.Canonical:
-			fmt.Fprintln(a.Stdout, file.File)
+			fmt.Fprintln(u.Stdout, file.File)
 		case way == formatting{}:
-			if _, err := io.WriteString(a.Stdout.Document(), file.Text); err != nil {
+			if _, err := io.WriteString(u.Stdout.Document(), file.Text); err != nil {
 				return err
 			}
 		}
 		report.Files = append(report.Files, *file)
 	}
-	if a.Flags.Output == "json" {
-		if err := a.Answer(report); err != nil {
+	if u.Flags.Output == "json" {
+		if err := u.Answer(report); err != nil {
 			return err
 		}
 	}
@@ -117,8 +117,8 @@ func (a *app) format(ctx context.Context, names []string, way formatting) error 
 	return nil
 }
 
-func (a *app) formatFile(ctx context.Context, name string, way formatting) (*formattedFile, error) {
-	source, err := a.ReadSource(ctx, name)
+func (u *Commands) formatFile(ctx context.Context, name string, way formatting) (*formattedFile, error) {
+	source, err := u.ReadSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (a *app) formatFile(ctx context.Context, name string, way formatting) (*for
 	text, err := file.Format(source, result.File)
 	if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
 		result.Diagnostics = cli.DiagnosticDocuments(&wrong.Diagnostics)
-		return result, a.PrintDiagnostics(&wrong.Diagnostics)
+		return result, u.PrintDiagnostics(&wrong.Diagnostics)
 	}
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (a *app) formatFile(ctx context.Context, name string, way formatting) (*for
 		return nil, errors.New("-w cannot write standard input")
 	}
 	result.Written = true
-	return result, a.Write(ctx, name, func(w io.Writer) error {
+	return result, u.Write(ctx, name, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

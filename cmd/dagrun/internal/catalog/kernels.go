@@ -1,9 +1,10 @@
 // dagrun kernels [NAME or FILE]: the library's kernels, or those of a file, and how to call them.
 
-package main
+package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 )
 
-func (a *app) kernelsCommand() *cobra.Command {
+func (u *Commands) KernelsCommand() *cobra.Command {
 	var own fileFlags
 	c := &cobra.Command{
 		Use:   "kernels [NAME or FILE]",
@@ -38,34 +39,34 @@ they were measured to read and write of what, or why that is not known.`,
   dagrun kernels --output json | jq -r .kernels[].name`,
 		Args: flags.AtMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
 			if len(args) == 1 && recording.Recognize(args[0]) {
 				if err := cli.OnlyFlags(c, args[0]); err != nil {
 					return err
 				}
-				return a.Recordings.ListRecorded(args[0])
+				return u.Recordings.ListRecorded(args[0])
 			}
 			if len(args) == 1 && session.IsModule(args[0]) {
-				return a.listFile(c.Context(), args[0], &own)
+				return u.listFile(c.Context(), args[0], &own)
 			}
 			if len(args) == 1 {
-				return a.describeKernel(args[0])
+				return u.describeKernel(args[0])
 			}
-			return a.listKernels()
+			return u.listKernels()
 		},
 		ValidArgsFunction: oneKernel,
 	}
-	a.OutputFlags(c)
+	u.OutputFlags(c)
 	c.Flags().StringArrayVarP(&own.include, "include", "I", nil, "look for headers of the FILE in this `folder`")
 	c.Flags().StringArrayVarP(&own.define, "define", "D", nil, "define a macro for the FILE, as `NAME=VALUE`")
 	c.Flags().StringVar(&own.compiler, "compiler", "", "`compiler` for the FILE: auto, nvrtc, nvcc or clang")
 	return c
 }
 
-// kernelDocument is a kernel in JSON.
-type kernelDocument struct {
+// KernelDocument is a kernel in JSON.
+type KernelDocument struct {
 	Name      string          `json:"name"`
 	Alias     string          `json:"alias,omitempty"`
 	Text      string          `json:"text"`
@@ -85,8 +86,8 @@ type paramDocument struct {
 	Tile   bool   `json:"tile,omitempty"`   // the buffer may be a tile
 }
 
-func newKernelDocument(d kernels.Doc) kernelDocument {
-	k := kernelDocument{Name: d.Name, Alias: d.Alias, Text: d.Text, Signature: d.Signature(), Types: d.Types(), Flops: d.Flops, Params: []paramDocument{}}
+func newKernelDocument(d kernels.Doc) KernelDocument {
+	k := KernelDocument{Name: d.Name, Alias: d.Alias, Text: d.Text, Signature: d.Signature(), Types: d.Types(), Flops: d.Flops, Params: []paramDocument{}}
 	if k.Types == nil {
 		k.Types = []string{}
 	}
@@ -103,19 +104,19 @@ func newKernelDocument(d kernels.Doc) kernelDocument {
 	return k
 }
 
-func (a *app) listKernels() error {
+func (u *Commands) listKernels() error {
 	docs := kernels.Docs()
-	if a.Flags.Output == "json" {
+	if u.Flags.Output == "json" {
 		document := struct {
 			Version int              `json:"version"`
 			Command string           `json:"command"`
-			Kernels []kernelDocument `json:"kernels"`
+			Kernels []KernelDocument `json:"kernels"`
 			Calls   []callDocument   `json:"calls"`
 		}{Version: cli.JSONVersion, Command: "kernels", Calls: callDocuments()}
 		for _, d := range docs {
 			document.Kernels = append(document.Kernels, newKernelDocument(d))
 		}
-		return a.Answer(document)
+		return u.Answer(document)
 	}
 	table := cli.NewTable("kernel", "arguments", "what it does")
 	for _, d := range docs {
@@ -129,21 +130,21 @@ func (a *app) listKernels() error {
 		}
 		table.Row(name, strings.Join(names, ", "), d.Text)
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
-	if err := a.listCalls(); err != nil {
+	if err := u.listCalls(); err != nil {
 		return err
 	}
-	if a.Flags.Quiet {
+	if u.Flags.Quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.Stdout, "\n%s; dagrun kernels NAME shows types and sizes\n", cli.Counted(len(docs), "kernel"))
+	_, err := fmt.Fprintf(u.Stdout, "\n%s; dagrun kernels NAME shows types and sizes\n", cli.Counted(len(docs), "kernel"))
 	return err
 }
 
-func (a *app) describeKernel(name string) error {
-	if known, err := a.describeCall(name); known {
+func (u *Commands) describeKernel(name string) error {
+	if known, err := u.describeCall(name); known {
 		return err
 	}
 	names := callNames()
@@ -155,14 +156,14 @@ func (a *app) describeKernel(name string) error {
 			}
 			continue
 		}
-		if a.Flags.Output == "json" {
-			return a.Answer(struct {
+		if u.Flags.Output == "json" {
+			return u.Answer(struct {
 				Version int    `json:"version"`
 				Command string `json:"command"`
-				kernelDocument
+				KernelDocument
 			}{cli.JSONVersion, "kernels", newKernelDocument(d)})
 		}
-		return a.printKernel(d)
+		return u.printKernel(d)
 	}
 	if near := flags.DidYouMean(name, names); near != "" || !strings.ContainsAny(name, "./\\") {
 		return fmt.Errorf("unknown kernel %q%s", name, flags.Hint(near, "; dagrun kernels lists all"))
@@ -170,12 +171,12 @@ func (a *app) describeKernel(name string) error {
 	return fmt.Errorf("%q is no kernel, and no file of kernels: those end in %s", name, words.List(session.ModuleExtensions, "or"))
 }
 
-func (a *app) printKernel(d kernels.Doc) error {
+func (u *Commands) printKernel(d kernels.Doc) error {
 	title := d.Name
 	if d.Alias != "" {
 		title += " (or " + d.Alias + ")"
 	}
-	_ = a.Stdout.Printf("%s: %s\n\n", a.Paint(a.Stdout, cli.Bold, title), d.Text)
+	_ = u.Stdout.Printf("%s: %s\n\n", u.Paint(u.Stdout, cli.Bold, title), d.Text)
 	table := cli.NewTable("argument", "type", "access", "elements or range")
 	args := make([]string, 0, len(d.Params))
 	for _, p := range d.Params {
@@ -190,17 +191,39 @@ func (a *app) printKernel(d kernels.Doc) error {
 		args = append(args, p.Name)
 	}
 	if len(d.Params) > 0 {
-		if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+		if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.Stdout)
+		fmt.Fprintln(u.Stdout)
 	}
 	if types := d.Types(); len(types) > 0 {
-		fmt.Fprintf(a.Stdout, "element types  %s\n", strings.Join(types, ", "))
+		fmt.Fprintf(u.Stdout, "element types  %s\n", strings.Join(types, ", "))
 	}
 	if d.Flops != "" {
-		fmt.Fprintf(a.Stdout, "operations     %s\n", d.Flops)
+		fmt.Fprintf(u.Stdout, "operations     %s\n", d.Flops)
 	}
-	_, err := fmt.Fprintf(a.Stdout, "in a file      - {name: my_%s, kernel: %s, args: [%s]}\n", d.Name, d.Name, strings.Join(args, ", "))
+	_, err := fmt.Fprintf(u.Stdout, "in a file      - {name: my_%s, kernel: %s, args: [%s]}\n", d.Name, d.Name, strings.Join(args, ", "))
 	return err
+}
+
+// oneKernel completes the name of a library kernel or of a call, with what it does, or of a file of kernels or a recording.
+func oneKernel(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	offered, directive := cli.PathsWith(typed, append(slices.Clone(session.ModuleExtensions), ".rec")...)
+	offer := func(name, text string) {
+		if name != "" && strings.HasPrefix(name, typed) {
+			offered = append(offered, cobra.CompletionWithDesc(name, words.Line(text)))
+			directive = cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	for _, d := range kernels.Docs() {
+		offer(d.Name, d.Text)
+		offer(d.Alias, d.Text)
+	}
+	for _, d := range kernels.CallDocs() {
+		offer(d.Name, d.Text)
+	}
+	return offered, directive
 }

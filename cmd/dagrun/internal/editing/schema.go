@@ -1,6 +1,6 @@
 // dagrun schema: the JSON schema of pipeline files.
 
-package main
+package editing
 
 import (
 	"io"
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 )
 
-func (a *app) schemaCommand() *cobra.Command {
+func (u *Commands) SchemaCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of pipeline files",
@@ -22,12 +22,12 @@ comment at the top of a file:
 		Example: "  dagrun schema > dagrun.schema.json",
 		Args:    flags.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			a.Answered = true
-			_, err := io.WriteString(a.Stdout, dagrun.Schema())
+			u.Answered = true
+			_, err := io.WriteString(u.Stdout, dagrun.Schema())
 			return err
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.OutputFlags(c)
+	u.OutputFlags(c)
 	return c
 }

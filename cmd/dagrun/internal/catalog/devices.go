@@ -1,6 +1,6 @@
 // dagrun devices: the devices of this machine and their main figures.
 
-package main
+package catalog
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-func (a *app) devicesCommand() *cobra.Command {
+func (u *Commands) DevicesCommand() *cobra.Command {
 	var measure bool
 	var out string
 	c := &cobra.Command{
@@ -41,25 +41,25 @@ library is installed, temperature, power and load.
   dagrun devices --measure > here.json && dagrun plan pipelines/saxpy.yaml --machine here.json`,
 		Args: flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
-			a.Progress.Begin()
-			ctx, done := a.Limited(c.Context())
+			u.Progress.Begin()
+			ctx, done := u.Limited(c.Context())
 			defer done()
 			if measure {
-				return a.measureDevice(ctx, out)
+				return u.measureDevice(ctx, out)
 			}
 			if out != "" {
 				return errors.New("-o needs --measure")
 			}
-			return a.listDevices()
+			return u.listDevices()
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.OutputFlags(c)
-	a.DeviceFlags(c)
-	a.CacheFlag(c)
+	u.OutputFlags(c)
+	u.DeviceFlags(c)
+	u.CacheFlag(c)
 	c.Flags().BoolVar(&measure, "measure", false, "measure the first device and print its machine file")
 	c.Flags().StringVarP(&out, "out", "o", "", "write the machine file to this `file`")
 	return c
@@ -92,8 +92,8 @@ type deviceDocument struct {
 	reading string
 }
 
-// devicesReport is the JSON document of devices.
-type devicesReport struct {
+// DevicesReport is the JSON document of devices.
+type DevicesReport struct {
 	Version  int              `json:"version"`
 	Command  string           `json:"command"`
 	Devices  []deviceDocument `json:"devices"`
@@ -105,18 +105,18 @@ type devicesReport struct {
 	Libraries []libraryDocument `json:"libraries,omitempty"`
 }
 
-func (a *app) listDevices() error {
-	report := &devicesReport{Version: cli.JSONVersion, Command: "devices", Devices: []deviceDocument{}}
-	n, err := flags.CPUDevices(a.Flags.Backend, 1)
+func (u *Commands) listDevices() error {
+	report := &DevicesReport{Version: cli.JSONVersion, Command: "devices", Devices: []deviceDocument{}}
+	n, err := flags.CPUDevices(u.Flags.Backend, 1)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		if err := a.addGPUs(report); err != nil {
+		if err := u.addGPUs(report); err != nil {
 			return err
 		}
 	}
-	if n > 0 || a.Flags.Backend == "auto" {
+	if n > 0 || u.Flags.Backend == "auto" {
 		cpu, err := host.Open(host.Options{Devices: max(1, n)})
 		if err != nil {
 			return err
@@ -126,16 +126,16 @@ func (a *app) listDevices() error {
 			return err
 		}
 	}
-	if a.Flags.Output == "json" {
-		return a.Answer(report)
+	if u.Flags.Output == "json" {
+		return u.Answer(report)
 	}
-	return a.printDevices(report)
+	return u.printDevices(report)
 }
 
-func (a *app) addGPUs(report *devicesReport) error {
+func (u *Commands) addGPUs(report *DevicesReport) error {
 	gpus, err := driver.Open(driver.Options{})
 	if err != nil {
-		if a.Flags.Backend == "cuda" || !errors.Is(err, cudart.ErrNoDriver) && !errors.Is(err, cudart.ErrNoDevice) {
+		if u.Flags.Backend == "cuda" || !errors.Is(err, cudart.ErrNoDriver) && !errors.Is(err, cudart.ErrNoDevice) {
 			return err
 		}
 		report.NoGPU = err.Error()
@@ -162,7 +162,7 @@ func (a *app) addGPUs(report *devicesReport) error {
 }
 
 // add describes a platform's devices. What the management library does not report is left out.
-func (r *devicesReport) add(platform cudart.Platform, management *nvml.Library) {
+func (r *DevicesReport) add(platform cudart.Platform, management *nvml.Library) {
 	for i, info := range platform.Devices() {
 		d := deviceDocument{Backend: platform.Name(), Number: i, Name: info.Name, UUID: info.UUID, MemoryBytes: info.Memory,
 			Multiprocessors: info.Multiprocessors, ClockMHz: info.ClockKHz / 1000, L2Bytes: info.L2Bytes, CopyEngines: info.CopyEngines,
@@ -198,8 +198,8 @@ func (r *devicesReport) add(platform cudart.Platform, management *nvml.Library) 
 	}
 }
 
-func (a *app) printDevices(r *devicesReport) error {
-	a.Progress.Clear()
+func (u *Commands) printDevices(r *DevicesReport) error {
+	u.Progress.Clear()
 	table := cli.NewTable("device", "name", "memory", "free", "SMs", "capability", "MHz", "copy engines", "driver", "peers")
 	table.Keys = 2
 	for _, d := range r.Devices {
@@ -214,62 +214,62 @@ func (a *app) printDevices(r *devicesReport) error {
 		table.Row(fmt.Sprintf("%s:%d", d.Backend, d.Number), d.Name, words.Bytes(d.MemoryBytes), free, strconv.Itoa(d.Multiprocessors), cli.Dash(d.Capability),
 			cli.Dash(cli.NonZero(d.ClockMHz)), strconv.Itoa(d.CopyEngines), d.Driver, cli.Dash(strings.Join(peers, " ")))
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
 	for _, d := range r.Devices {
 		if d.reading != "" {
-			fmt.Fprintf(a.Stdout, "%s:%d now: %s\n", d.Backend, d.Number, d.reading)
+			fmt.Fprintf(u.Stdout, "%s:%d now: %s\n", d.Backend, d.Number, d.reading)
 		}
 	}
-	if a.Flags.Quiet {
+	if u.Flags.Quiet {
 		return nil
 	}
 	switch {
 	case r.Compiler != "":
-		fmt.Fprintf(a.Stdout, "CUDA C is compiled by NVRTC %s\n", r.Compiler)
+		fmt.Fprintf(u.Stdout, "CUDA C is compiled by NVRTC %s\n", r.Compiler)
 	case r.NoNVRTC != "":
-		fmt.Fprintln(a.Stdout, "kernels in CUDA C cannot be compiled here: libnvrtc was not found")
-		a.Log.Info(r.NoNVRTC)
+		fmt.Fprintln(u.Stdout, "kernels in CUDA C cannot be compiled here: libnvrtc was not found")
+		u.Log.Info(r.NoNVRTC)
 	}
-	a.printLibraries(r.Libraries)
+	u.printLibraries(r.Libraries)
 	if r.NoNVML != "" {
-		fmt.Fprintln(a.Stdout, "temperature, power and load are unknown: NVIDIA's management library was not found")
-		a.Log.Info(r.NoNVML)
+		fmt.Fprintln(u.Stdout, "temperature, power and load are unknown: NVIDIA's management library was not found")
+		u.Log.Info(r.NoNVML)
 	}
 	if r.NoGPU != "" {
-		fmt.Fprintln(a.Stdout, "no GPU was found; pipelines run on the CPU device")
-		a.Log.Info(r.NoGPU)
+		fmt.Fprintln(u.Stdout, "no GPU was found; pipelines run on the CPU device")
+		u.Log.Info(r.NoGPU)
 	}
 	return nil
 }
 
 // measureDevice prints the machine file of the first device, and keeps it for later runs.
-func (a *app) measureDevice(ctx context.Context, out string) (err error) {
-	platform, err := a.OpenPlatform(1, runs.MostQueues)
+func (u *Commands) measureDevice(ctx context.Context, out string) (err error) {
+	platform, err := u.OpenPlatform(1, runs.MostQueues)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cli.Closing(err, platform) }()
 	if platform.NoGPU != nil {
-		a.Warn("no GPU was found; measuring the CPU device")
+		u.Warn("no GPU was found; measuring the CPU device")
 	}
-	machine, err := runtime.MeasureMachine(ctx, platform.Platform, a.Progress.Report)
+	machine, err := runtime.MeasureMachine(ctx, platform.Platform, u.Progress.Report)
 	if err != nil {
 		return err
 	}
-	a.Progress.Clear()
-	if err := runtime.KeepMachine(ctx, platform.Platform, a.OpenCache(), machine); err != nil && ctx.Err() == nil {
-		a.Warn("the measurements are not kept for later runs: %v", err)
+	u.Progress.Clear()
+	if err := runtime.KeepMachine(ctx, platform.Platform, u.OpenCache(), machine); err != nil && ctx.Err() == nil {
+		u.Warn("the measurements are not kept for later runs: %v", err)
 	}
 	if out == "" {
-		a.Answered = true
-		return machine.Encode(a.Stdout)
+		u.Answered = true
+		return machine.Encode(u.Stdout)
 	}
-	if err := a.Write(ctx, out, machine.Encode); err != nil || a.Flags.Output != "json" {
+	if err := u.Write(ctx, out, machine.Encode); err != nil || u.Flags.Output != "json" {
 		return err
 	}
-	return a.Answer(struct {
+	return u.Answer(struct {
 		Version int    `json:"version"`
 		Command string `json:"command"`
 		File    string `json:"file"`

@@ -1,6 +1,6 @@
 // dagrun kernels FILE: the kernels of a file of CUDA C or compiled code, and the lines that launch them.
 
-package main
+package catalog
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func newFileVariable(module string, s *dag.Symbol) fileVariable {
 	return v
 }
 
-func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
+func (u *Commands) listFile(ctx context.Context, path string, own *fileFlags) error {
 	module := dag.Module{Name: moduleName(path), Path: filepath.Base(path), Compiler: own.compiler}
 	for _, folder := range own.include {
 		if folder, err := filepath.Abs(folder); err == nil {
@@ -79,7 +79,7 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 		name, value, _ := strings.Cut(d, "=")
 		module.Define = append(module.Define, dag.Definition{Name: name, Value: value})
 	}
-	library, err := a.ModuleOpener(ctx, filepath.Dir(path))(module)
+	library, err := u.ModuleOpener(ctx, filepath.Dir(path))(module)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 	for _, s := range library.(*kernels.UserModule).Symbols() {
 		variables = append(variables, newFileVariable(module.Name, &s))
 	}
-	if a.Flags.Output == "json" {
+	if u.Flags.Output == "json" {
 		document := struct {
 			Version   int            `json:"version"`
 			Command   string         `json:"command"`
@@ -108,11 +108,11 @@ func (a *app) listFile(ctx context.Context, path string, own *fileFlags) error {
 		if wrong != nil {
 			document.Error = wrong.Error()
 		}
-		if err := a.Answer(document); err != nil {
+		if err := u.Answer(document); err != nil {
 			return err
 		}
 	} else {
-		a.printFile(path, &module, documents, variables, note)
+		u.printFile(path, &module, documents, variables, note)
 	}
 	if wrong != nil {
 		return cli.WithStatus(cli.StatusWrong, wrong)
@@ -314,19 +314,19 @@ func structPasted(s *dag.Structure, offset int32, pointer func(offset int32, nam
 	return "[" + strings.Join(members, ", ") + "]"
 }
 
-func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables []fileVariable, note string) {
-	_ = a.Stdout.Printf("%s: %s\n", a.Paint(a.Stdout, cli.Bold, path), cli.Counted(len(list), "kernel"))
+func (u *Commands) printFile(path string, m *dag.Module, list []fileKernel, variables []fileVariable, note string) {
+	_ = u.Stdout.Printf("%s: %s\n", u.Paint(u.Stdout, cli.Bold, path), cli.Counted(len(list), "kernel"))
 	if note != "" {
-		_ = a.Stdout.Printf("not compiled, so what the code does is not known: %s\n", note)
+		_ = u.Stdout.Printf("not compiled, so what the code does is not known: %s\n", note)
 	}
 	for _, k := range list {
 		place := ""
 		if k.Place != "" {
 			place = "  (" + k.Place + ")"
 		}
-		_ = a.Stdout.Printf("\n%s%s\n", a.Paint(a.Stdout, cli.Bold, k.Signature), place)
+		_ = u.Stdout.Printf("\n%s%s\n", u.Paint(u.Stdout, cli.Bold, k.Signature), place)
 		if k.Problem != "" {
-			_ = a.Stdout.Printf("  %s %s\n", a.Paint(a.Stdout, cli.Red, "cannot be launched:"), k.Problem)
+			_ = u.Stdout.Printf("  %s %s\n", u.Paint(u.Stdout, cli.Red, "cannot be launched:"), k.Problem)
 			continue
 		}
 		var parts []string
@@ -338,10 +338,10 @@ func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables
 			parts = append(parts, text)
 		}
 		if len(parts) > 0 {
-			_ = a.Stdout.Printf("  access   %s\n", strings.Join(parts, ", "))
+			_ = u.Stdout.Printf("  access   %s\n", strings.Join(parts, ", "))
 		}
 		if k.Atomics != "" {
-			_ = a.Stdout.Printf("  adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Atomics)
+			_ = u.Stdout.Printf("  adds floats atomically (%s): its results may differ in the last bits from run to run\n", k.Atomics)
 		}
 		var takes []string
 		if k.Shared != nil {
@@ -351,22 +351,22 @@ func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables
 			takes = append(takes, fmt.Sprintf("%d registers", k.Registers))
 		}
 		if len(takes) > 0 {
-			_ = a.Stdout.Printf("  takes    %s\n", strings.Join(takes, ", "))
+			_ = u.Stdout.Printf("  takes    %s\n", strings.Join(takes, ", "))
 		}
 		for _, l := range k.Launched {
-			_ = a.Stdout.Printf("  launched %s (%s)\n", l.Text, l.Place)
+			_ = u.Stdout.Printf("  launched %s (%s)\n", l.Text, l.Place)
 		}
-		_ = a.Stdout.Printf("  paste    %s\n", k.Paste)
+		_ = u.Stdout.Printf("  paste    %s\n", k.Paste)
 	}
 	for i, v := range variables {
 		if i == 0 {
-			_ = a.Stdout.Printf("\n%s, which launches share\n", a.Paint(a.Stdout, cli.Bold, "variables"))
+			_ = u.Stdout.Printf("\n%s, which launches share\n", u.Paint(u.Stdout, cli.Bold, "variables"))
 		}
 		place := ""
 		if v.Place != "" {
 			place = "  (" + v.Place + ")"
 		}
-		_ = a.Stdout.Printf("  paste    %s%s\n", v.Paste, place)
+		_ = u.Stdout.Printf("  paste    %s%s\n", v.Paste, place)
 	}
 	build := ""
 	if len(m.Include) > 0 {
@@ -382,5 +382,5 @@ func (a *app) printFile(path string, m *dag.Module, list []fileKernel, variables
 	if m.Compiler != "" {
 		build += ", compiler: " + m.Compiler
 	}
-	_ = a.Stdout.Printf("\nmodules:\n  %s: {source: %s%s}\n", m.Name, filepath.ToSlash(path), build)
+	_ = u.Stdout.Printf("\nmodules:\n  %s: {source: %s%s}\n", m.Name, filepath.ToSlash(path), build)
 }

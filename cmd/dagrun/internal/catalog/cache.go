@@ -1,6 +1,6 @@
 // dagrun cache: shows what was learned and is kept on disk, or deletes it.
 
-package main
+package catalog
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"github.com/dagrun/dagrun/runtime/cache"
 )
 
-func (a *app) cacheCommand() *cobra.Command {
+func (u *Commands) CacheCommand() *cobra.Command {
 	var clear bool
 	c := &cobra.Command{
 		Use:   "cache",
@@ -28,30 +28,30 @@ captured graphs. What is missing is learned again.`,
   dagrun pipelines/saxpy.yaml --cache-dir off   use nothing from earlier runs`,
 		Args: flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
-			return a.showCache(clear)
+			return u.ShowCache(clear)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.OutputFlags(c)
-	a.CacheFlag(c)
+	u.OutputFlags(c)
+	u.CacheFlag(c)
 	c.Flags().BoolVar(&clear, "clear", false, "forget everything")
 	return c
 }
 
-// cacheReport is the JSON document of cache.
-type cacheReport struct {
+// CacheReport is the JSON document of cache.
+type CacheReport struct {
 	Version int    `json:"version"`
 	Command string `json:"command"`
 	Cleared bool   `json:"cleared"`
 	*cache.Contents
 }
 
-func (a *app) showCache(clear bool) error {
-	folder := cache.Open(a.Flags.CacheDir)
-	if missing := cache.Missing(a.Flags.CacheDir); missing != nil {
+func (u *Commands) ShowCache(clear bool) error {
+	folder := cache.Open(u.Flags.CacheDir)
+	if missing := cache.Missing(u.Flags.CacheDir); missing != nil {
 		return missing
 	}
 	if folder == nil && clear {
@@ -67,36 +67,36 @@ func (a *app) showCache(clear bool) error {
 		return cli.WithStatus(cli.StatusInternal, err)
 	}
 	for _, ignored := range contents.Ignored {
-		a.Warn("%s", ignored)
+		u.Warn("%s", ignored)
 	}
-	if a.Flags.Output == "json" {
-		return a.Answer(cacheReport{cli.JSONVersion, "cache", clear, contents})
+	if u.Flags.Output == "json" {
+		return u.Answer(CacheReport{cli.JSONVersion, "cache", clear, contents})
 	}
-	return a.printCache(contents, clear)
+	return u.printCache(contents, clear)
 }
 
-func (a *app) printCache(c *cache.Contents, cleared bool) error {
-	if a.Flags.Quiet {
+func (u *Commands) printCache(c *cache.Contents, cleared bool) error {
+	if u.Flags.Quiet {
 		return nil
 	}
 	switch {
 	case c.Folder == "":
-		return a.Stdout.Printf("the cache is off\n")
+		return u.Stdout.Printf("the cache is off\n")
 	case cleared:
-		return a.Stdout.Printf("%s: cleared\n", words.Line(c.Folder))
+		return u.Stdout.Printf("%s: cleared\n", words.Line(c.Folder))
 	case len(c.Devices)+len(c.Choices)+len(c.Loops)+c.Machines+c.Graphs == 0:
-		return a.Stdout.Printf("%s: nothing has been learned yet\n", words.Line(c.Folder))
+		return u.Stdout.Printf("%s: nothing has been learned yet\n", words.Line(c.Folder))
 	}
-	if err := a.Stdout.Printf("%s: %s\n", words.Line(c.Folder), words.Bytes(c.Bytes)); err != nil {
+	if err := u.Stdout.Printf("%s: %s\n", words.Line(c.Folder), words.Bytes(c.Bytes)); err != nil {
 		return err
 	}
 	if c.Machines > 0 {
-		if err := a.Stdout.Printf("figures of %s, from dagrun devices --measure\n", cli.Counted(c.Machines, "device")); err != nil {
+		if err := u.Stdout.Printf("figures of %s, from dagrun devices --measure\n", cli.Counted(c.Machines, "device")); err != nil {
 			return err
 		}
 	}
 	if c.Graphs > 0 {
-		if err := a.Stdout.Printf("plans of %s, from dagrun.replan\n", cli.Counted(c.Graphs, "captured graph")); err != nil {
+		if err := u.Stdout.Printf("plans of %s, from dagrun.replan\n", cli.Counted(c.Graphs, "captured graph")); err != nil {
 			return err
 		}
 	}
@@ -105,8 +105,8 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 		for _, d := range c.Devices {
 			table.Row(d.Device, strconv.Itoa(d.Nodes))
 		}
-		fmt.Fprintln(a.Stdout)
-		if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+		fmt.Fprintln(u.Stdout)
+		if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 			return err
 		}
 	}
@@ -120,8 +120,8 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 			}
 			table.Row(l.Node, l.Pipeline, passes, strconv.FormatInt(l.Most, 10), l.At.Local().Format("2006-01-02 15:04"))
 		}
-		fmt.Fprintln(a.Stdout)
-		if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+		fmt.Fprintln(u.Stdout)
+		if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 			return err
 		}
 	}
@@ -130,8 +130,8 @@ func (a *app) printCache(c *cache.Contents, cleared bool) error {
 		for _, p := range c.Choices {
 			table.Row(p.Pipeline, cli.Fixed(p.EachUS), strconv.Itoa(p.Tried), p.At.Local().Format("2006-01-02 15:04"), p.Device)
 		}
-		fmt.Fprintln(a.Stdout)
-		return table.Write(a.Stdout, a.LineWidth())
+		fmt.Fprintln(u.Stdout)
+		return table.Write(u.Stdout, u.LineWidth())
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // dagrun init NAME: a first pipeline to edit.
 
-package main
+package editing
 
 import (
 	"errors"
@@ -56,14 +56,14 @@ func schemaFor(file string) string {
 	}
 }
 
-func (a *app) initCommand() *cobra.Command {
+func (u *Commands) InitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "init NAME",
 		Short:   "Write a first pipeline to edit",
 		Long:    "Write NAME.yaml, a small pipeline that runs as it is. An existing file is left alone.",
 		Example: "  dagrun init blur && dagrun blur.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
 			if len(args) != 1 {
@@ -93,21 +93,21 @@ func (a *app) initCommand() *cobra.Command {
 			if err := cli.WriteOut(c.Context(), file, write); err != nil {
 				return err
 			}
-			if a.Flags.Output == "json" {
-				return a.Answer(struct {
+			if u.Flags.Output == "json" {
+				return u.Answer(struct {
 					Version int    `json:"version"`
 					Command string `json:"command"`
 					File    string `json:"file"`
 				}{cli.JSONVersion, "init", file})
 			}
-			if a.Flags.Quiet {
+			if u.Flags.Quiet {
 				return nil
 			}
-			_, err := fmt.Fprintf(a.Stdout, "wrote %s; run it with: dagrun %s\n", file, cli.ShellQuoted(file))
+			_, err := fmt.Fprintf(u.Stdout, "wrote %s; run it with: dagrun %s\n", file, cli.ShellQuoted(file))
 			return err
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.OutputFlags(c)
+	u.OutputFlags(c)
 	return c
 }

@@ -1,6 +1,6 @@
 // dagrun lsp: the language server of pipeline files, which editors start and talk to.
 
-package main
+package editing
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/internal/lsp"
 )
 
-func (a *app) languageServerCommand() *cobra.Command {
+func (u *Commands) LanguageServerCommand() *cobra.Command {
 	confined := false
 	c := &cobra.Command{
 		Use:   "lsp",
@@ -29,12 +29,12 @@ editors.`,
 		Example: `  dagrun lsp   # vim.lsp.start({name = "dagrun", cmd = {"dagrun", "lsp"}})`,
 		Args:    flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if input, ok := a.Stdin.(*os.File); ok && term.IsTerminal(int(input.Fd())) {
+			if input, ok := u.Stdin.(*os.File); ok && term.IsTerminal(int(input.Fd())) {
 				return errors.New("editors start this command; it cannot be used from a terminal; see dagrun lsp --help")
 			}
-			client := lsp.NewClient(lsp.NewWriter(a.Stdout.Document()))
-			err := lsp.Serve(c.Context(), a.Stdin, client, editor.NewSession(c.Context(), client, cli.ThisBuild().Release, confined))
-			if cut := a.Stdout.Failure(); cut != nil {
+			client := lsp.NewClient(lsp.NewWriter(u.Stdout.Document()))
+			err := lsp.Serve(c.Context(), u.Stdin, client, editor.NewSession(c.Context(), client, cli.ThisBuild().Release, confined))
+			if cut := u.Stdout.Failure(); cut != nil {
 				return cut
 			}
 			if errors.Is(err, lsp.ErrNoExit) {
