@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/running"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/planner"
@@ -81,7 +82,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"learn":     fixed(flags.LearnAuto, flags.LearnOff, flags.LearnAgain),
 		"overlap":   fixed(flags.GraphAuto, flags.GraphOn, flags.GraphOff),
 		"sanitize":  fixed(flags.SanitizeAuto, flags.SanitizeFull, flags.SanitizeFast, flags.SanitizeOff),
-		"verify":    fixed(verifyResults, verifyNodes),
+		"verify":    fixed(running.VerifyResults, running.VerifyNodes),
 		"against":   strategiesAndPlans,
 		"include":   folders,
 		"cache-dir": folders,

@@ -13,7 +13,10 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/catalog"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/editing"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/measuring"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/planning"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/running"
 )
 
 func TestEveryKeyIsDocumented(t *testing.T) {
@@ -45,7 +48,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, document := range []any{cli.ErrorDocument{}, runReport{}, checked{}, explained{}, benchReport{}, sweepReport{}, tuneReport{}, catalog.CacheReport{}, traceReport{}, recordings.RecordedTrace{}, recordings.RecordedKernels{}, editing.FormatReport{}, catalog.KernelDocument{}, catalog.DevicesReport{}} {
+	for _, document := range []any{cli.ErrorDocument{}, running.RunReport{}, planning.Checked{}, planning.Explained{}, measuring.BenchReport{}, measuring.SweepReport{}, measuring.TuneReport{}, catalog.CacheReport{}, measuring.TraceReport{}, recordings.RecordedTrace{}, recordings.RecordedKernels{}, editing.FormatReport{}, catalog.KernelDocument{}, catalog.DevicesReport{}} {
 		walk(reflect.TypeOf(document).Name(), reflect.TypeOf(document))
 	}
 	require.Greater(t, keys, 100)

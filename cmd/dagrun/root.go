@@ -16,8 +16,11 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/editing"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/exported"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/measuring"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/planning"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/running"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/kernels"
@@ -29,6 +32,9 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	a := &app{Pictures: drawn, Exported: &exported.Exported{Pictures: drawn}, Recordings: &recordings.Recordings{Session: shared}}
 	a.catalog = &catalog.Commands{Runs: a.Runs, Recordings: a.Recordings}
 	a.editing = &editing.Commands{Session: a.Session}
+	a.measuring = &measuring.Commands{Pictures: a.Pictures, Recordings: a.Recordings}
+	a.planning = &planning.Commands{Pictures: a.Pictures, Exported: a.Exported, Recordings: a.Recordings}
+	a.running = &running.Commands{Runs: a.Runs, Exported: a.Exported}
 	return a
 }
 
@@ -94,7 +100,7 @@ Results go to stdout, the rest to stderr. Exit status:` + cli.StatusText(),
 	root.SetFlagErrorFunc(flags.FlagError)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.Flags = a.ValuesOf(c) }
 	root.CompletionOptions.HiddenDefaultCmd = false
-	a.runCommand(root)
+	a.running.RunCommand(root)
 	a.versionFlag(root)
 	run := &cobra.Command{
 		Use:   "run FILE",
@@ -112,9 +118,9 @@ and initial contents are restored after them.`,
   dagrun run pipelines/two-devices.yaml --backend cpu:2  two CPU devices
   dagrun run pipelines/saxpy.yaml --output json`,
 	}
-	a.runCommand(run)
-	root.AddCommand(run, a.planCommand(), a.dotCommand(), a.checkCommand(), a.Exported.ExportCommand(), a.recordCommand(), a.benchCommand(), a.traceCommand(), a.editing.FormatCommand(),
-		a.catalog.KernelsCommand(), a.catalog.DevicesCommand(), a.editing.SchemaCommand(), a.editing.InitCommand(), a.editing.LanguageServerCommand(), a.tuneCommand(), a.catalog.CacheCommand(), a.launchCommand(), a.versionCommand())
+	a.running.RunCommand(run)
+	root.AddCommand(run, a.planning.PlanCommand(), a.planning.DotCommand(), a.planning.CheckCommand(), a.Exported.ExportCommand(), a.running.RecordCommand(), a.measuring.BenchCommand(), a.measuring.TraceCommand(), a.editing.FormatCommand(),
+		a.catalog.KernelsCommand(), a.catalog.DevicesCommand(), a.editing.SchemaCommand(), a.editing.InitCommand(), a.editing.LanguageServerCommand(), a.measuring.TuneCommand(), a.catalog.CacheCommand(), a.running.LaunchCommand(), a.versionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	a.explainCompletion(root)
 	a.completes(root)

@@ -1,6 +1,6 @@
 // A test of how launch tells ranks that are stopped.
 
-package main
+package running
 
 import (
 	"os/exec"

@@ -1,6 +1,6 @@
 // One run of a program: warm-up, learning, timed replays, comparisons, saved results, and its report.
 
-package main
+package running
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-// runReport is the JSON document of run.
-type runReport struct {
+// RunReport is the JSON document of run.
+type RunReport struct {
 	Version    int                  `json:"version"`
 	Command    string               `json:"command"`
 	Name       string               `json:"name"`
@@ -57,7 +57,7 @@ type runReport struct {
 
 // execution is a run of one program.
 type execution struct {
-	a       *app
+	a       *Commands
 	p       *runs.Prepared
 	own     *session.RunFlags
 	program *runtime.Program
@@ -70,7 +70,7 @@ type execution struct {
 	differs     *runtime.Difference
 }
 
-func (a *app) runOn(ctx context.Context, p *runs.Prepared, options runtime.Options, own *session.RunFlags) (report *runReport, err error) {
+func (u *Commands) runOn(ctx context.Context, p *runs.Prepared, options runtime.Options, own *session.RunFlags) (report *RunReport, err error) {
 	if own.Verify != "" {
 		options.HostReserve = referenceNeed(p.Graph)
 	}
@@ -78,21 +78,21 @@ func (a *app) runOn(ctx context.Context, p *runs.Prepared, options runtime.Optio
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = a.closingAt("free memory", err, program) }()
+	defer func() { err = u.closingAt("free memory", err, program) }()
 	if own.Follow {
-		a.Unfinished = program.Unfinished
+		u.Unfinished = program.Unfinished
 	}
-	a.FollowCommunication(program)
-	a.NoteStreams(program, options.Mode)
-	a.Log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
+	u.FollowCommunication(program)
+	u.NoteStreams(program, options.Mode)
+	u.Log.Info("ready", "replay", program.Mode(), "device_memory", words.Bytes(program.Memory().Reserved))
 	for _, w := range program.Warnings() {
-		a.Warn("%s", w)
+		u.Warn("%s", w)
 	}
-	e := &execution{a: a, p: p, own: own, program: program}
+	e := &execution{a: u, p: p, own: own, program: program}
 	if err := e.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := a.World.Barrier(ctx, "start", ""); err != nil { // all ranks count from here
+	if _, err := u.World.Barrier(ctx, "start", ""); err != nil { // all ranks count from here
 		return nil, err
 	}
 	if err := e.replays(ctx); err != nil {
@@ -197,16 +197,16 @@ func (e *execution) verify(ctx context.Context) (err error) {
 	if e.own.Verify == "" {
 		return nil
 	}
-	if e.verified, err = e.a.verifyOnCPU(ctx, e.p, e.program); err == nil && e.own.Verify == verifyNodes {
+	if e.verified, err = e.a.verifyOnCPU(ctx, e.p, e.program); err == nil && e.own.Verify == VerifyNodes {
 		e.differs, err = e.a.verifyEachNode(ctx, e.p)
 	}
 	return err
 }
 
-func (e *execution) report(results *runtime.Results, predicted float64) *runReport {
+func (e *execution) report(results *runtime.Results, predicted float64) *RunReport {
 	a, p, program := e.a, e.p, e.program
 	plan, us := program.Plan(), float64(e.took.Nanoseconds())/1e3
-	report := &runReport{
+	report := &RunReport{
 		Version: cli.JSONVersion, Command: "run", Name: p.Graph.Name, Backend: p.Platform.Name(), Device: p.Platform.Devices()[0].Name,
 		Replay: program.Mode().String(), Strategy: plan.Strategy, Machine: plan.Machine,
 		Nodes: p.Graph.Len(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Learning: p.Learning.Report(),
@@ -227,7 +227,7 @@ func (e *execution) report(results *runtime.Results, predicted float64) *runRepo
 		memory := program.Memory()
 		report.Memory = &memory
 	}
-	report.Differs, report.eachNode = e.differs, e.own.Verify == verifyNodes
+	report.Differs, report.eachNode = e.differs, e.own.Verify == VerifyNodes
 	report.OK = len(results.Failed())+len(results.FailedLoops()) == 0 && e.differs == nil
 	for _, c := range report.Verified {
 		report.OK = report.OK && c.OK
@@ -236,9 +236,9 @@ func (e *execution) report(results *runtime.Results, predicted float64) *runRepo
 }
 
 // closingAt is closing as a stage of its own. After a failure the stage stays what it was, for the error's text.
-func (a *app) closingAt(stage string, err error, c interface{ Close() error }) error {
+func (u *Commands) closingAt(stage string, err error, c interface{ Close() error }) error {
 	if err == nil {
-		a.Progress.Report(stage, 0, 0)
+		u.Progress.Report(stage, 0, 0)
 	}
 	return cli.Closing(err, c)
 }
@@ -249,22 +249,22 @@ const lead = 100 * time.Millisecond
 
 // replay continues from the replays that are done up to replay number n, in batches of about lead each. The first batch is a single
 // replay if no replay has been timed yet, by this run or an earlier one, because predictions can be far off.
-func (a *app) replay(ctx context.Context, program *runtime.Program, done, n int) error {
+func (u *Commands) replay(ctx context.Context, program *runtime.Program, done, n int) error {
 	stretch := 1
-	if a.EachReplay > 0 {
-		stretch = int(lead / max(a.EachReplay, time.Microsecond))
+	if u.EachReplay > 0 {
+		stretch = int(lead / max(u.EachReplay, time.Microsecond))
 	}
 	for done < n {
-		a.Progress.Report(cli.StageReplay, done, n)
+		u.Progress.Report(cli.StageReplay, done, n)
 		stretch = max(1, min(stretch, n-done))
 		start := time.Now()
 		if err := program.Run(ctx, stretch); err != nil {
 			return err
 		}
 		done += stretch
-		a.EachReplay = time.Since(start) / time.Duration(stretch)
-		stretch = min(8*stretch, int(lead/max(a.EachReplay, 1)))
+		u.EachReplay = time.Since(start) / time.Duration(stretch)
+		stretch = min(8*stretch, int(lead/max(u.EachReplay, 1)))
 	}
-	a.Progress.Report(cli.StageReplay, n, n)
+	u.Progress.Report(cli.StageReplay, n, n)
 	return nil
 }

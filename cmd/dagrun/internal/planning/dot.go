@@ -1,6 +1,6 @@
 // dagrun dot FILE: the schedule, or the graph as declared, as a picture.
 
-package main
+package planning
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/dagrun/dagrun/planner/picture"
 )
 
-func (a *app) dotCommand() *cobra.Command {
+func (u *Commands) DotCommand() *cobra.Command {
 	var own pictures.Flags
 	c := &cobra.Command{
 		Use:   "dot FILE",
@@ -42,7 +42,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {
-				if err := a.CheckFlags(c); err != nil {
+				if err := u.CheckFlags(c); err != nil {
 					return err
 				}
 				allowed := []string{"out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"}
@@ -50,26 +50,26 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 					if err := cli.OnlyFlags(c, args[0], append(allowed, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
 						return err
 					}
-					return a.drawCaptured(c.Context(), args[0], &own)
+					return u.drawCaptured(c.Context(), args[0], &own)
 				}
 				if err := cli.OnlyFlags(c, args[0], allowed...); err != nil {
 					return err
 				}
-				return a.drawRecording(c.Context(), args[0], &own)
+				return u.drawRecording(c.Context(), args[0], &own)
 			}
 			if recording.RecognizePlanned(args[0]) {
-				return a.Exported.DrawPlanned(c, args[0], &own)
+				return u.Exported.DrawPlanned(c, args[0], &own)
 			}
-			a.Compilers = nil // pictures do not depend on what kernels do
-			return a.OnGraph(func(ctx context.Context, g *dag.Graph) error { return a.Draw(ctx, g, &own) })(c, args)
+			u.Compilers = nil // pictures do not depend on what kernels do
+			return u.OnGraph(func(ctx context.Context, g *dag.Graph) error { return u.Draw(ctx, g, &own) })(c, args)
 		},
 	}
-	a.OutputFlags(c)
-	a.ParamFlags(c)
-	a.LoadFlags(c)
-	a.SaveFlags(c)
-	a.PlanFlags(c, "h200")
-	a.RecallFlags(c)
+	u.OutputFlags(c)
+	u.ParamFlags(c)
+	u.LoadFlags(c)
+	u.SaveFlags(c)
+	u.PlanFlags(c, "h200")
+	u.RecallFlags(c)
 	f := c.Flags()
 	f.BoolVar(&own.Before, "before", false, "draw the dependencies as declared, not the schedule")
 	f.BoolVar(&own.After, "after", false, "draw the schedule (the default); with --before both on one sheet")

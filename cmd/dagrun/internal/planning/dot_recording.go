@@ -1,6 +1,6 @@
 // dagrun dot FILE, where the file is a recording of a program.
 
-package main
+package planning
 
 import (
 	"context"
@@ -15,23 +15,23 @@ import (
 )
 
 // drawCaptured draws plans of a captured graph.
-func (a *app) drawCaptured(ctx context.Context, name string, own *pictures.Flags) error {
-	known, err := a.Recordings.KnownGraphs(name)
+func (u *Commands) drawCaptured(ctx context.Context, name string, own *pictures.Flags) error {
+	known, err := u.Recordings.KnownGraphs(name)
 	if err != nil {
 		return err
 	}
-	if err := a.Recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
+	if err := u.Recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
 		return err
 	}
-	return a.Draw(ctx, a.Network.Graph(), own)
+	return u.Draw(ctx, u.Network.Graph(), own)
 }
 
 // drawRecording draws what the program did. Of several processes it is the one with a race, or else the one with the most calls.
-func (a *app) drawRecording(ctx context.Context, name string, own *pictures.Flags) error {
+func (u *Commands) drawRecording(ctx context.Context, name string, own *pictures.Flags) error {
 	if form, err := own.Form(); own.Before || own.After || own.Axis != "" || err == nil && form != "svg" && (own.Format != "" || own.Out != "") {
 		return errors.New("a recording is drawn as SVG, with -o FILE.svg and --boxes only; with --compare recorded,auto it is its captured graph that is drawn")
 	}
-	archive, err := a.Recordings.OpenRecording(name)
+	archive, err := u.Recordings.OpenRecording(name)
 	if err != nil {
 		return err
 	}
@@ -48,16 +48,16 @@ func (a *app) drawRecording(ctx context.Context, name string, own *pictures.Flag
 	switch {
 	case own.Out != "" && own.Out != "-":
 		answer.File = own.Out
-		err = a.Write(ctx, own.Out, func(w io.Writer) error { return drawn.WriteSVG(w) })
-	case a.Flags.Output == "json":
+		err = u.Write(ctx, own.Out, func(w io.Writer) error { return drawn.WriteSVG(w) })
+	case u.Flags.Output == "json":
 		var text strings.Builder
 		err = drawn.WriteSVG(&text)
 		answer.Text = text.String()
 	default:
-		return drawn.WriteSVG(a.Stdout.Document())
+		return drawn.WriteSVG(u.Stdout.Document())
 	}
-	if err != nil || a.Flags.Output != "json" {
+	if err != nil || u.Flags.Output != "json" {
 		return err
 	}
-	return a.Answer(answer)
+	return u.Answer(answer)
 }

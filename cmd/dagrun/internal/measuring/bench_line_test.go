@@ -1,18 +1,29 @@
 // Tests of the command line that bench ends with: it runs the row that it names.
 
-package main
+package measuring
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/runtime"
 )
+
+// commandsTo are the commands with an output.
+func commandsTo(stdout io.Writer) *Commands {
+	console := cli.New(strings.NewReader(""), stdout, io.Discard)
+	return &Commands{Pictures: &pictures.Pictures{Runs: &runs.Runs{Session: &session.Session{Console: console}}}}
+}
 
 func TestBestCommandLine(t *testing.T) {
 	for _, c := range []struct {
@@ -28,7 +39,7 @@ func TestBestCommandLine(t *testing.T) {
 		{flags.GraphBuilt, "list", "graph", true, "dagrun p.yaml --strategy list --streams 2 --graph built"},
 		{flags.GraphAuto, "auto", "streams", true, "dagrun p.yaml --streams 2"},
 	} {
-		a := newApp(bytes.NewReader(nil), &bytes.Buffer{}, &bytes.Buffer{})
+		a := commandsTo(io.Discard)
 		a.Flags = &flags.Values{Replay: c.asked, Strategy: flags.AllStrategies, MaxEdges: dag.MaxEdges}
 		require.Equal(t, c.want, a.benchLine("p.yaml", &benchRow{Strategy: c.strategy, Asked: 2, Replay: c.replay}, c.control), "%+v", c)
 	}
@@ -49,9 +60,9 @@ func TestNoWinnerWithinTheSpread(t *testing.T) {
 		{[]benchRow{row(100, 0.5), row(106, 7), row(100, 0)}, []string{"=", "=", "="}, "\nno winner: 3 rows (=) differ by no more than their replays do; one of them: dagrun p.yaml\n"},
 	} {
 		var out bytes.Buffer
-		a := newApp(bytes.NewReader(nil), &out, &bytes.Buffer{})
+		a := commandsTo(&out)
 		a.Flags = &flags.Values{Quiet: true}
-		r := &benchReport{Rows: c.rows, BestLine: "dagrun p.yaml", Tied: tiedWith(0, len(c.rows), func(k int) *benchRow { return &c.rows[k] })}
+		r := &BenchReport{Rows: c.rows, BestLine: "dagrun p.yaml", Tied: tiedWith(0, len(c.rows), func(k int) *benchRow { return &c.rows[k] })}
 		require.NoError(t, a.printBench(r, true))
 		lines := strings.Split(out.String(), "\n")
 		for k, star := range c.stars {

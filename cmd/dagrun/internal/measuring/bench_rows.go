@@ -1,6 +1,6 @@
 // The rows of bench: which plans there are of a graph, and what is told of each.
 
-package main
+package measuring
 
 import (
 	"context"
@@ -30,8 +30,8 @@ type benchRow struct {
 	plan *planner.Plan
 }
 
-// benchReport is the JSON document of bench.
-type benchReport struct {
+// BenchReport is the JSON document of bench.
+type BenchReport struct {
 	Version    int        `json:"version"`           // 1
 	Command    string     `json:"command"`           // bench
 	Name       string     `json:"name"`              // the pipeline
@@ -52,11 +52,11 @@ type benchReport struct {
 	place string
 }
 
-// sweepReport is the JSON document of bench for a sweep.
-type sweepReport struct {
+// SweepReport is the JSON document of bench for a sweep.
+type SweepReport struct {
 	Version  int            `json:"version"`        // 1
 	Command  string         `json:"command"`        // bench
-	Points   []*benchReport `json:"points"`         // one for each combination of params
+	Points   []*BenchReport `json:"points"`         // one for each combination of params
 	Best     int            `json:"best"`           // index of the point with the row of the least wall time
 	Tied     []int          `json:"tied,omitempty"` // indices of the other points that are not slower by more than replays differ
 	BestLine string         `json:"best_command"`   // the command line that runs the best row of the best point
@@ -70,7 +70,7 @@ type refusal struct {
 }
 
 // benchPlans makes the plans to measure, each different plan once. A plan from a file is the only one.
-func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Options, report *benchReport) ([]benchRow, error) {
+func (u *Commands) benchPlans(ctx context.Context, g *dag.Graph, options planner.Options, report *BenchReport) ([]benchRow, error) {
 	var rows []benchRow
 	add := func(strategy string, asked int, plan *planner.Plan) {
 		for i := range rows {
@@ -80,20 +80,20 @@ func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Opti
 		}
 		rows = append(rows, benchRow{Strategy: strategy, Asked: asked, Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan})
 	}
-	if a.Flags.Plan != "" {
-		plan, err := a.LoadPlan(ctx, g, options)
+	if u.Flags.Plan != "" {
+		plan, err := u.LoadPlan(ctx, g, options)
 		if err != nil {
 			return nil, err
 		}
 		add(plan.Strategy, len(plan.Streams), plan)
 		return rows, nil
 	}
-	counts, strategies := benchCounts, a.Strategies()
-	if a.Flags.Limited {
-		counts = []int{a.Flags.Streams}
+	counts, strategies := benchCounts, u.Strategies()
+	if u.Flags.Limited {
+		counts = []int{u.Flags.Streams}
 	}
-	if a.Flags.Strategy != flags.AllStrategies {
-		strategies = []string{a.Flags.Strategy}
+	if u.Flags.Strategy != flags.AllStrategies {
+		strategies = []string{u.Flags.Strategy}
 	}
 	var last error
 	for _, strategy := range strategies {
@@ -102,7 +102,7 @@ func (a *app) benchPlans(ctx context.Context, g *dag.Graph, options planner.Opti
 		}
 		for _, streams := range counts {
 			options.Strategy, options.Streams = strategy, streams
-			plan, err := a.NewPlan(ctx, g, options)
+			plan, err := u.NewPlan(ctx, g, options)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

@@ -1,6 +1,6 @@
 // dagrun trace of pipelines with loops and branches: what they did in the last replay, and how long their passes and the nodes in them took.
 
-package main
+package measuring
 
 import (
 	"strconv"
@@ -56,7 +56,7 @@ func tracedBodies(g *dag.Graph, plan *planner.Plan, replay *runtime.TracedReplay
 }
 
 // printBodies prints the loops and branches of the last replay of a trace, and the nodes in them.
-func (a *app) printBodies(t *runtime.Trace, nodes []tracedBodyNode) error {
+func (u *Commands) printBodies(t *runtime.Trace, nodes []tracedBodyNode) error {
 	last := &t.Replays[len(t.Replays)-1]
 	if len(last.Loops) == 0 {
 		return nil
@@ -76,15 +76,15 @@ func (a *app) printBodies(t *runtime.Trace, nodes []tracedBodyNode) error {
 		}
 		table.Row(cells...)
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
-	if err := a.Stdout.Printf("\n"); err != nil {
+	if err := u.Stdout.Printf("\n"); err != nil {
 		return err
 	}
 	if len(nodes) == 0 {
 		if t.Bodies == "passes" {
-			return a.Stdout.Printf("%s\n\n", words.Line("A graph tells when passes began and ended, but not when the nodes in them ran; --graph=off measures those too."))
+			return u.Stdout.Printf("%s\n\n", words.Line("A graph tells when passes began and ended, but not when the nodes in them ran; --graph=off measures those too."))
 		}
 		return nil
 	}
@@ -93,13 +93,13 @@ func (a *app) printBodies(t *runtime.Trace, nodes []tracedBodyNode) error {
 		n := &nodes[k]
 		table.Row(cli.Fixed(n.Took.Median), cli.Fixed(n.Took.Min), strconv.Itoa(n.Took.Count), cli.Fixed(n.Predicted), n.In, n.Node)
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
 	if more := len(nodes) - mostTraced; more > 0 {
-		if err := a.Stdout.Printf("and %s more\n", cli.Counted(more, "node")); err != nil {
+		if err := u.Stdout.Printf("and %s more\n", cli.Counted(more, "node")); err != nil {
 			return err
 		}
 	}
-	return a.Stdout.Printf("\n")
+	return u.Stdout.Printf("\n")
 }

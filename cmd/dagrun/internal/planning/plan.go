@@ -1,6 +1,6 @@
 // dagrun plan FILE: the schedule as people read it, as JSON, or every strategy side by side.
 
-package main
+package planning
 
 import (
 	"context"
@@ -24,12 +24,12 @@ import (
 	"github.com/dagrun/dagrun/planner/spread"
 )
 
-func (a *app) planCommand() *cobra.Command {
+func (u *Commands) PlanCommand() *cobra.Command {
 	var compare, explain, ascii bool
 	var save, html, against, calls string
 	var again recordings.ReplanFlags
 	show := func(ctx context.Context, g *dag.Graph) error {
-		if err := a.CheckOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: save}, {Role: "--html", Name: html}}, nil); err != nil {
+		if err := u.CheckOutputs(g, []cli.NamedFile{{Role: "--save-plan", Name: save}, {Role: "--html", Name: html}}, nil); err != nil {
 			return err
 		}
 		if err := flags.OneOf("--calls", calls, callsStreams, callsCaptured); err != nil {
@@ -39,35 +39,35 @@ func (a *app) planCommand() *cobra.Command {
 			return errors.New("--calls is a JSON document of its own: leave out --compare and --explain")
 		}
 		if compare {
-			if explain && a.Flags.Output == "json" {
+			if explain && u.Flags.Output == "json" {
 				return errors.New("--compare and --explain are two JSON documents; ask for one of them")
 			}
-			if err := a.printComparison(ctx, g); err != nil || !explain && save == "" && html == "" {
+			if err := u.printComparison(ctx, g); err != nil || !explain && save == "" && html == "" {
 				return err
 			}
 			if explain {
-				fmt.Fprintln(a.Stdout)
+				fmt.Fprintln(u.Stdout)
 			}
 		}
-		a.InGraph = calls == callsCaptured
-		plan, options, err := a.Planned(ctx, g)
+		u.InGraph = calls == callsCaptured
+		plan, options, err := u.Planned(ctx, g)
 		if err != nil {
 			return err
 		}
-		other, err := a.Against(ctx, g, against, html, options)
+		other, err := u.Against(ctx, g, against, html, options)
 		if err != nil {
 			return err
 		}
 		if save != "" {
-			if err := a.SavePlan(ctx, save, plan, g); err != nil {
+			if err := u.SavePlan(ctx, save, plan, g); err != nil {
 				return err
 			}
 		}
 		if calls != "" {
-			return a.printCalls(plan)
+			return u.printCalls(plan)
 		}
-		a.Progress.Report("predict how long it takes", 0, 0)
-		timeline, err := a.Simulate(g, plan, options)
+		u.Progress.Report("predict how long it takes", 0, 0)
+		timeline, err := u.Simulate(g, plan, options)
 		if err != nil {
 			return err
 		}
@@ -75,17 +75,17 @@ func (a *app) planCommand() *cobra.Command {
 			if err := pictures.SavePage(ctx, html, g, plan, timeline, options.Machine, nil, other); err != nil {
 				return err
 			}
-			if err := a.Wrote(html); err != nil {
+			if err := u.Wrote(html); err != nil {
 				return err
 			}
 		}
 		switch {
 		case explain:
-			return a.printExplanation(g, plan, options)
+			return u.printExplanation(g, plan, options)
 		case compare:
 			return nil
 		}
-		return a.printPlan(g, plan, timeline, ascii)
+		return u.printPlan(g, plan, timeline, ascii)
 	}
 	c := &cobra.Command{
 		Use:   "plan FILE",
@@ -110,7 +110,7 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {
-				if err := a.CheckFlags(c); err != nil {
+				if err := u.CheckFlags(c); err != nil {
 					return err
 				}
 				if compare {
@@ -119,21 +119,21 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 				if err := cli.OnlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
 					return err
 				}
-				return a.Recordings.PlanRecording(c.Context(), args[0], &again, show)
+				return u.Recordings.PlanRecording(c.Context(), args[0], &again, show)
 			}
 			if recording.RecognizePlanned(args[0]) {
-				return a.Exported.ListPlanned(c, args[0])
+				return u.Exported.ListPlanned(c, args[0])
 			}
-			return a.OnGraph(show)(c, args)
+			return u.OnGraph(show)(c, args)
 		},
 	}
-	a.OutputFlags(c)
-	a.ParamFlags(c)
-	a.LoadFlags(c)
-	a.SaveFlags(c)
-	a.PlanFlags(c, "h200")
-	c.Flags().IntVar(&a.ValuesOf(c).Ranks.Ranks, "ranks", 1, "plan for rank 0 of `N`")
-	a.RecallFlags(c)
+	u.OutputFlags(c)
+	u.ParamFlags(c)
+	u.LoadFlags(c)
+	u.SaveFlags(c)
+	u.PlanFlags(c, "h200")
+	c.Flags().IntVar(&u.ValuesOf(c).Ranks.Ranks, "ranks", 1, "plan for rank 0 of `N`")
+	u.RecallFlags(c)
 	c.Flags().BoolVar(&compare, "compare", false, "compare all strategies at several stream counts")
 	c.Flags().BoolVar(&explain, "explain", false, "show how the plan enforces each dependency")
 	c.Flags().StringVar(&calls, "calls", "", "print the calls of a replay as JSON, for a program that makes them: `how` is streams, or captured as a CUDA graph")
@@ -148,18 +148,18 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
 	return c
 }
 
-func (a *app) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
-	if a.Flags.Output == "json" {
-		a.Answered = true
-		return plan.EncodeJSON(a.Stdout, g)
+func (u *Commands) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
+	if u.Flags.Output == "json" {
+		u.Answered = true
+		return plan.EncodeJSON(u.Stdout, g)
 	}
-	if err := plan.WriteText(a.Stdout, g, timeline); err != nil {
+	if err := plan.WriteText(u.Stdout, g, timeline); err != nil {
 		return err
 	}
-	if err := a.RecallHint(plan); err != nil {
+	if err := u.RecallHint(plan); err != nil {
 		return err
 	}
-	return a.PrintGantt(g, plan, timeline, ascii)
+	return u.PrintGantt(g, plan, timeline, ascii)
 }
 
 // The values of --calls: what the program does with the calls.
@@ -181,7 +181,7 @@ type replayCalls struct {
 }
 
 // printCalls prints the calls in one line: they may be many.
-func (a *app) printCalls(plan *planner.Plan) error {
+func (u *Commands) printCalls(plan *planner.Plan) error {
 	replay := plan.Replay(1)
 	document := replayCalls{cli.JSONVersion, "plan --calls", plan.Name, len(plan.Streams), replay.Events, plan.Stats.Waits, plan.Stats.MakespanUS, nil}
 	document.Calls = make([][3]int32, len(replay.Ops))
@@ -191,9 +191,9 @@ func (a *app) printCalls(plan *planner.Plan) error {
 			document.Calls[k][1] = int32(op.Node)
 		}
 	}
-	a.Progress.Clear()
-	a.Answered = true
-	return json.NewEncoder(a.Stdout).Encode(document)
+	u.Progress.Clear()
+	u.Answered = true
+	return json.NewEncoder(u.Stdout).Encode(document)
 }
 
 // explanation is the JSON document of plan --explain.
@@ -201,13 +201,13 @@ type explanation struct {
 	Version      int                    `json:"version"`       // 1
 	Command      string                 `json:"command"`       // plan --explain
 	Name         string                 `json:"name"`          // the pipeline
-	Dependencies []explained            `json:"dependencies"`  // how each is enforced
+	Dependencies []Explained            `json:"dependencies"`  // how each is enforced
 	Costs        []nodeCost             `json:"costs"`         // what each node was taken to take, those of bodies after their loop or branch
 	Access       []session.KernelAccess `json:"kernel_access"` // what kernels of modules read and write
 }
 
-// explained is one dependency in JSON.
-type explained struct {
+// Explained is one dependency in JSON.
+type Explained struct {
 	From  string `json:"from"`  // the earlier node
 	To    string `json:"to"`    // the later node
 	Why   string `json:"why"`   // the data, or after
@@ -216,31 +216,31 @@ type explained struct {
 	Waits int    `json:"waits"` // that lead from one to the other
 }
 
-func (a *app) printExplanation(g *dag.Graph, plan *planner.Plan, o planner.Options) error {
+func (u *Commands) printExplanation(g *dag.Graph, plan *planner.Plan, o planner.Options) error {
 	enforcements, err := planner.Explain(g, plan)
 	if err != nil {
 		return err
 	}
-	costs := a.filled(nodeCosts(g, plan, o.Profile), g, o.Machine)
+	costs := u.filled(nodeCosts(g, plan, o.Profile), g, o.Machine)
 	table := cli.NewTable("from", "to", "why", "enforced by")
-	list := make([]explained, 0, len(enforcements))
+	list := make([]Explained, 0, len(enforcements))
 	for i := range enforcements {
 		e := &enforcements[i]
 		edge := g.Edges()[e.Edge]
 		from, to, why, text := g.Nodes[e.From].Name, g.Nodes[e.To].Name, g.EdgeText(edge), e.Text(g)
 		table.Row(from, to, why, text)
-		list = append(list, explained{from, to, why, e.How.String(), text, len(e.Waits)})
+		list = append(list, Explained{from, to, why, e.How.String(), text, len(e.Waits)})
 	}
-	if a.Flags.Output == "json" {
-		return a.Answer(explanation{cli.JSONVersion, "plan --explain", g.Name, list, costs, session.KernelAccesses(g)})
+	if u.Flags.Output == "json" {
+		return u.Answer(explanation{cli.JSONVersion, "plan --explain", g.Name, list, costs, session.KernelAccesses(g)})
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
-	if err := a.printCosts(costs); err != nil {
+	if err := u.printCosts(costs); err != nil {
 		return err
 	}
-	a.PrintAccess(session.KernelAccesses(g))
+	u.PrintAccess(session.KernelAccesses(g))
 	return nil
 }
 
@@ -276,8 +276,8 @@ func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nod
 }
 
 // filled adds to the costs of a captured graph how much of the GPU each kernel fills: those that fill it gain nothing side by side.
-func (a *app) filled(costs []nodeCost, g *dag.Graph, m *planner.Machine) []nodeCost {
-	if a.Network != nil {
+func (u *Commands) filled(costs []nodeCost, g *dag.Graph, m *planner.Machine) []nodeCost {
+	if u.Network != nil {
 		for k := range costs {
 			share := m.Share(&g.Nodes[k])
 			costs[k].Fills = &share
@@ -287,7 +287,7 @@ func (a *app) filled(costs []nodeCost, g *dag.Graph, m *planner.Machine) []nodeC
 }
 
 // printCosts lists the assumed duration of each node and its source. Older plan files do not contain these.
-func (a *app) printCosts(costs []nodeCost) error {
+func (u *Commands) printCosts(costs []nodeCost) error {
 	if len(costs) == 0 {
 		return nil
 	}
@@ -314,40 +314,40 @@ func (a *app) printCosts(costs []nodeCost) error {
 		}
 		table.Row(append(cells, c.text)...)
 	}
-	if err := a.Stdout.Printf("\n"); err != nil {
+	if err := u.Stdout.Printf("\n"); err != nil {
 		return err
 	}
-	return table.Write(a.Stdout, a.LineWidth())
+	return table.Write(u.Stdout, u.LineWidth())
 }
 
-func (a *app) printComparison(ctx context.Context, g *dag.Graph) error {
-	r, err := a.OptionsFor(ctx, g)
+func (u *Commands) printComparison(ctx context.Context, g *dag.Graph) error {
+	r, err := u.OptionsFor(ctx, g)
 	if err != nil {
 		return err
 	}
 	options := r.Options
-	a.Progress.Report("compare strategies", 0, 0)
+	u.Progress.Report("compare strategies", 0, 0)
 	comparison, err := planner.Compare(ctx, g, options)
 	if err != nil {
 		return err
 	}
-	if a.Spread != nil && len(a.Spread.At) > 0 {
-		if comparison.Spreads, err = spread.Compare(ctx, a.Declared, spread.Options{Options: options, Devices: a.Spread.Devices}); err != nil {
+	if u.Spread != nil && len(u.Spread.At) > 0 {
+		if comparison.Spreads, err = spread.Compare(ctx, u.Declared, spread.Options{Options: options, Devices: u.Spread.Devices}); err != nil {
 			return err
 		}
 	}
-	if a.Flags.Output == "json" {
-		a.Answered = true
-		return comparison.EncodeJSON(a.Stdout)
+	if u.Flags.Output == "json" {
+		u.Answered = true
+		return comparison.EncodeJSON(u.Stdout)
 	}
-	return a.writeComparison(comparison)
+	return u.writeComparison(comparison)
 }
 
 // writeComparison writes the tables of a comparison, within the width of a terminal.
-func (a *app) writeComparison(c *planner.Comparison) error {
-	width := a.LineWidth()
+func (u *Commands) writeComparison(c *planner.Comparison) error {
+	width := u.LineWidth()
 	if width == 0 {
-		return c.WriteText(a.Stdout)
+		return c.WriteText(u.Stdout)
 	}
 	rows, notes := c.Table()
 	table := cli.NewTable(rows[0]...)
@@ -355,16 +355,16 @@ func (a *app) writeComparison(c *planner.Comparison) error {
 	for _, row := range rows[1:] {
 		table.Row(row...)
 	}
-	if err := a.Stdout.Printf("%s\n", words.Line(c.Head())); err != nil {
+	if err := u.Stdout.Printf("%s\n", words.Line(c.Head())); err != nil {
 		return err
 	}
-	if err := table.Write(a.Stdout, width); err != nil {
+	if err := table.Write(u.Stdout, width); err != nil {
 		return err
 	}
 	for _, note := range notes {
-		if err := a.Stdout.Printf("%s\n", strings.Join(cli.Wrap(words.Line(note), width), "\n")); err != nil {
+		if err := u.Stdout.Printf("%s\n", strings.Join(cli.Wrap(words.Line(note), width), "\n")); err != nil {
 			return err
 		}
 	}
-	return c.WriteSpreads(a.Stdout)
+	return c.WriteSpreads(u.Stdout)
 }

@@ -1,6 +1,6 @@
 // Sweeps: -p name=1,2,4 in bench and tune stands for one run with each value, and several of them for every combination.
 
-package main
+package measuring
 
 import (
 	"context"
@@ -63,25 +63,25 @@ func sweep(params []string) (points [][]string, swept []int, err error) {
 
 // checkPoints reads the file once for all points, and makes the graph of each, so that a mistake in the last is found before the first is
 // measured.
-func (a *app) checkPoints(ctx context.Context, name string, points [][]string, swept []int) error {
+func (u *Commands) checkPoints(ctx context.Context, name string, points [][]string, swept []int) error {
 	if len(swept) == 0 {
 		return nil
 	}
-	source, err := a.ReadSource(ctx, name)
+	source, err := u.ReadSource(ctx, name)
 	if err != nil {
 		return err
 	}
-	a.Source = source
+	u.Source = source
 	for _, params := range points {
-		a.Flags.Params = params
-		g, err := a.Parse(ctx, name)
+		u.Flags.Params = params
+		g, err := u.Parse(ctx, name)
 		point := pointText(sweptOf(params, swept))
 		if err == nil && g.Len() == 0 {
 			err = errors.New("the pipeline has no nodes: there is nothing to measure")
 		}
 		if wrong := (*file.ParseError)(nil); errors.As(err, &wrong) {
-			a.Note("these mistakes are there with %s", point)
-			if err := a.PrintDiagnostics(&wrong.Diagnostics); err != nil {
+			u.Note("these mistakes are there with %s", point)
+			if err := u.PrintDiagnostics(&wrong.Diagnostics); err != nil {
 				return err
 			}
 			return &cli.Reported{Status: cli.StatusWrong, Err: err}

@@ -1,6 +1,6 @@
 // dagrun bench FILE, where the file is a recording of a program: every plan of its captured graph side by side, predicted, since only the program can run them.
 
-package main
+package measuring
 
 import (
 	"context"
@@ -14,21 +14,21 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-func (a *app) benchRecording(ctx context.Context, name string) error {
-	known, err := a.Recordings.KnownGraphs(name)
+func (u *Commands) benchRecording(ctx context.Context, name string) error {
+	known, err := u.Recordings.KnownGraphs(name)
 	if err != nil {
 		return err
 	}
-	if err := a.Recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
+	if err := u.Recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
 		return err
 	}
-	g := a.Network.Graph()
-	options, err := a.PlanOptions(ctx, nil)
+	g := u.Network.Graph()
+	options, err := u.PlanOptions(ctx, nil)
 	if err != nil {
 		return err
 	}
-	report := &benchReport{Version: cli.JSONVersion, Command: "bench", Name: g.Name, Machine: options.Machine.Name, Nodes: g.Len(), Refused: []refusal{}}
-	if report.Rows, err = a.benchPlans(ctx, g, options, report); err != nil {
+	report := &BenchReport{Version: cli.JSONVersion, Command: "bench", Name: g.Name, Machine: options.Machine.Name, Nodes: g.Len(), Refused: []refusal{}}
+	if report.Rows, err = u.benchPlans(ctx, g, options, report); err != nil {
 		return err
 	}
 	for k := range report.Rows {
@@ -42,20 +42,20 @@ func (a *app) benchRecording(ctx context.Context, name string) error {
 		}
 	}
 	report.BestLine = fmt.Sprintf("dagrun.replan(graph, %q)", name)
-	if a.Flags.Output == "json" {
-		return a.Answer(report)
+	if u.Flags.Output == "json" {
+		return u.Answer(report)
 	}
-	return a.printPredicted(report)
+	return u.printPredicted(report)
 }
 
-func (a *app) printPredicted(r *benchReport) error {
-	a.Progress.Clear()
-	if !a.Flags.Quiet {
-		fmt.Fprintf(a.Stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, cli.Counted(r.Nodes, "node"), r.Machine)
-		fmt.Fprintf(a.Stdout, "%s\n\n", a.Network.Bounds(a.Network.Durations()).Text())
+func (u *Commands) printPredicted(r *BenchReport) error {
+	u.Progress.Clear()
+	if !u.Flags.Quiet {
+		fmt.Fprintf(u.Stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, cli.Counted(r.Nodes, "node"), r.Machine)
+		fmt.Fprintf(u.Stdout, "%s\n\n", u.Network.Bounds(u.Network.Durations()).Text())
 	}
 	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
-	if a.Recordings.Earlier != nil {
+	if u.Recordings.Earlier != nil {
 		columns = append(columns, "measured")
 	}
 	table := cli.NewTable(columns...)
@@ -64,18 +64,18 @@ func (a *app) printPredicted(r *benchReport) error {
 		row := &r.Rows[k]
 		cells := []string{starOf(k, r.Best, nil), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, words.Bytes(row.Memory),
 			cli.Fixed(row.Predicted)}
-		if a.Recordings.Earlier != nil {
-			cells = append(cells, measuredTime(a.Recordings.Earlier, row))
+		if u.Recordings.Earlier != nil {
+			cells = append(cells, measuredTime(u.Recordings.Earlier, row))
 		}
 		table.Row(cells...)
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
-	if a.Recordings.Earlier != nil {
-		return a.Stdout.Printf("\nmeasured by the program on %s: %s\n", a.Recordings.Earlier.Made.Device, a.Recordings.Earlier.Report)
+	if u.Recordings.Earlier != nil {
+		return u.Stdout.Printf("\nmeasured by the program on %s: %s\n", u.Recordings.Earlier.Made.Device, u.Recordings.Earlier.Report)
 	}
-	return a.Stdout.Printf("\nnothing was measured: in the program, on a GPU, %s tries plans like these and takes the fastest\n", r.BestLine)
+	return u.Stdout.Printf("\nnothing was measured: in the program, on a GPU, %s tries plans like these and takes the fastest\n", r.BestLine)
 }
 
 // measuredTime is what the program measured of a row's plan, if it was one of those that it tried.

@@ -1,6 +1,6 @@
 // What the line of a run says of its time.
 
-package main
+package running
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheTimeOfARun(t *testing.T) {
-	for want, r := range map[string]runReport{
+	for want, r := range map[string]RunReport{
 		"no replay":                      {TookUS: 3},
 		"1.5 ms":                         {Iterations: 1, TookUS: 1500, EachUS: 1500},
 		"20 us per replay (5 in 100 us)": {Iterations: 5, TookUS: 100, EachUS: 20},

@@ -1,6 +1,6 @@
 // What a run prints.
 
-package main
+package running
 
 import (
 	"fmt"
@@ -13,15 +13,15 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-func (a *app) printRun(r *runReport) error {
-	if a.Flags.Output == "json" {
-		if err := a.Answer(r); err != nil {
+func (u *Commands) printRun(r *RunReport) error {
+	if u.Flags.Output == "json" {
+		if err := u.Answer(r); err != nil {
 			return err
 		}
 	} else {
-		a.printRunText(r)
+		u.printRunText(r)
 		if r.Memory != nil {
-			if err := a.printMemory(r.Memory); err != nil {
+			if err := u.printMemory(r.Memory); err != nil {
 				return err
 			}
 		}
@@ -33,7 +33,7 @@ func (a *app) printRun(r *runReport) error {
 }
 
 // tookText says how long replays took. Those that were used to learn, most of which took longer, are counted apart.
-func (r *runReport) tookText() string {
+func (r *RunReport) tookText() string {
 	switch {
 	case r.Iterations == 0:
 		return "no replay"
@@ -46,9 +46,9 @@ func (r *runReport) tookText() string {
 	return cli.Duration(r.TookUS)
 }
 
-func (a *app) printRunText(r *runReport) {
-	a.Progress.Clear()
-	if !a.Flags.Quiet {
+func (u *Commands) printRunText(r *RunReport) {
+	u.Progress.Clear()
+	if !u.Flags.Quiet {
 		took := r.tookText()
 		if r.Rank != nil {
 			r.place = fmt.Sprintf("rank %d of %d, %s", r.Rank.Rank, r.Rank.Ranks, r.place)
@@ -60,24 +60,24 @@ func (a *app) printRunText(r *runReport) {
 		if r.Early > 0 {
 			mode += fmt.Sprintf(", %d of its launches begin early", r.Early)
 		}
-		_ = a.Stdout.Printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, a.Paint(a.Stdout, cli.Bold, took), r.place, mode,
+		_ = u.Stdout.Printf("%s: %s on %s%s; %s, %s, %s\n", r.Name, u.Paint(u.Stdout, cli.Bold, took), r.place, mode,
 			cli.Counted(r.Nodes, "node"), cli.Counted(r.Streams, "stream"), cli.Counted(r.Waits, "wait"))
 		if r.onGPU > 0 && r.onGPU != r.Streams {
-			_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Dim, fmt.Sprintf("  %s here; %d on an H200", cli.Counted(r.Streams, "stream"), r.onGPU)))
+			_ = u.Stdout.Printf("%s\n", u.Paint(u.Stdout, cli.Dim, fmt.Sprintf("  %s here; %d on an H200", cli.Counted(r.Streams, "stream"), r.onGPU)))
 		}
-		a.PrintAllowed(r.Allowed)
+		u.PrintAllowed(r.Allowed)
 	}
-	a.printLoops(r.Loops)
-	a.printChecks(r.Checks, "matches")
-	a.printChecks(r.Verified, "agrees with")
+	u.printLoops(r.Loops)
+	u.printChecks(r.Checks, "matches")
+	u.printChecks(r.Verified, "agrees with")
 	switch {
 	case r.Differs != nil:
-		_ = a.Stdout.Printf("%s node %q (replay %d) is the first that differs:\n", a.Paint(a.Stdout, cli.Red, "  WRONG"), r.Differs.Node, r.Differs.Replay+1)
-		a.printChecks([]runtime.Check{r.Differs.Check}, "agrees with")
+		_ = u.Stdout.Printf("%s node %q (replay %d) is the first that differs:\n", u.Paint(u.Stdout, cli.Red, "  WRONG"), r.Differs.Node, r.Differs.Replay+1)
+		u.printChecks([]runtime.Check{r.Differs.Check}, "agrees with")
 	case r.eachNode:
-		_ = a.Stdout.Printf("%s every node agrees with a serial run on the CPU\n", a.Paint(a.Stdout, cli.Green, "  ok   "))
+		_ = u.Stdout.Printf("%s every node agrees with a serial run on the CPU\n", u.Paint(u.Stdout, cli.Green, "  ok   "))
 	}
-	if a.Flags.Quiet {
+	if u.Flags.Quiet {
 		return
 	}
 	width := 0
@@ -85,17 +85,17 @@ func (a *app) printRunText(r *runReport) {
 		width = max(width, words.Width(words.Line(s.Buffer)))
 	}
 	for _, s := range r.Saved {
-		fmt.Fprintf(a.Stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
+		fmt.Fprintf(u.Stdout, "  saved %s  %s, %s\n", words.Pad(words.Line(s.Buffer), width), words.Line(s.File), words.Bytes(s.Bytes))
 	}
 	if text := r.Learning.Text(); text != "" {
-		_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Dim, "  "+text))
+		_ = u.Stdout.Printf("%s\n", u.Paint(u.Stdout, cli.Dim, "  "+text))
 	}
 	if len(r.Checks)+len(r.Verified)+len(r.Saved) == 0 {
-		_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Dim, "  no buffer has expect or save: no result was checked"))
+		_ = u.Stdout.Printf("%s\n", u.Paint(u.Stdout, cli.Dim, "  no buffer has expect or save: no result was checked"))
 	}
 }
 
-func (a *app) printChecks(checks []runtime.Check, matches string) {
+func (u *Commands) printChecks(checks []runtime.Check, matches string) {
 	width := 0
 	for _, c := range checks {
 		width = max(width, words.Width(words.Line(c.Buffer)))
@@ -113,8 +113,8 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 			case c.Allowed > 0:
 				text += fmt.Sprintf(", and %d may", c.Allowed)
 			}
-			_ = a.Stdout.Printf("  %s  %s  %s%s\n", a.Paint(a.Stdout, cli.Red, "FAIL"), words.Pad(words.Line(c.Buffer), width), text, tolerance(c))
-		case !a.Flags.Quiet:
+			_ = u.Stdout.Printf("  %s  %s  %s%s\n", u.Paint(u.Stdout, cli.Red, "FAIL"), words.Pad(words.Line(c.Buffer), width), text, tolerance(c))
+		case !u.Flags.Quiet:
 			worst := "exactly"
 			if c.Worst > 0 {
 				worst = fmt.Sprintf("worst error %.3g", c.Worst)
@@ -128,7 +128,7 @@ func (a *app) printChecks(checks []runtime.Check, matches string) {
 					worst += fmt.Sprintf(", %.3g of what is expected", c.Distance/c.WantNorm)
 				}
 			}
-			_ = a.Stdout.Printf("  %s    %s  %s %s, %s, %s\n", a.Paint(a.Stdout, cli.Green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against, cli.Counted(int(c.Elements), "element"), worst)
+			_ = u.Stdout.Printf("  %s    %s  %s %s, %s, %s\n", u.Paint(u.Stdout, cli.Green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against, cli.Counted(int(c.Elements), "element"), worst)
 		}
 	}
 }
@@ -145,9 +145,9 @@ func tolerance(c runtime.Check) string {
 }
 
 // printMemory prints a program's memory as machine learning frameworks do: planned, reserved, and each buffer's lifetime.
-func (a *app) printMemory(m *runtime.MemoryStats) error {
-	_ = a.Stdout.Printf("device memory: %s reserved, %s for each of %s in flight; %s without sharing; host memory %s\n",
-		a.Paint(a.Stdout, cli.Bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), cli.Counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
+func (u *Commands) printMemory(m *runtime.MemoryStats) error {
+	_ = u.Stdout.Printf("device memory: %s reserved, %s for each of %s in flight; %s without sharing; host memory %s\n",
+		u.Paint(u.Stdout, cli.Bold, words.Bytes(m.Reserved)), words.Bytes(m.Planned), cli.Counted(m.Instances, "replay"), words.Bytes(m.Buffers), words.Bytes(m.Host))
 	if len(m.PerBuffer) == 0 {
 		return nil
 	}
@@ -160,5 +160,5 @@ func (a *app) printMemory(m *runtime.MemoryStats) error {
 		}
 		table.Row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), cli.Dash(b.First), cli.Dash(b.Last), own)
 	}
-	return table.Write(a.Stdout, a.LineWidth())
+	return table.Write(u.Stdout, u.LineWidth())
 }

@@ -2,7 +2,7 @@
 
 //go:build unix
 
-package main
+package running
 
 import (
 	"os"

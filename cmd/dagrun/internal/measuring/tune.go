@@ -1,6 +1,6 @@
 // dagrun tune FILE: searches for the best plan within a time limit, and keeps it for later runs.
 
-package main
+package measuring
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-func (a *app) tuneCommand() *cobra.Command {
+func (u *Commands) TuneCommand() *cobra.Command {
 	var long time.Duration
 	c := &cobra.Command{
 		Use:   "tune FILE",
@@ -37,27 +37,27 @@ branches.`,
   dagrun tune pipelines/chunks.yaml -p k=1,2,4,8`,
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
 			if long <= 0 {
 				return fmt.Errorf("--for %s: the duration must be positive", long)
 			}
-			if a.Flags.Machine != "" || a.Flags.Plan != "" {
+			if u.Flags.Machine != "" || u.Flags.Plan != "" {
 				return errors.New("tune searches for a plan on the device: leave out --machine and --plan")
 			}
-			if a.Flags.Sanitize == flags.SanitizeFull || a.Flags.Sanitize == flags.SanitizeFast {
-				return fmt.Errorf("--sanitize %s: a run that asks for checks takes no plan that was learned; want auto or off", a.Flags.Sanitize)
+			if u.Flags.Sanitize == flags.SanitizeFull || u.Flags.Sanitize == flags.SanitizeFast {
+				return fmt.Errorf("--sanitize %s: a run that asks for checks takes no plan that was learned; want auto or off", u.Flags.Sanitize)
 			}
-			a.Progress.Begin()
-			ctx, done := a.Limited(c.Context())
+			u.Progress.Begin()
+			ctx, done := u.Limited(c.Context())
 			defer done()
-			return a.tune(ctx, args[0], long)
+			return u.tune(ctx, args[0], long)
 		},
 	}
-	a.DeviceRunFlags(c)
-	a.CacheFlag(c)
-	a.SanitizeFlag(c)
+	u.DeviceRunFlags(c)
+	u.CacheFlag(c)
+	u.SanitizeFlag(c)
 	c.Flags().Lookup("machine").Hidden, c.Flags().Lookup("plan").Hidden = true, true // refused, with the reason
 	c.Flags().DurationVar(&long, "for", 10*time.Second, "search for this long, all values of a sweep together")
 	return c
@@ -72,8 +72,8 @@ type tuned struct {
 	Ways    []runs.WayReport `json:"ways"` // the best first
 }
 
-// tuneReport is the JSON document of tune.
-type tuneReport struct {
+// TuneReport is the JSON document of tune.
+type TuneReport struct {
 	Version  int     `json:"version"`
 	Command  string  `json:"command"`
 	Name     string  `json:"name"`
@@ -88,20 +88,20 @@ type tuneReport struct {
 	control bool // there are loops or branches, and the CPU device does not compare their plans
 }
 
-func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
-	points, swept, err := sweep(a.Flags.Params)
+func (u *Commands) tune(ctx context.Context, name string, long time.Duration) error {
+	points, swept, err := sweep(u.Flags.Params)
 	if err != nil {
 		return err
 	}
-	if err := a.checkPoints(ctx, name, points, swept); err != nil {
+	if err := u.checkPoints(ctx, name, points, swept); err != nil {
 		return err
 	}
 	began := time.Now()
-	report := &tuneReport{Version: cli.JSONVersion, Command: "tune", Kept: a.OpenCache() != nil}
+	report := &TuneReport{Version: cli.JSONVersion, Command: "tune", Kept: u.OpenCache() != nil}
 	for k, params := range points {
-		a.Flags.Params = params
+		u.Flags.Params = params
 		left := (long - time.Since(began)) / time.Duration(len(points)-k)
-		t, err := a.tunePoint(ctx, name, max(left, time.Millisecond), report)
+		t, err := u.tunePoint(ctx, name, max(left, time.Millisecond), report)
 		if err != nil {
 			if len(swept) > 0 {
 				err = fmt.Errorf("%s: %w", pointText(sweptOf(params, swept)), err)
@@ -114,47 +114,47 @@ func (a *app) tune(ctx context.Context, name string, long time.Duration) error {
 			report.Best = k
 		}
 	}
-	a.Flags.Params = points[report.Best]
+	u.Flags.Params = points[report.Best]
 	report.BestLine = "dagrun " + cli.ShellQuoted(name)
-	for _, arg := range a.Flags.Planned(a.Flags.Strategy, a.Limit()) {
+	for _, arg := range u.Flags.Planned(u.Flags.Strategy, u.Limit()) {
 		if arg != "" {
 			report.BestLine += " " + cli.ShellQuoted(arg)
 		}
 	}
 	report.BestLine = strings.Replace(report.BestLine, " --strategy auto", "", 1)
-	if a.Flags.Output == "json" {
-		return a.Answer(report)
+	if u.Flags.Output == "json" {
+		return u.Answer(report)
 	}
-	return a.printTuned(report)
+	return u.printTuned(report)
 }
 
-func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, report *tuneReport) (t *tuned, err error) {
-	g, err := a.LoadGraph(ctx, name)
+func (u *Commands) tunePoint(ctx context.Context, name string, long time.Duration, report *TuneReport) (t *tuned, err error) {
+	g, err := u.LoadGraph(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	a.Sanitize = a.SanitizeFor(g)
-	platform, err := a.OpenPlatform(a.DevicesFor(g), a.BenchQueues(g))
+	u.Sanitize = u.SanitizeFor(g)
+	platform, err := u.OpenPlatform(u.DevicesFor(g), u.BenchQueues(g))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, platform) }()
-	if err := a.SanitizeOn(platform); err != nil {
+	if err := u.SanitizeOn(platform); err != nil {
 		return nil, err
 	}
-	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.Place()+a.Sanitize.Says()
-	options, err := a.PlanOptions(ctx, a.MachineOf(platform.Platform))
+	report.Name, report.Backend, report.Device, report.place = g.Name, platform.Name(), platform.Devices()[0].Name, platform.Place()+u.Sanitize.Says()
+	options, err := u.PlanOptions(ctx, u.MachineOf(platform.Platform))
 	if err != nil {
 		return nil, err
 	}
-	if g, err = a.SpreadOver(ctx, g, &options, len(platform.Devices())); err != nil {
+	if g, err = u.SpreadOver(ctx, g, &options, len(platform.Devices())); err != nil {
 		return nil, err
 	}
 	p := &runs.Prepared{Name: name, Graph: g, Platform: platform, Options: options}
-	a.MatchProfile(g, p.Options.Profile)
+	u.MatchProfile(g, p.Options.Profile)
 	// The same options as those of a run, so that runs find what is kept.
-	a.Flags.Replay, a.Flags.Inflight, a.Flags.Threads, a.Flags.Learn, a.Flags.Overlap = flags.GraphAuto, 1, 1, flags.LearnAgain, flags.GraphAuto
-	l := a.LearningOf(p, &session.RunFlags{})
+	u.Flags.Replay, u.Flags.Inflight, u.Flags.Threads, u.Flags.Learn, u.Flags.Overlap = flags.GraphAuto, 1, 1, flags.LearnAgain, flags.GraphAuto
+	l := u.LearningOf(p, &session.RunFlags{})
 	plan, err := planner.New(ctx, g, p.Options)
 	if err != nil {
 		return nil, err
@@ -162,15 +162,15 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if _, err := session.RacesAllowed(name, g, plan, false); err != nil {
 		return nil, err
 	}
-	how := runtime.Options{Confined: a.Flags.Confined, Logger: a.Log, Progress: a.Preparing, Recorder: a.ProgramOptions(l).Recorder}
-	a.PreferGraph(p, &how)
+	how := runtime.Options{Confined: u.Flags.Confined, Logger: u.Log, Progress: u.Preparing, Recorder: u.ProgramOptions(l).Recorder}
+	u.PreferGraph(p, &how)
 	program, err := runtime.New(ctx, g, plan, platform.Platform, how)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, program) }()
-	a.Running = program.Running
-	stop := a.WatchHang(ctx, p, &session.RunFlags{}, program.Trial)
+	u.Running = program.Running
+	stop := u.WatchHang(ctx, p, &session.RunFlags{}, program.Trial)
 	learn := l.Options
 	learn.Replays, learn.For, learn.Thorough, learn.Wake = tuneReplays, long, true, runs.LeastWarmUp(l.OnGPU, tuneReplays)
 	if long >= worthThorough {
@@ -178,7 +178,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	}
 	learned, err := program.Learn(ctx, learn)
 	if err != nil {
-		a.keepEarly(ctx, l, learned)
+		u.keepEarly(ctx, l, learned)
 		return nil, err
 	}
 	stop()
@@ -186,11 +186,11 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 		return nil, err
 	}
 	if err := l.Recalled.Keep(ctx, learned, true); err != nil {
-		a.Warn("what was learned is not kept: %v", err)
+		u.Warn("what was learned is not kept: %v", err)
 		report.Kept = false
 	}
 	if report.control = g.HasControl() && platform.Name() == "cpu"; report.control {
-		way, err := a.timeOnly(ctx, p, program, learned, long)
+		way, err := u.timeOnly(ctx, p, program, learned, long)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 	if err != nil {
 		return nil, err
 	}
-	a.KeepPasses(ctx, g, loops)
+	u.KeepPasses(ctx, g, loops)
 	if len(learned.Ways) == 0 {
 		return nil, errors.New("the pipeline has no nodes: there is nothing to tune")
 	}
@@ -215,29 +215,29 @@ func (a *app) tunePoint(ctx context.Context, name string, long time.Duration, re
 const keepTime = time.Second
 
 // keepEarly keeps what was learned before the search was stopped.
-func (a *app) keepEarly(ctx context.Context, l *runs.Learning, learned *runtime.Learned) {
-	if learned == nil || a.OpenCache() == nil {
+func (u *Commands) keepEarly(ctx context.Context, l *runs.Learning, learned *runtime.Learned) {
+	if learned == nil || u.OpenCache() == nil {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer done()
 	if err := l.Recalled.Keep(ctx, learned, true); err != nil {
-		a.Warn("what was learned is not kept: %v", err)
+		u.Warn("what was learned is not kept: %v", err)
 		return
 	}
-	a.Progress.Clear()
+	u.Progress.Clear()
 	kept := "how long " + runs.NodesTake(len(learned.Profile.Nodes))
 	if len(learned.Ways) > 0 {
 		best := runs.ReportWay(&learned.Ways[0])
 		kept += fmt.Sprintf(", and %s, the best of %s so far", best.Text(), cli.Counted(len(learned.Ways), "way"))
 	}
-	a.Note("what was learned until then is kept: %s", kept)
+	u.Note("what was learned until then is kept: %s", kept)
 }
 
 // timeOnly times the replays of a pipeline with loops or branches, whose plans the CPU device does not compare, for a part of a time.
-func (a *app) timeOnly(ctx context.Context, p *runs.Prepared, program *runtime.Program, learned *runtime.Learned, long time.Duration) (*runtime.LearnedWay, error) {
+func (u *Commands) timeOnly(ctx context.Context, p *runs.Prepared, program *runtime.Program, learned *runtime.Learned, long time.Duration) (*runtime.LearnedWay, error) {
 	const rounds, most = 5, 1000
-	a.Progress.Report(cli.StageMeasure, 0, 0)
+	u.Progress.Report(cli.StageMeasure, 0, 0)
 	first, err := program.Measure(ctx, 1, 1)
 	if err != nil {
 		return nil, err
@@ -263,16 +263,16 @@ const worthThorough = 10 * time.Second
 // tuneReplays is the most replays that tune uses; the time limit usually ends it sooner.
 const tuneReplays = 100_000_000
 
-func (a *app) printTuned(r *tuneReport) error {
-	a.Progress.Clear()
-	if !a.Flags.Quiet {
+func (u *Commands) printTuned(r *TuneReport) error {
+	u.Progress.Clear()
+	if !u.Flags.Quiet {
 		for k := range r.Points {
-			if err := a.printWays(r, &r.Points[k]); err != nil {
+			if err := u.printWays(r, &r.Points[k]); err != nil {
 				return err
 			}
 		}
 		if len(r.Points) > 1 {
-			if err := a.printPoints(r); err != nil {
+			if err := u.printPoints(r); err != nil {
 				return err
 			}
 		}
@@ -284,16 +284,16 @@ func (a *app) printTuned(r *tuneReport) error {
 			kept = " (plans with what was measured)"
 		}
 	}
-	return a.Stdout.Printf("best: %s%s\n", a.Paint(a.Stdout, cli.Bold, r.BestLine), kept)
+	return u.Stdout.Printf("best: %s%s\n", u.Paint(u.Stdout, cli.Bold, r.BestLine), kept)
 }
 
 // printWays prints the table of one point.
-func (a *app) printWays(r *tuneReport, t *tuned) error {
+func (u *Commands) printWays(r *TuneReport, t *tuned) error {
 	point := ""
 	if len(t.Params) > 0 {
 		point = " with " + pointText(t.Params)
 	}
-	if err := a.Stdout.Printf("%s%s: %s on %s, %s; microseconds per replay\n\n", r.Name, point, cli.Counted(t.Nodes, "node"), r.place, cli.Counted(t.Replays, "replay")); err != nil {
+	if err := u.Stdout.Printf("%s%s: %s on %s, %s; microseconds per replay\n\n", r.Name, point, cli.Counted(t.Nodes, "node"), r.place, cli.Counted(t.Replays, "replay")); err != nil {
 		return err
 	}
 	table := cli.NewTable("", "strategy", "streams", "waits", "replay", "threads", "replay us", "spread", "predicted", "measured/predicted")
@@ -309,17 +309,17 @@ func (a *app) printWays(r *tuneReport, t *tuned) error {
 		}
 		table.Row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.ReplayText(), strconv.Itoa(w.Threads), cli.Fixed(w.Each.Median), cli.Fixed(w.Each.Spread), cli.Fixed(w.Predicted), ratio)
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
 	if t.Unquiet != "" {
-		return a.Stdout.Printf("\nuncertain: %s\n\n", t.Unquiet)
+		return u.Stdout.Printf("\nuncertain: %s\n\n", t.Unquiet)
 	}
-	return a.Stdout.Printf("\n")
+	return u.Stdout.Printf("\n")
 }
 
 // printPoints prints the table of a sweep.
-func (a *app) printPoints(r *tuneReport) error {
+func (u *Commands) printPoints(r *TuneReport) error {
 	table := cli.NewTable("", "params", "replay us", "best way")
 	for k := range r.Points {
 		t := &r.Points[k]
@@ -329,8 +329,8 @@ func (a *app) printPoints(r *tuneReport) error {
 		}
 		table.Row(star, pointText(t.Params), cli.Fixed(t.Ways[0].Each.Median), t.Ways[0].Text())
 	}
-	if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err
 	}
-	return a.Stdout.Printf("\n")
+	return u.Stdout.Printf("\n")
 }

@@ -1,6 +1,6 @@
 // dagrun check FILE: everything that can be known without running.
 
-package main
+package planning
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 )
 
-func (a *app) checkCommand() *cobra.Command {
+func (u *Commands) CheckCommand() *cobra.Command {
 	var target exported.TargetFlags
 	var recorded recordings.RecordingFlags
 	var own checkFlags
@@ -49,14 +49,14 @@ but something is assumed or was not covered, which is listed.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
 			if recording.Recognize(args[0]) {
-				return a.Recordings.CheckRecordings(c, args, &recorded)
+				return u.Recordings.CheckRecordings(c, args, &recorded)
 			}
 			if len(args) == 1 && recording.RecognizePlanned(args[0]) {
-				return a.Exported.CheckPlanned(c, args[0])
+				return u.Exported.CheckPlanned(c, args[0])
 			}
 			if recorded.Since > 0 {
 				return fmt.Errorf("--since is for recordings, and %s is none", cli.ShownName(args[0]))
@@ -64,38 +64,38 @@ but something is assumed or was not covered, which is listed.`,
 			if recorded.Merge {
 				return fmt.Errorf("--merge is for recordings, and %s is none", cli.ShownName(args[0]))
 			}
-			if err := target.Apply(a.Exported, c); err != nil {
+			if err := target.Apply(u.Exported, c); err != nil {
 				return err
 			}
-			a.Progress.BeginUntil(a.Stdout)
-			if err := a.AssumeRanks(); err != nil {
+			u.Progress.BeginUntil(u.Stdout)
+			if err := u.AssumeRanks(); err != nil {
 				return err
 			}
 			if len(args) > 1 {
-				return a.checkFiles(c, args, &target, own)
+				return u.checkFiles(c, args, &target, own)
 			}
-			report, err := a.checkFile(c.Context(), args[0], &target, own)
+			report, err := u.checkFile(c.Context(), args[0], &target, own)
 			if err != nil {
 				return err
 			}
-			if a.Flags.Output != "json" {
-				a.printChecked(report)
-			} else if err := a.Answer(report); err != nil {
+			if u.Flags.Output != "json" {
+				u.printChecked(report)
+			} else if err := u.Answer(report); err != nil {
 				return err
 			}
 			return report.failure()
 		},
 		ValidArgsFunction: cli.ManyPipelines,
 	}
-	a.OutputFlags(c)
-	a.ParamFlags(c)
-	a.LoadFlags(c)
-	a.SaveFlags(c)
-	a.PlanFlags(c, "h200")
+	u.OutputFlags(c)
+	u.ParamFlags(c)
+	u.LoadFlags(c)
+	u.SaveFlags(c)
+	u.PlanFlags(c, "h200")
 	target.Flags(c)
-	a.RecallFlags(c)
+	u.RecallFlags(c)
 	c.Flags().BoolVar(&own.all, "all", false, "list every pair that nothing orders, also those that are in order once others are")
-	c.Flags().IntVar(&a.ValuesOf(c).Ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
+	c.Flags().IntVar(&u.ValuesOf(c).Ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	c.Flags().BoolVar(&recorded.Possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
 	c.Flags().BoolVar(&recorded.Strict, "strict", false, "of a recording: also list what nothing needs (waits, synchronisations, edges), and bytes read before they are written")
 	c.Flags().BoolVar(&recorded.HostAccesses, "host-copies", false, "of a recording: copies access pageable memory of the host too, for the thread that makes them")
@@ -110,8 +110,8 @@ type checkFlags struct {
 	all bool // list every pair that nothing orders
 }
 
-// checked is the JSON document of check.
-type checked struct {
+// Checked is the JSON document of check.
+type Checked struct {
 	Version  int                      `json:"version"`
 	Command  string                   `json:"command"`
 	Name     string                   `json:"name"`
@@ -162,77 +162,77 @@ func unfits(g *dag.Graph, plan *planner.Plan, machine *planner.Machine) ([]unfit
 type checkedFile struct {
 	File   string       `json:"file"`
 	Status int          `json:"status"` // the exit status of a check of this file alone
-	Report *checked     `json:"report,omitempty"`
+	Report *Checked     `json:"report,omitempty"`
 	Error  *cli.Failure `json:"error,omitempty"`
 }
 
 // checkFiles checks one file after another, even if one is wrong; the exit status is the worst of all.
-func (a *app) checkFiles(c *cobra.Command, names []string, target *exported.TargetFlags, own checkFlags) error {
+func (u *Commands) checkFiles(c *cobra.Command, names []string, target *exported.TargetFlags, own checkFlags) error {
 	files := make([]checkedFile, len(names))
 	worst, shown := cli.StatusOK, false
 	for k, name := range names {
-		a.Warnings, a.Inputs = nil, nil
-		report, err := a.checkFile(c.Context(), name, target, own)
+		u.Warnings, u.Inputs = nil, nil
+		report, err := u.checkFile(c.Context(), name, target, own)
 		if c.Context().Err() != nil {
 			return err
 		}
 		files[k] = checkedFile{File: cli.ShownName(name), Report: report, Status: cli.StatusOf(err)}
 		if err != nil {
-			err = a.Explain(c, err)
+			err = u.Explain(c, err)
 			if seen := (*cli.Reported)(nil); !errors.As(err, &seen) {
-				a.PrintError(err)
+				u.PrintError(err)
 			}
-			files[k].Error = a.FailureOf(err, files[k].Status)
+			files[k].Error = u.FailureOf(err, files[k].Status)
 		} else {
 			files[k].Status = cli.StatusOf(report.failure())
 		}
-		if err == nil && a.Flags.Output != "json" {
-			shown = a.printCheckedOf(cli.ShownName(name), report, shown) || shown
+		if err == nil && u.Flags.Output != "json" {
+			shown = u.printCheckedOf(cli.ShownName(name), report, shown) || shown
 		}
 		worst = max(worst, files[k].Status)
 	}
-	return cli.AnswerFiles(a.Console, files, worst)
+	return cli.AnswerFiles(u.Console, files, worst)
 }
 
 // printCheckedOf prints what was found in one of several files, under the file's name, and reports whether there was anything to print.
-func (a *app) printCheckedOf(name string, r *checked, apart bool) bool {
-	if a.Flags.Quiet && r.failure() == nil {
+func (u *Commands) printCheckedOf(name string, r *Checked, apart bool) bool {
+	if u.Flags.Quiet && r.failure() == nil {
 		return false
 	}
 	if apart {
-		fmt.Fprintln(a.Stdout)
+		fmt.Fprintln(u.Stdout)
 	}
-	_ = a.Stdout.Printf("%s\n", a.Paint(a.Stdout, cli.Bold, name))
-	a.printChecked(r)
+	_ = u.Stdout.Printf("%s\n", u.Paint(u.Stdout, cli.Bold, name))
+	u.printChecked(r)
 	return true
 }
 
 // checkFile checks one file.
-func (a *app) checkFile(ctx context.Context, name string, target *exported.TargetFlags, own checkFlags) (*checked, error) {
-	g, err := a.LoadGraph(ctx, name)
+func (u *Commands) checkFile(ctx context.Context, name string, target *exported.TargetFlags, own checkFlags) (*Checked, error) {
+	g, err := u.LoadGraph(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.CheckOutputs(g, nil, a.SavedFiles(g)); err != nil {
+	if err := u.CheckOutputs(g, nil, u.SavedFiles(g)); err != nil {
 		return nil, err
 	}
-	if g, err = a.SpreadUnseen(ctx, g); err != nil {
+	if g, err = u.SpreadUnseen(ctx, g); err != nil {
 		return nil, err
 	}
-	plan, options, err := a.Planned(ctx, g)
+	plan, options, err := u.Planned(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	report, err := a.checked(g, plan, options.Machine, own)
+	report, err := u.checked(g, plan, options.Machine, own)
 	if err == nil {
 		report.Beyond = target.Beyond(g, options.Machine)
-		report.Ranks, err = a.CheckRanks()
+		report.Ranks, err = u.CheckRanks()
 	}
 	return report, err
 }
 
 // failure is the error that ends a check of a pipeline that has been reported on; nil: nothing is wrong.
-func (r *checked) failure() error {
+func (r *Checked) failure() error {
 	switch {
 	case len(r.Unfit) > 0, len(r.Beyond) > 0:
 		return &cli.Reported{Status: cli.StatusWrong}
@@ -242,7 +242,7 @@ func (r *checked) failure() error {
 	return nil
 }
 
-func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine, own checkFlags) (*checked, error) {
+func (u *Commands) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine, own checkFlags) (*Checked, error) {
 	found, err := session.Unenforced(g, plan, session.MostRaces)
 	if err != nil {
 		return nil, err
@@ -254,8 +254,8 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 	if own.all {
 		found = every
 	}
-	report := checked{Version: cli.JSONVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: session.KernelAccesses(g), Blind: session.UnconfirmedModules(g), Warnings: a.Warnings, Memory: plan.Stats.PeakDeviceBytes, Races: session.RacesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: exported.FallbacksOf(g)}
+	report := Checked{Version: cli.JSONVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
+		Carried: []string{}, Access: session.KernelAccesses(g), Blind: session.UnconfirmedModules(g), Warnings: u.Warnings, Memory: plan.Stats.PeakDeviceBytes, Races: session.RacesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: exported.FallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}
@@ -265,46 +265,46 @@ func (a *app) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Machine
 	return &report, nil
 }
 
-func (a *app) printChecked(r *checked) {
+func (u *Commands) printChecked(r *Checked) {
 	for _, race := range r.Races {
-		_ = a.Stdout.Printf("%s on %s: nothing orders these two (%s)\n", a.Paint(a.Stdout, cli.Red, "race"), race.Place, race.Why)
+		_ = u.Stdout.Printf("%s on %s: nothing orders these two (%s)\n", u.Paint(u.Stdout, cli.Red, "race"), race.Place, race.Why)
 		for _, side := range []session.RaceSide{race.First, race.Second} {
-			fmt.Fprintf(a.Stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
+			fmt.Fprintf(u.Stdout, "  %-5s %s on stream %d%s\n", side.Access, side.Node, side.Stream, lineText(side.Line))
 		}
-		fmt.Fprintf(a.Stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
+		fmt.Fprintf(u.Stdout, "  add to %s: %s\n", race.Second.Node, race.Fix)
 	}
 	atLeast := ""
 	if r.Partial {
 		atLeast = "at least "
 	}
 	if r.MoreRace > 0 {
-		fmt.Fprintf(a.Stdout, "and %s%d more of %s%d races\n", atLeast, r.MoreRace, atLeast, r.MoreRace+len(r.Races))
+		fmt.Fprintf(u.Stdout, "and %s%d more of %s%d races\n", atLeast, r.MoreRace, atLeast, r.MoreRace+len(r.Races))
 	}
 	if r.Pairs > len(r.Races)+r.MoreRace {
-		fmt.Fprintf(a.Stdout, "nothing orders %s%d pairs in all: the others are in order once these are; --all lists them\n", atLeast, r.Pairs)
+		fmt.Fprintf(u.Stdout, "nothing orders %s%d pairs in all: the others are in order once these are; --all lists them\n", atLeast, r.Pairs)
 	}
 	for _, device := range r.Unfit {
-		_ = a.Stdout.Printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", a.Paint(a.Stdout, cli.Red, "does not fit:"),
+		_ = u.Stdout.Printf("%s device %d needs %s, and %s has %s; the largest buffer at that time is %s\n", u.Paint(u.Stdout, cli.Red, "does not fit:"),
 			device.Device, words.Bytes(device.Needs), device.Machine, words.Bytes(device.Has), device.Largest)
 	}
-	a.Exported.PrintBeyond(r.Beyond)
-	r.Ranks.Print(a.Session)
-	if a.Flags.Quiet {
+	u.Exported.PrintBeyond(r.Beyond)
+	r.Ranks.Print(u.Session)
+	if u.Flags.Quiet {
 		return
 	}
 	if len(r.Races) == 0 && len(r.Unfit) == 0 && len(r.Beyond) == 0 {
-		_ = a.Stdout.Printf("%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, a.Paint(a.Stdout, cli.Green, "ok"),
+		_ = u.Stdout.Printf("%s: %s; %s and %s, all enforced on %s with %s\n", r.Name, u.Paint(u.Stdout, cli.Green, "ok"),
 			cli.Counted(r.Nodes, "node"), pictures.Dependencies(r.Edges), cli.Counted(r.Streams, "stream"), cli.Counted(r.Waits, "wait"))
 	}
 	for _, name := range r.Carried {
-		fmt.Fprintf(a.Stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
+		fmt.Fprintf(u.Stdout, "carried: %s is read before it is written, so each replay depends on the one before it\n", name)
 	}
-	a.Exported.PrintFallbacks(r.Fallback)
-	a.PrintAccess(r.Access)
+	u.Exported.PrintFallbacks(r.Fallback)
+	u.PrintAccess(r.Access)
 	for _, m := range r.Blind {
-		_ = a.Stdout.Printf("access: kernels of %s are taken at their word: %s\n", m.Module, m.Why)
+		_ = u.Stdout.Printf("access: kernels of %s are taken at their word: %s\n", m.Module, m.Why)
 	}
-	fmt.Fprintf(a.Stdout, "device memory: %s\n", words.Bytes(r.Memory))
+	fmt.Fprintf(u.Stdout, "device memory: %s\n", words.Bytes(r.Memory))
 }
 
 func lineText(line int32) string {

@@ -1,6 +1,6 @@
 // dagrun trace with several ranks: rank 0 gets the traces of all, and writes one file and one page.
 
-package main
+package measuring
 
 import (
 	"bytes"
@@ -27,13 +27,13 @@ type sentTrace struct {
 }
 
 // gatherTraces gives rank 0 the traces of all ranks, at times of its own clock. Other ranks get none.
-func (a *app) gatherTraces(ctx context.Context, p *runs.Prepared, trace *runtime.Trace) ([]runtime.RankTrace, error) {
-	offset, within, err := a.World.Clock(ctx)
+func (u *Commands) gatherTraces(ctx context.Context, p *runs.Prepared, trace *runtime.Trace) ([]runtime.RankTrace, error) {
+	offset, within, err := u.World.Clock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.Log.Info("compared the clock with that of rank 0", "offset", offset.String(), "within", within.Round(100*time.Nanosecond).String())
-	sent := sentTrace{Trace: trace, Local: a.Place.LocalRank}
+	u.Log.Info("compared the clock with that of rank 0", "offset", offset.String(), "within", within.Round(100*time.Nanosecond).String())
+	sent := sentTrace{Trace: trace, Local: u.Place.LocalRank}
 	for k := range trace.Replays {
 		sent.Began = append(sent.Began, trace.Replays[k].Began().Add(offset).UnixNano())
 	}
@@ -46,8 +46,8 @@ func (a *app) gatherTraces(ctx context.Context, p *runs.Prepared, trace *runtime
 	if err != nil {
 		return nil, err
 	}
-	texts, err := a.World.Barrier(ctx, "trace", string(text))
-	if err != nil || a.Place.Rank > 0 {
+	texts, err := u.World.Barrier(ctx, "trace", string(text))
+	if err != nil || u.Place.Rank > 0 {
 		return nil, err
 	}
 	all := make([]sentTrace, len(texts))
@@ -56,11 +56,11 @@ func (a *app) gatherTraces(ctx context.Context, p *runs.Prepared, trace *runtime
 			return nil, fmt.Errorf("the trace of rank %d: %w", rank, err)
 		}
 	}
-	return a.alignTraces(all, p.Options)
+	return u.alignTraces(all, p.Options)
 }
 
 // alignTraces reads what the ranks have sent. Times count from the first replay of the rank that began first.
-func (a *app) alignTraces(all []sentTrace, options planner.Options) ([]runtime.RankTrace, error) {
+func (u *Commands) alignTraces(all []sentTrace, options planner.Options) ([]runtime.RankTrace, error) {
 	var first int64
 	for k := range all {
 		for i, at := range all[k].Began {
@@ -72,7 +72,7 @@ func (a *app) alignTraces(all []sentTrace, options planner.Options) ([]runtime.R
 	ranks := make([]runtime.RankTrace, len(all))
 	for rank := range all {
 		sent := &all[rank]
-		g, err := a.Reread(rank, sent.Local)
+		g, err := u.Reread(rank, sent.Local)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,6 @@
 // dagrun trace FILE: measures when each node ran, and writes a file for Perfetto and a table that compares it with the prediction.
 
-package main
+package measuring
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ import (
 	"github.com/dagrun/dagrun/runtime"
 )
 
-func (a *app) traceCommand() *cobra.Command {
+func (u *Commands) TraceCommand() *cobra.Command {
 	var out, html, against string
 	c := &cobra.Command{
 		Use:   "trace FILE",
@@ -55,36 +55,36 @@ fast.trace(FILE) in the program measures when each node runs.`,
   dagrun trace infer.rec --html infer.html         what dagrun record -o infer.rec wrote`,
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
 			if recording.Recognize(args[0]) {
 				if err := cli.OnlyFlags(c, args[0], "out", "html", "confined"); err != nil {
 					return err
 				}
-				return a.Recordings.TraceRecording(c.Context(), args[0], out, html)
+				return u.Recordings.TraceRecording(c.Context(), args[0], out, html)
 			}
-			if a.Flags.Iterations < 1 {
+			if u.Flags.Iterations < 1 {
 				return errors.New("--iterations 0: want at least 1 to trace")
 			}
-			if err := a.FindPlace(); err != nil {
+			if err := u.FindPlace(); err != nil {
 				return err
 			}
-			a.Progress.Begin()
-			ctx, done := a.Limited(c.Context())
+			u.Progress.Begin()
+			ctx, done := u.Limited(c.Context())
 			defer done()
-			return a.AmongRanks(ctx, func(ctx context.Context) error { return a.tracePipeline(ctx, args[0], out, html, against) })
+			return u.AmongRanks(ctx, func(ctx context.Context) error { return u.tracePipeline(ctx, args[0], out, html, against) })
 		},
 	}
-	a.DeviceRunFlags(c)
-	a.RankFlags(c)
-	f, values := c.Flags(), a.ValuesOf(c)
-	a.GraphFlag(c, flags.GraphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
+	u.DeviceRunFlags(c)
+	u.RankFlags(c)
+	f, values := c.Flags(), u.ValuesOf(c)
+	u.GraphFlag(c, flags.GraphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
 	f.IntVar(&values.Iterations, "iterations", 3, "trace `N` replays, after a warm-up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
 	f.StringVar(&against, "against", "", pictures.AgainstUsage)
-	a.CacheFlag(c)
+	u.CacheFlag(c)
 	return c
 }
 
@@ -98,8 +98,8 @@ type tracedNode struct {
 	Predicted float64 `json:"predicted_duration_us"` // predicted
 }
 
-// traceReport is the JSON document of trace.
-type traceReport struct {
+// TraceReport is the JSON document of trace.
+type TraceReport struct {
 	Version   int                 `json:"version"`              // 1
 	Command   string              `json:"command"`              // trace
 	Name      string              `json:"name"`                 // the pipeline
@@ -117,13 +117,13 @@ type traceReport struct {
 	Plan     json.RawMessage    `json:"plan"`     // the plan that ran
 }
 
-func (a *app) tracePipeline(ctx context.Context, name, out, html, against string) (err error) {
-	recorder := a.recorder()
-	p, err := a.Prepare(ctx, name, nil, func(g *dag.Graph) error {
+func (u *Commands) tracePipeline(ctx context.Context, name, out, html, against string) (err error) {
+	recorder := u.recorder()
+	p, err := u.Prepare(ctx, name, nil, func(g *dag.Graph) error {
 		if out == "" {
 			out = traceName(name, g)
 		}
-		return a.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}, {Role: "--html", Name: html}}, nil)
+		return u.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}, {Role: "--html", Name: html}}, nil)
 	})
 	if err != nil {
 		return err
@@ -132,30 +132,30 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	if _, err := session.RacesAllowed(p.Name, p.Graph, p.Plan, false); err != nil {
 		return err
 	}
-	other, err := a.Against(ctx, p.Graph, against, html, p.Options)
+	other, err := u.Against(ctx, p.Graph, against, html, p.Options)
 	if err != nil {
 		return err
 	}
-	trace, err := a.measureTrace(ctx, p, recorder)
+	trace, err := u.measureTrace(ctx, p, recorder)
 	if err != nil {
-		return a.PinFault(ctx, p, err, &session.RunFlags{})
+		return u.PinFault(ctx, p, err, &session.RunFlags{})
 	}
 	predict := planner.Simulate
 	if trace.Mode != runtime.Streams.String() {
 		predict = planner.SimulateGraph
 	}
-	predicted, err := predict(p.Graph, p.Plan, p.Options.Machine, a.knownTo(p))
+	predicted, err := predict(p.Graph, p.Plan, p.Options.Machine, u.knownTo(p))
 	if err != nil {
 		return err
 	}
 	machine, device := runtime.MachineOf(p.Platform), p.Platform.Devices()[0].Name
 	write := func(w io.Writer) error { return trace.WriteChrome(w, p.Graph, p.Plan, predicted) }
-	if a.World != nil {
-		all, err := a.gatherTraces(ctx, p, trace)
+	if u.World != nil {
+		all, err := u.gatherTraces(ctx, p, trace)
 		if err != nil {
 			return err
 		}
-		if a.Place.Rank > 0 { // rank 0 writes the files of all
+		if u.Place.Rank > 0 { // rank 0 writes the files of all
 			out, html = "", ""
 		}
 		if html != "" {
@@ -170,39 +170,39 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		}
 	}
 	if out == "-" {
-		a.Answered = true
-		return write(a.Stdout)
+		u.Answered = true
+		return write(u.Stdout)
 	}
 	if out != "" {
 		if err := cli.WriteOut(ctx, out, write); err != nil {
 			return err
 		}
 	}
-	report := &traceReport{Version: cli.JSONVersion, Command: "trace", Name: p.Graph.Name, Backend: p.Platform.Name(), Device: device, Cores: machine.Cores,
-		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: a.RankReport(),
+	report := &TraceReport{Version: cli.JSONVersion, Command: "trace", Name: p.Graph.Name, Backend: p.Platform.Name(), Device: device, Cores: machine.Cores,
+		File: out, Page: html, Predicted: predicted.MakespanUS, Nodes: tracedNodes(p, trace, predicted), Trace: trace, Rank: u.RankReport(),
 		BodyNodes: tracedBodies(p.Graph, p.Plan, &trace.Replays[len(trace.Replays)-1])}
 	if report.Analysis, err = trace.Analyse(p.Graph, p.Plan, machine, len(trace.Replays)-1); err != nil {
 		return err
 	}
-	if a.Flags.Output == "json" {
+	if u.Flags.Output == "json" {
 		var plan bytes.Buffer
 		if err := p.Plan.EncodeJSON(&plan, p.Graph); err != nil {
 			return err
 		}
 		report.Plan = plan.Bytes()
-		return a.Answer(report)
+		return u.Answer(report)
 	}
-	return a.printTrace(report, p.Platform)
+	return u.printTrace(report, p.Platform)
 }
 
 // knownTo is what earlier runs learned about a pipeline's nodes on this device, and what a profile says.
-func (a *app) knownTo(p *runs.Prepared) *planner.Profile {
-	if a.Flags.Machine != "" {
+func (u *Commands) knownTo(p *runs.Prepared) *planner.Profile {
+	if u.Flags.Machine != "" {
 		return p.Options.Profile
 	}
-	recalled := runtime.Recall(p.Graph, p.Platform.Platform, a.OpenCache(), runtime.LearnOptions{Plan: p.Options, Replays: runs.ReplaysOfRuns}, a.MemoryMode())
+	recalled := runtime.Recall(p.Graph, p.Platform.Platform, u.OpenCache(), runtime.LearnOptions{Plan: p.Options, Replays: runs.ReplaysOfRuns}, u.MemoryMode())
 	for _, w := range recalled.Warnings {
-		a.Warn("%s", w)
+		u.Warn("%s", w)
 	}
 	return runtime.MergeProfiles(recalled.Known, p.Options.Profile)
 }
@@ -216,21 +216,21 @@ func traceName(pipeline string, g *dag.Graph) string {
 }
 
 // recorder switches CUPTI on, which must happen before the driver is opened; nil if there is no CUPTI, or no GPU is asked for.
-func (a *app) recorder() runtime.Recorder {
-	if n, err := flags.CPUDevices(a.Flags.Backend, 1); n > 0 || err != nil || a.Place.Ranks > 1 {
+func (u *Commands) recorder() runtime.Recorder {
+	if n, err := flags.CPUDevices(u.Flags.Backend, 1); n > 0 || err != nil || u.Place.Ranks > 1 {
 		return nil // the clocks of ranks are compared by events
 	}
 	library, err := cupti.Prepare()
 	if err != nil {
-		a.Log.Info("nodes are traced by events", "because", err)
+		u.Log.Info("nodes are traced by events", "because", err)
 		return nil
 	}
-	a.Log.Info("nodes are traced by CUPTI", "library", library.Name(), "interface", library.Version())
+	u.Log.Info("nodes are traced by CUPTI", "library", library.Name(), "interface", library.Version())
 	return library
 }
 
-func (a *app) measureTrace(ctx context.Context, p *runs.Prepared, recorder runtime.Recorder) (trace *runtime.Trace, err error) {
-	options := a.ProgramOptions(nil)
+func (u *Commands) measureTrace(ctx context.Context, p *runs.Prepared, recorder runtime.Recorder) (trace *runtime.Trace, err error) {
+	options := u.ProgramOptions(nil)
 	if p.Platform.Name() == "cuda" {
 		options.Recorder = recorder
 	}
@@ -239,9 +239,9 @@ func (a *app) measureTrace(ctx context.Context, p *runs.Prepared, recorder runti
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, program) }()
-	a.NoteStreams(program, options.Mode)
-	a.Progress.Report("trace", 0, 0)
-	return program.Trace(ctx, a.Flags.Iterations)
+	u.NoteStreams(program, options.Mode)
+	u.Progress.Report("trace", 0, 0)
+	return program.Trace(ctx, u.Flags.Iterations)
 }
 
 // tracedNodes returns the last replay's nodes in order of their starts.
@@ -265,47 +265,47 @@ func tracedNodes(p *runs.Prepared, trace *runtime.Trace, predicted *planner.Time
 	return nodes
 }
 
-func (a *app) printTrace(r *traceReport, platform *session.Opened) error {
-	a.Progress.Clear()
-	if !a.Flags.Quiet {
+func (u *Commands) printTrace(r *TraceReport, platform *session.Opened) error {
+	u.Progress.Clear()
+	if !u.Flags.Quiet {
 		last := 0.0
 		for i := range r.Nodes {
 			last = max(last, r.Nodes[i].End)
 		}
-		_ = a.Stdout.Printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.Paint(a.Stdout, cli.Bold, cli.Duration(last)), platform.Place(),
+		_ = u.Stdout.Printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, u.Paint(u.Stdout, cli.Bold, cli.Duration(last)), platform.Place(),
 			cli.Duration(r.PlainUS), cli.Duration(r.Predicted), cli.Counted(len(r.Replays), "replay"), measuredBy(r.Trace))
 		for _, line := range r.Analysis.Lines() {
-			if err := a.Stdout.Printf("%s\n", line); err != nil {
+			if err := u.Stdout.Printf("%s\n", line); err != nil {
 				return err
 			}
 		}
-		fmt.Fprintln(a.Stdout)
+		fmt.Fprintln(u.Stdout)
 		table := cli.NewTable("start us", "end us", "takes us", "predicted us", "stream", "node")
 		for i := range r.Nodes[:min(len(r.Nodes), mostTraced)] {
 			n := &r.Nodes[i]
 			table.Row(cli.Fixed(n.Start), cli.Fixed(n.End), cli.Fixed(n.US), cli.Fixed(n.Predicted), strconv.Itoa(int(n.Stream)), n.Node)
 		}
-		if err := table.Write(a.Stdout, a.LineWidth()); err != nil {
+		if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 			return err
 		}
 		if more := len(r.Nodes) - mostTraced; more > 0 {
-			fmt.Fprintf(a.Stdout, "and %s more\n", cli.Counted(more, "node"))
+			fmt.Fprintf(u.Stdout, "and %s more\n", cli.Counted(more, "node"))
 		}
-		fmt.Fprintln(a.Stdout)
-		if err := a.printBodies(r.Trace, r.BodyNodes); err != nil {
+		fmt.Fprintln(u.Stdout)
+		if err := u.printBodies(r.Trace, r.BodyNodes); err != nil {
 			return err
 		}
 	}
-	if a.Flags.Quiet {
+	if u.Flags.Quiet {
 		return nil
 	}
 	if r.Page != "" {
-		fmt.Fprintf(a.Stdout, "wrote %s; open it in a browser\n", r.Page)
+		fmt.Fprintf(u.Stdout, "wrote %s; open it in a browser\n", r.Page)
 	}
 	if r.File == "" { // another rank has written it
 		return nil
 	}
-	_, err := fmt.Fprintf(a.Stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
+	_, err := fmt.Fprintf(u.Stdout, "wrote %s; open it at https://ui.perfetto.dev\n", r.File)
 	return err
 }
 

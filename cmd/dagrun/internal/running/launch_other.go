@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package main
+package running
 
 import "os/exec"
 

@@ -1,6 +1,6 @@
 // Ranks that launch has started, where it is ended by force: they end too. And which of them are stopped, and cannot end by themselves.
 
-package main
+package running
 
 import (
 	"bytes"

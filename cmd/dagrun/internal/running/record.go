@@ -1,6 +1,6 @@
 // dagrun record: runs a program that exists and records what it does on its GPUs.
 
-package main
+package running
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ type recordFlags struct {
 	force, contents, hostAccesses    bool
 }
 
-func (a *app) recordCommand() *cobra.Command {
+func (u *Commands) RecordCommand() *cobra.Command {
 	var own recordFlags
 	c := &cobra.Command{
 		Use:   "record [-o FILE] -- COMMAND [ARGUMENT]...",
@@ -63,10 +63,10 @@ write into the folder FILE.parts, which dagrun check FILE reads if the recording
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
-			return a.record(c, args, &own)
+			return u.record(c, args, &own)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // a command of the user's
@@ -82,11 +82,11 @@ write into the folder FILE.parts, which dagrun check FILE reads if the recording
 	f.BoolVar(&own.hostAccesses, "host-accesses", false, "note what the program itself touches of pinned and managed memory")
 	f.Int64Var(&own.limit, "limit", 65536, "a process may write this many `megabytes`")
 	f.BoolVarP(&own.force, "force", "f", false, "replace what is there: a file, or a recording that was not finished")
-	a.OutputFlags(c)
+	u.OutputFlags(c)
 	return c
 }
 
-func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error {
+func (u *Commands) record(c *cobra.Command, command []string, own *recordFlags) error {
 	if own.accesses != "measured" && own.accesses != "arguments" {
 		return fmt.Errorf("--accesses %s: want measured or arguments", own.accesses)
 	}
@@ -117,24 +117,24 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 					_ = program.Signal(s) // it may have ended
 				}
 			}
-			a.Signals.Store(&pass)
+			u.Signals.Store(&pass)
 		},
 		Ended: func() {
-			a.Signals.Store(nil)
-			a.Progress.Begin()
-			a.Progress.Report("pack the recording", 0, 0)
+			u.Signals.Store(nil)
+			u.Progress.Begin()
+			u.Progress.Report("pack the recording", 0, 0)
 		},
 	})
-	a.Progress.End()
+	u.Progress.End()
 	switch {
 	case err != nil && status != 0: // the program's own status says more
-		a.PrintError(err)
+		u.PrintError(err)
 		return &cli.Reported{Status: status}
 	case err != nil:
 		return err
 	}
-	if !a.Flags.Quiet {
-		a.sayRecorded(file)
+	if !u.Flags.Quiet {
+		u.sayRecorded(file)
 	}
 	if status != 0 {
 		return &cli.Reported{Status: status}
@@ -143,10 +143,10 @@ func (a *app) record(c *cobra.Command, command []string, own *recordFlags) error
 }
 
 // sayRecorded tells on stderr, where it does not mix with the program's output, what was recorded and what to do next.
-func (a *app) sayRecorded(file string) {
+func (u *Commands) sayRecorded(file string) {
 	size := ""
 	if info, err := os.Stat(file); err == nil {
 		size = " (" + words.Bytes(info.Size()) + ")"
 	}
-	fmt.Fprintf(a.Stderr, "dagrun: recorded in %s%s; next: dagrun check %s\n", cli.ShownName(file), size, cli.ShownName(file))
+	fmt.Fprintf(u.Stderr, "dagrun: recorded in %s%s; next: dagrun check %s\n", cli.ShownName(file), size, cli.ShownName(file))
 }

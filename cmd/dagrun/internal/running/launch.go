@@ -1,6 +1,6 @@
 // dagrun launch: runs a pipeline as several ranks on this machine.
 
-package main
+package running
 
 import (
 	"bufio"
@@ -42,7 +42,7 @@ const launchEnd = 10 * time.Second
 // launchGrace is how long ranks may take to end after they were asked to stop. They need a little longer than what they run.
 const launchGrace = cli.Grace + 2*time.Second
 
-func (a *app) launchCommand() *cobra.Command {
+func (u *Commands) LaunchCommand() *cobra.Command {
 	var own launchFlags
 	c := &cobra.Command{
 		Use:   "launch -n N FILE",
@@ -60,7 +60,7 @@ Under torchrun, srun, mpirun and Kubernetes indexed jobs, dagrun FILE finds its 
   dagrun launch -n 16 --nodes 2 --node 0 --rendezvous gpu-01:29400 train.yaml`,
 		ValidArgsFunction: cli.OnePipeline,
 	}
-	a.runCommand(c)
+	u.RunCommand(c)
 	f := c.Flags()
 	f.IntVarP(&own.ranks, "number", "n", 0, "run `N` ranks")
 	f.IntVar(&own.nodes, "nodes", 1, "`M` machines run the ranks, each with its own launch")
@@ -74,19 +74,19 @@ Under torchrun, srun, mpirun and Kubernetes indexed jobs, dagrun FILE finds its 
 		if err := flags.OneFile(c, args); err != nil {
 			return err
 		}
-		if err := a.CheckFlags(c); err != nil {
+		if err := u.CheckFlags(c); err != nil {
 			return err
 		}
 		if !f.Changed("number") {
 			return errors.New("launch needs to know how many ranks to run: add -n N")
 		}
-		if err := own.check(a.Flags.Ranks); err != nil {
+		if err := own.check(u.Flags.Ranks); err != nil {
 			return err
 		}
 		if args[0] == "-" {
 			return errors.New("launch needs a file: several ranks cannot share standard input")
 		}
-		return a.launch(c, args[0], &own)
+		return u.launch(c, args[0], &own)
 	}
 	return c
 }
@@ -119,12 +119,12 @@ type launched struct {
 	output bytes.Buffer // what is printed when all have ended
 }
 
-func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
-	self, err := a.Self()
+func (u *Commands) launch(c *cobra.Command, file string, own *launchFlags) error {
+	self, err := u.Self()
 	if err != nil {
 		return err
 	}
-	rendezvous, secret := a.Flags.Ranks.Rendezvous, os.Getenv("DAGRUN_SECRET")
+	rendezvous, secret := u.Flags.Ranks.Rendezvous, os.Getenv("DAGRUN_SECRET")
 	if rendezvous == "" {
 		if rendezvous, err = world.FreeAddress(); err != nil {
 			return fmt.Errorf("%w; add --rendezvous HOST:PORT", err)
@@ -143,7 +143,7 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	a.Patience.Store(int64(launchGrace + cli.Grace))
+	u.Patience.Store(int64(launchGrace + cli.Grace))
 	runtime.LockOSThread() // on Linux, ranks end when the thread does that has started them
 	defer runtime.UnlockOSThread()
 	here := own.ranks / own.nodes
@@ -162,12 +162,12 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 			child.Env = append(child.Env, "NCCL_NVLS_ENABLE=0")
 		}
 		prefix := fmt.Sprintf("[%d] ", l.rank)
-		out := &prefixed{to: a.Stdout, prefix: prefix, lock: &lines}
+		out := &prefixed{to: u.Stdout, prefix: prefix, lock: &lines}
 		child.Stdout = out
-		if a.Flags.Output == "json" || local > 0 { // printed when all have ended, in the order of the ranks
+		if u.Flags.Output == "json" || local > 0 { // printed when all have ended, in the order of the ranks
 			child.Stdout = &l.output
 		}
-		complaints := &prefixed{to: a.Stderr, prefix: prefix, lock: &lines}
+		complaints := &prefixed{to: u.Stderr, prefix: prefix, lock: &lines}
 		child.Stderr = complaints
 		if err := child.Start(); err != nil {
 			cancel()
@@ -185,11 +185,11 @@ func (a *app) launch(c *cobra.Command, file string, own *launchFlags) error {
 			ended <- l
 		}()
 	}
-	return a.launchEnded(c.Context(), cancel, started, ended, own.ranks)
+	return u.launchEnded(c.Context(), cancel, started, ended, own.ranks)
 }
 
 // launchEnded waits for all ranks, ends those that outlive a failure for too long, and says which failed first.
-func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, started []*launched, ended <-chan *launched, ranks int) error {
+func (u *Commands) launchEnded(ctx context.Context, cancel context.CancelFunc, started []*launched, ended <-chan *launched, ranks int) error {
 	all := make([]*launched, 0, len(started))
 	var first *launched
 	var patience <-chan time.Time
@@ -211,7 +211,7 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, starte
 		}
 	}
 	slices.SortFunc(all, func(x, y *launched) int { return x.rank - y.rank })
-	if err := a.answerLaunch(all); err != nil {
+	if err := u.answerLaunch(all); err != nil {
 		return err
 	}
 	worst := cli.StatusOK
@@ -222,9 +222,9 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, starte
 	}
 	switch {
 	case ctx.Err() != nil:
-		return &cli.Reported{Status: cli.StatusInterrupted, Err: a.tellLaunch(errors.New("interrupted; all ranks have ended"))}
+		return &cli.Reported{Status: cli.StatusInterrupted, Err: u.tellLaunch(errors.New("interrupted; all ranks have ended"))}
 	case first != nil:
-		return &cli.Reported{Status: worst, Err: a.tellLaunch(fmt.Errorf("rank %d of %d ended first: %w", first.rank, ranks, first.err))}
+		return &cli.Reported{Status: worst, Err: u.tellLaunch(fmt.Errorf("rank %d of %d ended first: %w", first.rank, ranks, first.err))}
 	case worst != cli.StatusOK:
 		return &cli.Reported{Status: worst}
 	}
@@ -232,9 +232,9 @@ func (a *app) launchEnded(ctx context.Context, cancel context.CancelFunc, starte
 }
 
 // tellLaunch prints why the ranks have ended.
-func (a *app) tellLaunch(why error) error {
-	if a.Flags.Output != "json" {
-		a.PrintError(why)
+func (u *Commands) tellLaunch(why error) error {
+	if u.Flags.Output != "json" {
+		u.PrintError(why)
 	}
 	return why
 }
@@ -252,7 +252,7 @@ func exitStatus(err error) int {
 }
 
 // answerLaunch prints what the ranks have printed, with JSON as one document.
-func (a *app) answerLaunch(all []*launched) error {
+func (u *Commands) answerLaunch(all []*launched) error {
 	type document struct {
 		Rank   int             `json:"rank"`
 		Status int             `json:"status"`
@@ -260,8 +260,8 @@ func (a *app) answerLaunch(all []*launched) error {
 	}
 	var list []document
 	for _, l := range all {
-		if a.Flags.Output != "json" {
-			out := &prefixed{to: a.Stdout, prefix: fmt.Sprintf("[%d] ", l.rank), lock: &sync.Mutex{}}
+		if u.Flags.Output != "json" {
+			out := &prefixed{to: u.Stdout, prefix: fmt.Sprintf("[%d] ", l.rank), lock: &sync.Mutex{}}
 			_, _ = out.Write(l.output.Bytes()) // the sink keeps its error
 			out.end()
 			continue
@@ -272,10 +272,10 @@ func (a *app) answerLaunch(all []*launched) error {
 		}
 		list = append(list, document{l.rank, exitStatus(l.err), report})
 	}
-	if a.Flags.Output != "json" {
+	if u.Flags.Output != "json" {
 		return nil
 	}
-	return a.Answer(struct {
+	return u.Answer(struct {
 		Version int        `json:"version"`
 		Command string     `json:"command"`
 		Ranks   []document `json:"ranks"`

@@ -1,6 +1,6 @@
 // Loops and branches on the command line: what they did, and the nodes in them.
 
-package main
+package running
 
 import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
@@ -9,7 +9,7 @@ import (
 )
 
 // printLoops prints what loops and branches did in the last replay.
-func (a *app) printLoops(loops []runtime.Loop) {
+func (u *Commands) printLoops(loops []runtime.Loop) {
 	width := 0
 	for _, l := range loops {
 		width = max(width, words.Width(words.Line(l.Node)))
@@ -17,9 +17,9 @@ func (a *app) printLoops(loops []runtime.Loop) {
 	for _, l := range loops {
 		switch name := words.Pad(words.Line(l.Node), width); {
 		case !l.OK:
-			_ = a.Stdout.Printf("  %s  %s  %s\n", a.Paint(a.Stdout, cli.Red, "FAIL"), name, l.Text())
-		case !a.Flags.Quiet:
-			_ = a.Stdout.Printf("  %s    %s  %s\n", a.Paint(a.Stdout, cli.Green, "ok"), name, l.Text())
+			_ = u.Stdout.Printf("  %s  %s  %s\n", u.Paint(u.Stdout, cli.Red, "FAIL"), name, l.Text())
+		case !u.Flags.Quiet:
+			_ = u.Stdout.Printf("  %s    %s  %s\n", u.Paint(u.Stdout, cli.Green, "ok"), name, l.Text())
 		}
 	}
 }

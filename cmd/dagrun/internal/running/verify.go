@@ -1,6 +1,6 @@
 // --verify: runs the pipeline once more, serially on the CPU device, and compares every result.
 
-package main
+package running
 
 import (
 	"context"
@@ -32,12 +32,12 @@ func referenceNeed(g *dag.Graph) int64 {
 
 // The values of --verify.
 const (
-	verifyResults = "results"
-	verifyNodes   = "nodes"
+	VerifyResults = "results"
+	VerifyNodes   = "nodes"
 )
 
 // referenceOn makes a program of a graph of p's pipeline that runs serially, in which every buffer has its own bytes.
-func (a *app) referenceOn(ctx context.Context, p *runs.Prepared, g *dag.Graph, platform cudart.Platform) (*runtime.Program, error) {
+func (u *Commands) referenceOn(ctx context.Context, p *runs.Prepared, g *dag.Graph, platform cudart.Platform) (*runtime.Program, error) {
 	plan, err := planner.New(ctx, g, planner.Options{Strategy: "serial", Machine: runtime.MachineOf(platform), KeepAll: true})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
@@ -46,7 +46,7 @@ func (a *app) referenceOn(ctx context.Context, p *runs.Prepared, g *dag.Graph, p
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: a.Log, Confined: a.Flags.Confined})
+	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Unsafe: len(allowed) > 0, Logger: u.Log, Confined: u.Flags.Confined})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -54,24 +54,24 @@ func (a *app) referenceOn(ctx context.Context, p *runs.Prepared, g *dag.Graph, p
 }
 
 // verifyEachNode replays the pipeline node by node on its own device and on the CPU and returns the first node that differs.
-func (a *app) verifyEachNode(ctx context.Context, p *runs.Prepared) (differs *runtime.Difference, err error) {
-	cpu, err := host.Open(host.Options{Devices: p.Graph.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.Compiler()})
+func (u *Commands) verifyEachNode(ctx context.Context, p *runs.Prepared) (differs *runtime.Difference, err error) {
+	cpu, err := host.Open(host.Options{Devices: p.Graph.UsedDevices(), MaxSteps: u.Flags.Steps, Compilers: u.Compiler()})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, cpu) }()
-	got, err := a.referenceOn(ctx, p, p.Graph, p.Platform.Platform)
+	got, err := u.referenceOn(ctx, p, p.Graph, p.Platform.Platform)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, got) }()
-	want, err := a.referenceOn(ctx, p, p.Graph, cpu)
+	want, err := u.referenceOn(ctx, p, p.Graph, cpu)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, want) }()
-	a.Progress.Report("verify each node", 0, 0)
-	differs, err = runtime.CompareNodes(ctx, got, want, a.Flags.Iterations)
+	u.Progress.Report("verify each node", 0, 0)
+	differs, err = runtime.CompareNodes(ctx, got, want, u.Flags.Iterations)
 	if differs != nil {
 		differs.Check.Against = "a serial run on the CPU"
 	}
@@ -79,19 +79,19 @@ func (a *app) verifyEachNode(ctx context.Context, p *runs.Prepared) (differs *ru
 }
 
 // verifyOnCPU runs p's pipeline with as many replays as program had and compares the two programs' results.
-func (a *app) verifyOnCPU(ctx context.Context, p *runs.Prepared, program *runtime.Program) (checks []runtime.Check, err error) {
-	cpu, err := host.Open(host.Options{Devices: a.Declared.UsedDevices(), MaxSteps: a.Flags.Steps, Compilers: a.Compiler()})
+func (u *Commands) verifyOnCPU(ctx context.Context, p *runs.Prepared, program *runtime.Program) (checks []runtime.Check, err error) {
+	cpu, err := host.Open(host.Options{Devices: u.Declared.UsedDevices(), MaxSteps: u.Flags.Steps, Compilers: u.Compiler()})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, cpu) }()
-	reference, err := a.referenceOn(ctx, p, a.Declared, cpu)
+	reference, err := u.referenceOn(ctx, p, u.Declared, cpu)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cli.Closing(err, reference) }()
-	for i := range a.Flags.Iterations {
-		a.Progress.Report("verify on the CPU", i, a.Flags.Iterations)
+	for i := range u.Flags.Iterations {
+		u.Progress.Report("verify on the CPU", i, u.Flags.Iterations)
 		if err := reference.Run(ctx, 1); err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
 		}
