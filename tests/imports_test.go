@@ -135,6 +135,36 @@ func TestRoomsHaveFewFloors(t *testing.T) {
 	}
 }
 
+// commandImports lists for each package of the command which others of it that package may import. Families of commands (catalog, editing, measuring,
+// planning, running) import none of each other: what two of them need is in a package below.
+var commandImports = map[string][]string{
+	"flags":      {},
+	"cli":        {"flags"},
+	"session":    {"cli", "editor", "flags", "replan", "tasks"},
+	"runs":       {"cli", "flags", "session"},
+	"pictures":   {"cli", "flags", "runs"},
+	"recordings": {"cli", "flags", "replan", "session"},
+	"exported":   {"cli", "flags", "graphfile", "pictures", "session"},
+	"catalog":    {"cli", "flags", "recordings", "runs", "session"},
+	"editing":    {"cli", "editor", "flags", "session"},
+	"measuring":  {"cli", "flags", "pictures", "recordings", "replan", "runs", "session"},
+	"planning":   {"cli", "exported", "flags", "pictures", "recordings", "session"},
+	"running":    {"cli", "exported", "flags", "runs", "session"},
+}
+
+func TestFamiliesOfCommandsDoNotImportEachOther(t *testing.T) {
+	const folder = "cmd/dagrun/internal/"
+	all := packages(t)
+	for name, allowed := range commandImports {
+		require.NotEmpty(t, all[folder+name], "no source was read in %s", name)
+		for other := range all[folder+name] {
+			if other, of := strings.CutPrefix(other, folder); of {
+				require.Contains(t, allowed, other, "%s imports it", name)
+			}
+		}
+	}
+}
+
 // The proof checks what the rest of the planner makes. A bug in a function that both used would escape the proof, so the proof imports only
 // the graph and the plan, and the packages that make plans do not import the proof.
 func TestTheProofSharesNothingWithTheMaker(t *testing.T) {
