@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,26 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/recordingtest"
 )
 
 const seedRecording = "../../internal/recording/order/testdata/recordings/seed.rec"
-
-// With --confined nothing but the recording is read to name places; internal/recording tests what is read otherwise.
-func TestConfinedRecordings(t *testing.T) {
-	for _, confined := range []bool{false, true} {
-		a := newApp(nil, io.Discard, io.Discard)
-		a.Flags.Confined = confined
-		archive, err := a.Recordings.OpenRecording(seedRecording)
-		require.NoError(t, err)
-		p, err := archive.Process(0)
-		require.NoError(t, err)
-		require.Equal(t, confined, p.Confined)
-		require.NoError(t, archive.Close())
-	}
-}
 
 // gather is a recording of a program that fills half of its memory on one stream and reads 4 bytes of it on another, where its input says.
 func gather(t *testing.T, memory, index uint64) string {
@@ -95,21 +79,4 @@ race on 4 bytes (RAW): nothing orders these two
 	text, status = check(one, two) // each by itself
 	require.Equal(t, cli.StatusExpectation, status)
 	require.Contains(t, text, one+"\nall conflicting accesses are ordered (2 launches measured)\n\n"+two+"\nrace on 4 bytes (RAW)")
-}
-
-func TestOnlyTheTimesThatAreKnown(t *testing.T) {
-	calls := []recording.Call{
-		{Begin: 1, End: 2, Time: 1000},
-		{Begin: 3, End: 8, Time: 2000}, // waits while another thread calls
-		{Begin: 4, End: 5, Time: 2500},
-		{Begin: 6, End: 7, Time: 3000},
-		{Begin: 9, End: 10, Time: 5000},
-		{Begin: 11, End: 12, Time: 4500}, // its clock was read before that of the call that began before it
-	}
-	times := recordings.NewCallTimes(&recording.Process{Calls: calls})
-	require.Equal(t, 1.0, times.Began(1))
-	require.Equal(t, 2.5, times.Waited(1), "until a call that began after its end, not one that began while it waited")
-	require.Equal(t, 0.5, times.Waited(2))
-	require.Zero(t, times.Waited(5), "nothing is known to come after it")
-	require.Zero(t, times.Waited(4), "what comes after it cannot have been before it")
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
+	"github.com/dagrun/dagrun/dag"
 )
 
 func TestDuration(t *testing.T) {
@@ -107,4 +110,16 @@ func TestProgressElsewhere(t *testing.T) {
 	require.Equal(t, "at check and save results", p.Where())
 	p.End()
 	require.Empty(t, b.String())
+}
+
+func TestColoredDiagnostics(t *testing.T) {
+	var b bytes.Buffer
+	a := New(strings.NewReader(""), &b, &b)
+	a.Flags = &flags.Values{Color: "always"}
+	require.NoError(t, a.PrintDiagnostics(&dag.Diagnostics{List: []dag.Diagnostic{
+		{File: "p.yaml", Pos: dag.Pos{Line: 2, Column: 3}, Message: "what is wrong", Hint: "a way out", Source: "a bad line"},
+		{File: "p.yaml", Severity: dag.SeverityWarning, Message: "of no place"},
+	}, More: 4}))
+	require.Equal(t, "\x1b[1mp.yaml:2:3: \x1b[0m\x1b[31mwhat is wrong; a way out\x1b[0m\n  a bad line\n\x1b[31m    ^\x1b[0m\n"+
+		"\x1b[33mp.yaml: warning: of no place\x1b[0m\nand 4 more\n", b.String())
 }

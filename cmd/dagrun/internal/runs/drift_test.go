@@ -1,18 +1,15 @@
 // Tests of what a run says and does when its replays take another time than when their plan was chosen, and what later runs make of that time.
 
-package main
+package runs
 
 import (
 	"context"
-	"io"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
@@ -20,16 +17,16 @@ import (
 )
 
 // afterLearning returns a command, a program of a pipeline, and what prepares a run of it, after a first run has compared ways to replay it.
-func afterLearning(t *testing.T) (a *app, program *runtime.Program, prepare func() *runs.Prepared) {
+func afterLearning(t *testing.T) (a *Runs, program *runtime.Program, prepare func() *Prepared) {
 	ctx := context.Background()
-	a = newApp(strings.NewReader(""), io.Discard, io.Discard)
+	a = silent()
 	a.Flags = &flags.Values{Inflight: 1, Iterations: 100, CacheDir: t.TempDir(), Learn: flags.LearnAuto}
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, platform.Close()) })
 	g := wideGraph(t, 3, false)
-	prepare = func() *runs.Prepared {
-		p := &runs.Prepared{Graph: g, Platform: &session.Opened{Platform: platform}, Options: planner.Options{Machine: runtime.MachineOf(platform)}}
+	prepare = func() *Prepared {
+		p := &Prepared{Graph: g, Platform: &session.Opened{Platform: platform}, Options: planner.Options{Machine: runtime.MachineOf(platform)}}
 		p.Learning = a.LearningOf(p, &session.RunFlags{})
 		return p
 	}
@@ -49,7 +46,7 @@ func afterLearning(t *testing.T) (a *app, program *runtime.Program, prepare func
 
 func TestTwoRunsInARowCompareAgain(t *testing.T) {
 	a, program, prepare := afterLearning(t)
-	ran := func(took time.Duration) *runs.LearnReport {
+	ran := func(took time.Duration) *LearnReport {
 		p := prepare()
 		require.NotNil(t, p.Learning.Way)
 		a.Settle(context.Background(), p, program, 100, 0, took)
@@ -85,10 +82,10 @@ func TestRunsOnAGPUKeepHowLongReplaysTook(t *testing.T) {
 	}
 	each := prepare().Learning.Way.Each.Median
 	hundred := time.Duration(100 * each * 1e3)
-	require.Empty(t, took(false, 100, runs.Awake, hundred), "the CPU device compares ways instead")
-	require.Empty(t, took(true, 19, runs.Awake, hundred), "too few replays")
-	require.Empty(t, took(true, 100, runs.Awake-1, 4*runs.Awake), "too short a warm-up, and too short a run to make up for it")
-	kept := took(true, 100, runs.Awake, hundred)
+	require.Empty(t, took(false, 100, Awake, hundred), "the CPU device compares ways instead")
+	require.Empty(t, took(true, 19, Awake, hundred), "too few replays")
+	require.Empty(t, took(true, 100, Awake-1, 4*Awake), "too short a warm-up, and too short a run to make up for it")
+	kept := took(true, 100, Awake, hundred)
 	require.Len(t, kept, 1)
 	require.InEpsilon(t, each, kept[0], 0.001)
 }

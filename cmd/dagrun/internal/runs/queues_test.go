@@ -1,19 +1,16 @@
 // Tests of how many hardware queues a run asks for.
 
-package main
+package runs
 
 import (
 	"context"
-	"io"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
@@ -71,10 +68,10 @@ func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv(session.QueuesVariable, c.environment)
-			a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+			a := silent()
 			a.Flags = &c.flags
 			a.Flags.Inflight, a.Flags.CacheDir = max(1, a.Flags.Inflight), t.TempDir()
-			p := &runs.Prepared{Graph: c.graph, Plan: c.plan}
+			p := &Prepared{Graph: c.graph, Plan: c.plan}
 			if p.Graph == nil {
 				p.Graph = wideGraph(t, 1, false)
 			}
@@ -89,8 +86,8 @@ type gpuNamed struct{ *host.Platform }
 func (gpuNamed) Name() string { return "cuda" }
 
 // noting is a command that learns, with a cache of its own, and the CPU device.
-func noting(t *testing.T, f flags.Values) (*app, *host.Platform) {
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+func noting(t *testing.T, f flags.Values) (*Runs, *host.Platform) {
+	a := silent()
 	f.Inflight, f.CacheDir, f.Learn = 1, t.TempDir(), flags.LearnAuto
 	a.Flags = &f
 	platform, err := host.Open(host.Options{})
@@ -112,9 +109,9 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 		program, err := runtime.New(ctx, g, plan, platform, runtime.Options{Mode: mode})
 		require.NoError(t, err)
 		defer program.Close()
-		a.NoteQueues(ctx, &runs.Prepared{Graph: g, Plan: plan, Platform: &session.Opened{Platform: gpuNamed{platform}}}, own, program, 100, time.Second)
+		a.NoteQueues(ctx, &Prepared{Graph: g, Plan: plan, Platform: &session.Opened{Platform: gpuNamed{platform}}}, own, program, 100, time.Second)
 	}
-	queues := func() int { return a.QueuesFor(&runs.Prepared{Graph: g}, own) }
+	queues := func() int { return a.QueuesFor(&Prepared{Graph: g}, own) }
 	require.Equal(t, 8, queues())
 	ran(9, runtime.Captured)
 	require.Equal(t, 8, queues())
@@ -133,8 +130,8 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 
 func TestBenchAsksForTheQueuesThatRunsHave(t *testing.T) {
 	one, several := wideGraph(t, 1, false), rankGraph(t)
-	for replay, want := range map[string][2]int{flags.GraphAuto: {runs.FewQueues, runs.MostQueues}, flags.GraphOff: {runs.MostQueues, runs.MostQueues}, flags.GraphOn: {runs.FewQueues, runs.UsualQueues}, flags.GraphCaptured: {runs.FewQueues, runs.UsualQueues}, flags.GraphBuilt: {runs.FewQueues, runs.UsualQueues}} {
-		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	for replay, want := range map[string][2]int{flags.GraphAuto: {FewQueues, MostQueues}, flags.GraphOff: {MostQueues, MostQueues}, flags.GraphOn: {FewQueues, UsualQueues}, flags.GraphCaptured: {FewQueues, UsualQueues}, flags.GraphBuilt: {FewQueues, UsualQueues}} {
+		a := silent()
 		a.Flags.Replay = replay
 		require.Equal(t, want, [2]int{a.BenchQueues(one), a.BenchQueues(several)}, "--graph=%s", replay)
 	}
@@ -174,7 +171,7 @@ func TestMoreQueuesAreTriedForLongRunsAndUsedWhereTheyPay(t *testing.T) {
 		{"nobody has tried few", 0, 80, 1e9, 1},
 		{"more than a duration can hold", 1e300, 1e200, math.MaxInt, 1},
 	} {
-		require.Equal(t, c.want, runs.QueuesTried{Few: c.few, Usual: c.usual}.Best(c.replays), c.name)
+		require.Equal(t, c.want, QueuesTried{Few: c.few, Usual: c.usual}.Best(c.replays), c.name)
 	}
 }
 
@@ -183,9 +180,9 @@ func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	ctx := context.Background()
 	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &session.RunFlags{}
-	queues := func() int { return a.QueuesFor(&runs.Prepared{Graph: g}, own) }
+	queues := func() int { return a.QueuesFor(&Prepared{Graph: g}, own) }
 	ran := func(queues, replays int, each time.Duration) {
-		a.NoteQueues(ctx, &runs.Prepared{Graph: g, Platform: &session.Opened{Platform: queuedGPU{gpuNamed{platform}, queues}}}, own, nil, replays, time.Duration(replays)*each)
+		a.NoteQueues(ctx, &Prepared{Graph: g, Platform: &session.Opened{Platform: queuedGPU{gpuNamed{platform}, queues}}}, own, nil, replays, time.Duration(replays)*each)
 	}
 	notes := func() int {
 		contents, err := a.OpenCache().Contents()
@@ -222,6 +219,6 @@ func (q queuedGPU) Queues() int { return q.queues }
 func TestNoQueuesAreNotedForTheCPU(t *testing.T) {
 	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &session.RunFlags{}
-	a.NoteQueues(context.Background(), &runs.Prepared{Graph: g, Platform: &session.Opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
+	a.NoteQueues(context.Background(), &Prepared{Graph: g, Platform: &session.Opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
 	require.Empty(t, a.QueueNote(a.QueuesKey(g, own)))
 }
