@@ -16,8 +16,6 @@ import (
 	"github.com/dagrun/dagrun/internal/recording/recordingtest"
 )
 
-const seedRecording = "../../internal/recording/order/testdata/recordings/seed.rec"
-
 // gather is a recording of a program that fills half of its memory on one stream and reads 4 bytes of it on another, where its input says.
 func gather(t *testing.T, memory, index uint64) string {
 	t.Helper()

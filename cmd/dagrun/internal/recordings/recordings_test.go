@@ -36,10 +36,10 @@ func TestOnlyTheTimesThatAreKnown(t *testing.T) {
 		{Begin: 9, End: 10, Time: 5000},
 		{Begin: 11, End: 12, Time: 4500}, // its clock was read before that of the call that began before it
 	}
-	times := NewCallTimes(&recording.Process{Calls: calls})
-	require.Equal(t, 1.0, times.Began(1))
-	require.Equal(t, 2.5, times.Waited(1), "until a call that began after its end, not one that began while it waited")
-	require.Equal(t, 0.5, times.Waited(2))
-	require.Zero(t, times.Waited(5), "nothing is known to come after it")
-	require.Zero(t, times.Waited(4), "what comes after it cannot have been before it")
+	times := newCallTimes(&recording.Process{Calls: calls})
+	require.Equal(t, 1.0, times.began(1))
+	require.Equal(t, 2.5, times.waited(1), "until a call that began after its end, not one that began while it waited")
+	require.Equal(t, 0.5, times.waited(2))
+	require.Zero(t, times.waited(5), "nothing is known to come after it")
+	require.Zero(t, times.waited(4), "what comes after it cannot have been before it")
 }

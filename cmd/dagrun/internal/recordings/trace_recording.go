@@ -147,7 +147,7 @@ func (s *shownProcess) timeline() (*picture.Calls, error) {
 		return nil, err
 	}
 	c := &picture.Calls{Title: s.heading(), Note: hostTimes, Findings: s.findings()}
-	times := NewCallTimes(s.Process)
+	times := newCallTimes(s.Process)
 	threads := threadRows(s.Process, c)
 	at := make([]int, len(s.Calls)) // the number of each call on the timeline
 	for k := range s.Calls {
@@ -158,9 +158,9 @@ func (s *shownProcess) timeline() (*picture.Calls, error) {
 		}
 		at[k] = len(c.Calls)
 		entry := picture.Call{Name: drawn.CallName(s.Process, call), Kind: call.Kind.String(), Place: s.PlaceText(call.Place), Engine: engineOf(call), Thread: threads[call.Thread],
-			Stream: -1, BeganUS: times.Began(k), Bytes: bytesOf(call)}
+			Stream: -1, BeganUS: times.began(k), Bytes: bytesOf(call)}
 		if hostWaits(call) {
-			entry.WaitedUS = times.Waited(k)
+			entry.WaitedUS = times.waited(k)
 		}
 		if call.Result != 0 {
 			entry.Kind += fmt.Sprintf(", failed with %d", call.Result)
@@ -253,7 +253,7 @@ type callTimes struct {
 	next  []int64 // by call: the earliest time at which it or a later one began
 }
 
-func NewCallTimes(p *recording.Process) *callTimes {
+func newCallTimes(p *recording.Process) *callTimes {
 	t := &callTimes{calls: p.Calls, first: math.MaxInt64, next: make([]int64, len(p.Calls)+1)}
 	t.next[len(p.Calls)] = math.MaxInt64
 	for k := len(p.Calls) - 1; k >= 0; k-- {
@@ -263,11 +263,11 @@ func NewCallTimes(p *recording.Process) *callTimes {
 	return t
 }
 
-// Began is when a call began, in microseconds from the first.
-func (t *callTimes) Began(k int) float64 { return microsBetween(t.first, t.calls[k].Time) }
+// began is when a call began, in microseconds from the first.
+func (t *callTimes) began(k int) float64 { return microsBetween(t.first, t.calls[k].Time) }
 
-// Waited is how long a call took at most; 0 if no later call is known to have begun after its end.
-func (t *callTimes) Waited(k int) float64 {
+// waited is how long a call took at most; 0 if no later call is known to have begun after its end.
+func (t *callTimes) waited(k int) float64 {
 	call := &t.calls[k]
 	after, _ := slices.BinarySearchFunc(t.calls, call.End, func(c recording.Call, end uint64) int {
 		if c.Begin > end {

@@ -82,10 +82,10 @@ func TestRunsOnAGPUKeepHowLongReplaysTook(t *testing.T) {
 	}
 	each := prepare().Learning.Way.Each.Median
 	hundred := time.Duration(100 * each * 1e3)
-	require.Empty(t, took(false, 100, Awake, hundred), "the CPU device compares ways instead")
-	require.Empty(t, took(true, 19, Awake, hundred), "too few replays")
-	require.Empty(t, took(true, 100, Awake-1, 4*Awake), "too short a warm-up, and too short a run to make up for it")
-	kept := took(true, 100, Awake, hundred)
+	require.Empty(t, took(false, 100, awake, hundred), "the CPU device compares ways instead")
+	require.Empty(t, took(true, 19, awake, hundred), "too few replays")
+	require.Empty(t, took(true, 100, awake-1, 4*awake), "too short a warm-up, and too short a run to make up for it")
+	kept := took(true, 100, awake, hundred)
 	require.Len(t, kept, 1)
 	require.InEpsilon(t, each, kept[0], 0.001)
 }

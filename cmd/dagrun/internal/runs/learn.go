@@ -114,15 +114,15 @@ func (u *Runs) MemoryMode() runtime.MemoryMode {
 // that many cares about times, not about their number.
 const enoughToLengthen = 16
 
-// Awake is how long a GPU that was idle copies more slowly, up to a sixth on an H200.
-const Awake = 20 * time.Millisecond
+// awake is how long a GPU that was idle copies more slowly, up to a sixth on an H200.
+const awake = 20 * time.Millisecond
 
 // LeastWarmUp is how long a warm-up of so many replays lasts at least: until a GPU is awake.
 func LeastWarmUp(onGPU bool, warmup int) time.Duration {
 	if !onGPU || warmup < enoughToLengthen {
 		return 0
 	}
-	return Awake
+	return awake
 }
 
 // LeastWarmUp is how long the warm-up of a run of a known plan lasts at least. Runs that learn warm a GPU up before they measure anything.
@@ -157,7 +157,7 @@ func (l *Learning) Within(warmup, iterations int, warming bool) bool {
 // tells reports whether replays that took so long, after a warm-up, tell how long those of other processes take, which may take the same way or
 // another.
 func (l *Learning) tells(warmup, took time.Duration) bool {
-	return l.OnGPU && !l.Ranks && !l.Recalled.Settled() && (warmup >= Awake || took >= 5*Awake)
+	return l.OnGPU && !l.Ranks && !l.Recalled.Settled() && (warmup >= awake || took >= 5*awake)
 }
 
 // Learn uses replays of a program, and keeps what they show. It returns how many it used.

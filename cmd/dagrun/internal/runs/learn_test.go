@@ -22,7 +22,7 @@ func TestWarmUpsOfKnownPlansAreLengthened(t *testing.T) {
 		warmup int
 		least  time.Duration
 	}{
-		{"a known plan", &known, 20, Awake},
+		{"a known plan", &known, 20, awake},
 		{"few replays", &known, 15, 0},
 		{"nothing known", &unknown, 20, 0},
 		{"a run that learns", &learned, 20, 0},
@@ -43,7 +43,7 @@ func TestLearningOnAGPUWakesItFirst(t *testing.T) {
 		warming bool
 		wake    time.Duration
 	}{
-		{"a warm-up", &Learning{OnGPU: true}, 20, true, Awake},
+		{"a warm-up", &Learning{OnGPU: true}, 20, true, awake},
 		{"replays that count", &Learning{OnGPU: true, Options: runtime.LearnOptions{Wake: time.Hour}}, 0, false, 0},
 		{"the CPU device", &Learning{}, 20, true, 0},
 		{"several ranks", &Learning{OnGPU: true, Ranks: true}, 20, true, 0},

@@ -83,7 +83,7 @@ func (u *Runs) Prepare(ctx context.Context, name string, own *session.RunFlags, 
 			return nil, err
 		}
 	}
-	platform, err := u.OpenPlatform(u.DevicesFor(g), u.QueuesFor(p, own))
+	platform, err := u.OpenPlatform(u.DevicesFor(g), u.queuesFor(p, own))
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	FewQueues   = 1
-	UsualQueues = 8 // what CUDA makes without being asked
+	fewQueues   = 1
+	usualQueues = 8 // what CUDA makes without being asked
 	MostQueues  = 32
 
 	usualTakes  = 150 * time.Millisecond // how much longer a process with the usual queues takes than one with few
@@ -31,12 +31,12 @@ const (
 	notNoise    = 0.98                   // times as long as with few queues
 )
 
-// QueuesFor returns how many hardware queues to ask for. 0 leaves it to the environment.
-func (u *Runs) QueuesFor(p *Prepared, own *session.RunFlags) int {
+// queuesFor returns how many hardware queues to ask for. 0 leaves it to the environment.
+func (u *Runs) queuesFor(p *Prepared, own *session.RunFlags) int {
 	if os.Getenv(session.QueuesVariable) != "" {
 		return 0
 	}
-	key := u.QueuesKey(p.Graph, own)
+	key := u.queuesKey(p.Graph, own)
 	if u.fewSuffice(p.Graph) {
 		return u.tried(key).Best(u.Flags.Iterations)
 	}
@@ -59,16 +59,16 @@ func (u *Runs) queuesForStreams(p *Prepared, key string) int {
 	case p.Plan != nil:
 		more = !u.asGraph() && u.needsQueues(p.Plan)
 	case key != "":
-		more = more != (len(u.QueueNote(key)) > 0)
+		more = more != (len(u.queueNote(key)) > 0)
 	}
 	if more {
 		return MostQueues
 	}
-	return UsualQueues
+	return usualQueues
 }
 
-// QueueNote returns what an earlier run noted; nil if nothing.
-func (u *Runs) QueueNote(key string) []byte {
+// queueNote returns what an earlier run noted; nil if nothing.
+func (u *Runs) queueNote(key string) []byte {
 	note, err := u.OpenCache().Note(key)
 	if err != nil {
 		u.Warn("%v", err)
@@ -76,35 +76,35 @@ func (u *Runs) QueueNote(key string) []byte {
 	return note
 }
 
-// QueuesTried is what a replay took with few queues and with the usual ones, in microseconds; 0 if that was not tried.
-type QueuesTried struct {
+// queuesTried is what a replay took with few queues and with the usual ones, in microseconds; 0 if that was not tried.
+type queuesTried struct {
 	Few   float64 `json:"few_us"`
 	Usual float64 `json:"usual_us"`
 }
 
 // tried returns what earlier runs noted. A note that is none of them says nothing.
-func (u *Runs) tried(key string) (t QueuesTried) {
+func (u *Runs) tried(key string) (t queuesTried) {
 	if key == "" {
 		return t
 	}
 	valid := func(us float64) bool { return us >= 0 && !math.IsInf(us, 1) }
-	if note := u.QueueNote(key); json.Unmarshal(note, &t) != nil || !valid(t.Few) || !valid(t.Usual) {
-		return QueuesTried{}
+	if note := u.queueNote(key); json.Unmarshal(note, &t) != nil || !valid(t.Few) || !valid(t.Usual) {
+		return queuesTried{}
 	}
 	return t
 }
 
 // Best returns with how many queues so many replays take the least time, that of starting included. The usual ones are tried where that costs little
 // against the replays.
-func (t QueuesTried) Best(replays int) int {
+func (t queuesTried) Best(replays int) int {
 	few, usual := lasting(t.Few, replays), lasting(t.Usual, replays)
 	switch {
 	case t.Few == 0 || t.Usual == 0 && few < worthTrying:
-		return FewQueues
+		return fewQueues
 	case t.Usual == 0 || t.Usual < notNoise*t.Few && usual+usualTakes < few:
-		return UsualQueues
+		return usualQueues
 	}
-	return FewQueues
+	return fewQueues
 }
 
 // lasting is how long so many replays of so many microseconds take.
@@ -113,15 +113,15 @@ func lasting(us float64, replays int) time.Duration {
 }
 
 // add notes what a replay took, and reports whether that is worth keeping for later runs. Runs differ a little, so the mean with what is known counts.
-func (t *QueuesTried) add(queues int, us float64, replays int) (keep bool) {
+func (t *queuesTried) add(queues int, us float64, replays int) (keep bool) {
 	known := &t.Few
-	if queues != FewQueues {
+	if queues != fewQueues {
 		known = &t.Usual
 	}
 	if *known > 0 {
 		us = (us + *known) / 2
 	}
-	keep = *t != QueuesTried{} || lasting(us, replays) >= worthTrying
+	keep = *t != queuesTried{} || lasting(us, replays) >= worthTrying
 	*known = us
 	return keep
 }
@@ -129,10 +129,10 @@ func (t *QueuesTried) add(queues int, us float64, replays int) (keep bool) {
 // BenchQueues returns how many hardware queues to ask for where plans are measured: as many as they will run with.
 func (u *Runs) BenchQueues(g *dag.Graph) int {
 	if u.fewSuffice(g) {
-		return FewQueues
+		return fewQueues
 	}
 	if u.asGraph() {
-		return UsualQueues
+		return usualQueues
 	}
 	return MostQueues
 }
@@ -145,7 +145,7 @@ func (u *Runs) asGraph() bool {
 
 // needsQueues reports whether replays of a plan as streams use more of them than there usually are queues.
 func (u *Runs) needsQueues(plan *planner.Plan) bool {
-	return len(plan.Streams)*u.Flags.Inflight > UsualQueues
+	return len(plan.Streams)*u.Flags.Inflight > usualQueues
 }
 
 // expectsQueues reports whether the flags or the streams of a pipeline ask for more streams than there usually are queues, before there is a
@@ -165,13 +165,13 @@ func (u *Runs) expectsQueues(g *dag.Graph) bool {
 	if f.Limited {
 		streams = max(streams, f.Streams)
 	}
-	return f.Strategy == "cover" || streams*f.Inflight > UsualQueues
+	return f.Strategy == "cover" || streams*f.Inflight > usualQueues
 }
 
 // NoteQueues notes for later runs what a replay took with so many queues, where few suffice, or else whether what is expected of this pipeline was
 // wrong.
 func (u *Runs) NoteQueues(ctx context.Context, p *Prepared, own *session.RunFlags, program *runtime.Program, replays int, took time.Duration) {
-	key := u.QueuesKey(p.Graph, own)
+	key := u.queuesKey(p.Graph, own)
 	if key == "" || p.Platform.Name() == "cpu" || os.Getenv(session.QueuesVariable) != "" {
 		return
 	}
@@ -192,8 +192,8 @@ func (u *Runs) NoteQueues(ctx context.Context, p *Prepared, own *session.RunFlag
 	}
 }
 
-// QueuesKey is the key of the note about a pipeline under these flags; "" if nothing may be noted or used.
-func (u *Runs) QueuesKey(g *dag.Graph, own *session.RunFlags) string {
+// queuesKey is the key of the note about a pipeline under these flags; "" if nothing may be noted or used.
+func (u *Runs) queuesKey(g *dag.Graph, own *session.RunFlags) string {
 	f := u.Flags
 	if own == nil || f.Learn == flags.LearnOff || f.Plan != "" || own.Alone || own.Follow {
 		return ""

@@ -75,7 +75,7 @@ func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
 			if p.Graph == nil {
 				p.Graph = wideGraph(t, 1, false)
 			}
-			require.Equal(t, c.want, a.QueuesFor(p, &session.RunFlags{}))
+			require.Equal(t, c.want, a.queuesFor(p, &session.RunFlags{}))
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 		defer program.Close()
 		a.NoteQueues(ctx, &Prepared{Graph: g, Plan: plan, Platform: &session.Opened{Platform: gpuNamed{platform}}}, own, program, 100, time.Second)
 	}
-	queues := func() int { return a.QueuesFor(&Prepared{Graph: g}, own) }
+	queues := func() int { return a.queuesFor(&Prepared{Graph: g}, own) }
 	require.Equal(t, 8, queues())
 	ran(9, runtime.Captured)
 	require.Equal(t, 8, queues())
@@ -130,7 +130,7 @@ func TestARunNotesHowManyStreamsItUsed(t *testing.T) {
 
 func TestBenchAsksForTheQueuesThatRunsHave(t *testing.T) {
 	one, several := wideGraph(t, 1, false), rankGraph(t)
-	for replay, want := range map[string][2]int{flags.GraphAuto: {FewQueues, MostQueues}, flags.GraphOff: {MostQueues, MostQueues}, flags.GraphOn: {FewQueues, UsualQueues}, flags.GraphCaptured: {FewQueues, UsualQueues}, flags.GraphBuilt: {FewQueues, UsualQueues}} {
+	for replay, want := range map[string][2]int{flags.GraphAuto: {fewQueues, MostQueues}, flags.GraphOff: {MostQueues, MostQueues}, flags.GraphOn: {fewQueues, usualQueues}, flags.GraphCaptured: {fewQueues, usualQueues}, flags.GraphBuilt: {fewQueues, usualQueues}} {
 		a := silent()
 		a.Flags.Replay = replay
 		require.Equal(t, want, [2]int{a.BenchQueues(one), a.BenchQueues(several)}, "--graph=%s", replay)
@@ -171,7 +171,7 @@ func TestMoreQueuesAreTriedForLongRunsAndUsedWhereTheyPay(t *testing.T) {
 		{"nobody has tried few", 0, 80, 1e9, 1},
 		{"more than a duration can hold", 1e300, 1e200, math.MaxInt, 1},
 	} {
-		require.Equal(t, c.want, QueuesTried{Few: c.few, Usual: c.usual}.Best(c.replays), c.name)
+		require.Equal(t, c.want, queuesTried{Few: c.few, Usual: c.usual}.Best(c.replays), c.name)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	ctx := context.Background()
 	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &session.RunFlags{}
-	queues := func() int { return a.QueuesFor(&Prepared{Graph: g}, own) }
+	queues := func() int { return a.queuesFor(&Prepared{Graph: g}, own) }
 	ran := func(queues, replays int, each time.Duration) {
 		a.NoteQueues(ctx, &Prepared{Graph: g, Platform: &session.Opened{Platform: queuedGPU{gpuNamed{platform}, queues}}}, own, nil, replays, time.Duration(replays)*each)
 	}
@@ -204,7 +204,7 @@ func TestLongRunsNoteWhatTheyTakeWithTheirQueues(t *testing.T) {
 	require.Equal(t, 8, queues(), "faster")
 	ran(8, 1000, 200*time.Microsecond)
 	require.Equal(t, 1, queues(), "slower in the mean of two runs")
-	require.NoError(t, a.OpenCache().KeepNote(ctx, a.QueuesKey(g, own), []byte(`{"few_us": -1, "usual_us": 1}`)))
+	require.NoError(t, a.OpenCache().KeepNote(ctx, a.queuesKey(g, own), []byte(`{"few_us": -1, "usual_us": 1}`)))
 	require.Equal(t, 1, queues(), "a note that cannot be")
 }
 
@@ -220,5 +220,5 @@ func TestNoQueuesAreNotedForTheCPU(t *testing.T) {
 	a, platform := noting(t, flags.Values{Iterations: 1_000_000})
 	g, own := wideGraph(t, 2, false), &session.RunFlags{}
 	a.NoteQueues(context.Background(), &Prepared{Graph: g, Platform: &session.Opened{Platform: platform}}, own, nil, 100_000, 100*time.Second)
-	require.Empty(t, a.QueueNote(a.QueuesKey(g, own)))
+	require.Empty(t, a.queueNote(a.queuesKey(g, own)))
 }

@@ -39,7 +39,7 @@ func (u *Runs) unseenOptions(ctx context.Context, g *dag.Graph) (o planner.Optio
 		return u.PlanOptions(ctx, nil)
 	}
 	if u.asked == nil {
-		platform, err := u.OpenPlatform(u.DevicesFor(g), UsualQueues)
+		platform, err := u.OpenPlatform(u.DevicesFor(g), usualQueues)
 		if err != nil {
 			return o, err
 		}
@@ -54,7 +54,7 @@ func (u *Runs) unseenOptions(ctx context.Context, g *dag.Graph) (o planner.Optio
 
 // spreadAsRuns spreads a graph over the devices that are there, as runs do, so that what they learned is found.
 func (u *Runs) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Graph, err error) {
-	platform, err := u.OpenPlatform(u.DevicesFor(g), UsualQueues)
+	platform, err := u.OpenPlatform(u.DevicesFor(g), usualQueues)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *Recalled, err error
 	f.Machine = "" // the device is planned for
 	f.Replay, f.Inflight, f.Threads, f.Iterations, f.Warmup, f.Overlap = flags.GraphAuto, 1, 1, ReplaysOfRuns, 0, flags.GraphAuto
 	u.Sanitize = u.SanitizeFor(g)
-	platform, err := u.OpenPlatform(u.DevicesFor(g), u.QueuesFor(&Prepared{Graph: g}, &session.RunFlags{}))
+	platform, err := u.OpenPlatform(u.DevicesFor(g), u.queuesFor(&Prepared{Graph: g}, &session.RunFlags{}))
 	if err != nil {
 		return nil, err
 	}

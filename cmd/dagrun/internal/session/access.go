@@ -47,7 +47,7 @@ func UnconfirmedModules(g *dag.Graph) []Unconfirmed {
 func KernelAccesses(g *dag.Graph) []KernelAccess {
 	list := []KernelAccess{}
 	known := map[string]int{}
-	for _, n := range AllNodes(g) {
+	for _, n := range allNodes(g) {
 		l := n.Launch
 		if l == nil || l.Module < 0 || l.Map != nil {
 			continue

@@ -6,8 +6,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 )
 
-// AllNodes returns the nodes of a graph and of all bodies in it.
-func AllNodes(g *dag.Graph) []*dag.Node {
+// allNodes returns the nodes of a graph and of all bodies in it.
+func allNodes(g *dag.Graph) []*dag.Node {
 	var nodes []*dag.Node
 	g.EachGraph(func(g *dag.Graph, _ []string) {
 		for i := range g.Nodes {

@@ -59,8 +59,8 @@ type connected interface {
 	Connect(ctx context.Context, w *world.World, groups []dag.Among) error
 }
 
-// GroupsOf lists the groups of ranks that a rank communicates in, other than all ranks.
-func GroupsOf(g *dag.Graph) []dag.Among {
+// groupsOf lists the groups of ranks that a rank communicates in, other than all ranks.
+func groupsOf(g *dag.Graph) []dag.Among {
 	list := []dag.Among{}
 	g.EachGraph(func(level *dag.Graph, _ []string) {
 		for i := range level.Nodes {
@@ -122,7 +122,7 @@ func (u *Session) JoinRanks(ctx context.Context, g *dag.Graph, platform *Opened,
 	f.Effort, f.Machine, f.Memory, f.MemoryCap, f.Threads, f.Learn = d.Effort, d.Machine, d.Memory, d.MemoryCap, d.Threads, d.Learn
 	u.Followed = !onCPU && u.Flags.Timeout > 0
 	u.Progress.Report("connect the ranks", 0, 0)
-	return to.Connect(ctx, w, GroupsOf(g))
+	return to.Connect(ctx, w, groupsOf(g))
 }
 
 // proveRanks proves that all ranks can communicate.

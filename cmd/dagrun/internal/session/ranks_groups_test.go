@@ -28,5 +28,5 @@ nodes:
           - {name: again, allreduce: {inout: x, op: max, among: [2, 2, 1]}}
 `), file.Options{Rank: 2, Ranks: 4})
 	require.NoError(t, err)
-	require.Equal(t, []dag.Among{{First: 2, Count: 2, Step: 1}, {First: 0, Count: 2, Step: 2}}, GroupsOf(g))
+	require.Equal(t, []dag.Among{{First: 2, Count: 2, Step: 1}, {First: 0, Count: 2, Step: 2}}, groupsOf(g))
 }

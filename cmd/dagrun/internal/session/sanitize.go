@@ -17,7 +17,7 @@ const mostChecked = 1_000_000
 func (u *Session) SanitizeFor(g *dag.Graph) Sanitize {
 	s := Sanitize{Chosen: u.Flags.Sanitize != flags.SanitizeAuto}
 	threads := uint64(0)
-	for _, n := range AllNodes(g) {
+	for _, n := range allNodes(g) {
 		l := n.Launch
 		if l == nil || l.Module < 0 {
 			continue
