@@ -28,7 +28,7 @@ import (
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	shared := &session.Session{Console: cli.New(stdin, stdout, stderr), Compilers: &kernels.Compilers{}}
-	drawn := &pictures.Pictures{Runs: &runs.Runs{Session: shared}}
+	drawn := &pictures.Pictures{Runs: &runs.Runs{Ranks: &session.Ranks{Session: shared}}}
 	a := &app{Pictures: drawn, Exported: &exported.Exported{Pictures: drawn}, Recordings: &recordings.Recordings{Session: shared}}
 	a.catalog = &catalog.Commands{Runs: a.Runs, Recordings: a.Recordings}
 	a.editing = &editing.Commands{Session: a.Session}

@@ -22,7 +22,7 @@ import (
 // commandsTo are the commands with an output.
 func commandsTo(stdout io.Writer) *Commands {
 	console := cli.New(strings.NewReader(""), stdout, io.Discard)
-	return &Commands{Pictures: &pictures.Pictures{Runs: &runs.Runs{Session: &session.Session{Console: console}}}}
+	return &Commands{Pictures: &pictures.Pictures{Runs: &runs.Runs{Ranks: &session.Ranks{Session: &session.Session{Console: console}}}}}
 }
 
 func TestBestCommandLine(t *testing.T) {

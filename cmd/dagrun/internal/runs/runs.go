@@ -11,7 +11,7 @@ import (
 
 // Runs is a command that runs a pipeline, or plans it as runs do.
 type Runs struct {
-	*session.Session
+	*session.Ranks
 
 	EachReplay time.Duration    // of the latest replays, or else of those that chose the plan; 0: not known
 	recalled   *Recalled        // with --learn=auto: what plan, dot and check plan with

@@ -23,5 +23,5 @@ func TestMain(m *testing.M) {
 
 // silent is a command whose output nobody reads.
 func silent() *Runs {
-	return &Runs{Session: &session.Session{Console: cli.New(strings.NewReader(""), io.Discard, io.Discard), Compilers: &kernels.Compilers{}}}
+	return &Runs{Ranks: &session.Ranks{Session: &session.Session{Console: cli.New(strings.NewReader(""), io.Discard, io.Discard), Compilers: &kernels.Compilers{}}}}
 }

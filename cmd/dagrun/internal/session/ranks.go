@@ -21,7 +21,7 @@ import (
 )
 
 // FindPlace finds out which rank this process is.
-func (u *Session) FindPlace() error {
+func (u *Ranks) FindPlace() error {
 	place, err := world.Find(u.Flags.Ranks, os.Getenv)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ type decision struct {
 	Learn      string `json:"learn"`
 }
 
-func (u *Session) decide() decision {
+func (u *Ranks) decide() decision {
 	f := u.Flags
 	return decision{f.Replay, f.Iterations, f.Warmup, f.Strategy, f.Streams, f.Limited, f.Effort, f.Machine, f.Memory, f.MemoryCap, f.Threads, f.Learn}
 }
@@ -73,7 +73,7 @@ func groupsOf(g *dag.Graph) []dag.Among {
 }
 
 // JoinRanks meets the other ranks, if there are any, and takes over what rank 0 decides.
-func (u *Session) JoinRanks(ctx context.Context, g *dag.Graph, platform *Opened, own *RunFlags) error {
+func (u *Ranks) JoinRanks(ctx context.Context, g *dag.Graph, platform *Opened, own *RunFlags) error {
 	if u.Place.Ranks <= 1 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (u *Session) JoinRanks(ctx context.Context, g *dag.Graph, platform *Opened,
 }
 
 // proveRanks proves that all ranks can communicate.
-func (u *Session) proveRanks(members []world.Member) error {
+func (u *Ranks) proveRanks(members []world.Member) error {
 	local := make([]int, len(members))
 	for rank := range members {
 		local[rank] = members[rank].LocalRank
@@ -147,7 +147,7 @@ func (u *Session) proveRanks(members []world.Member) error {
 }
 
 // AssumeRanks makes a command look at a pipeline as rank 0 of --ranks.
-func (u *Session) AssumeRanks() error {
+func (u *Ranks) AssumeRanks() error {
 	n := u.Flags.Ranks.Ranks
 	if n < 1 || n > dag.MaxRanks {
 		return fmt.Errorf("--ranks %d: want 1 to %d", n, dag.MaxRanks)
@@ -165,7 +165,7 @@ type CheckedRanks struct {
 	Violations []string `json:"violations"`
 }
 
-func (u *Session) CheckRanks() (*CheckedRanks, error) {
+func (u *Ranks) CheckRanks() (*CheckedRanks, error) {
 	if u.Place.Ranks <= 1 {
 		return nil, nil
 	}
@@ -205,7 +205,7 @@ func (r *CheckedRanks) Print(a *Session) {
 }
 
 // ranksCanRun refuses what several ranks cannot do together.
-func (u *Session) ranksCanRun(g *dag.Graph, own *RunFlags) error {
+func (u *Ranks) ranksCanRun(g *dag.Graph, own *RunFlags) error {
 	f := u.Flags
 	if own == nil {
 		own = new(RunFlags)
@@ -230,7 +230,7 @@ func rankFailure(err error) error {
 }
 
 // AmongRanks runs a command that may join other ranks, and ends together with them: when another rank fails, this one ends with its cause.
-func (u *Session) AmongRanks(ctx context.Context, run func(context.Context) error) error {
+func (u *Ranks) AmongRanks(ctx context.Context, run func(context.Context) error) error {
 	if u.Place.Ranks <= 1 {
 		return run(ctx)
 	}
@@ -265,7 +265,7 @@ func (u *Session) AmongRanks(ctx context.Context, run func(context.Context) erro
 }
 
 // endTogether ends this rank's work when another one fails, and all communication when this one is interrupted or times out.
-func (u *Session) endTogether(ctx context.Context, w *world.World, cancel context.CancelCauseFunc, ended <-chan struct{}) {
+func (u *Ranks) endTogether(ctx context.Context, w *world.World, cancel context.CancelCauseFunc, ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return
@@ -292,7 +292,7 @@ type RankReport struct {
 	Ranks int `json:"ranks"` // how many run the pipeline together
 }
 
-func (u *Session) RankReport() *RankReport {
+func (u *Ranks) RankReport() *RankReport {
 	if u.Place.Ranks <= 1 {
 		return nil
 	}
@@ -300,7 +300,7 @@ func (u *Session) RankReport() *RankReport {
 }
 
 // FollowCommunication lets the other ranks ask where this one communicates, if its device knows.
-func (u *Session) FollowCommunication(program *runtime.Program) {
+func (u *Ranks) FollowCommunication(program *runtime.Program) {
 	if u.World == nil || !u.Followed {
 		return
 	}
@@ -325,7 +325,7 @@ func (u *Session) FollowCommunication(program *runtime.Program) {
 }
 
 // Agree returns what rank 0 passes to it, on all ranks.
-func (u *Session) Agree(ctx context.Context, own string) (string, error) {
+func (u *Ranks) Agree(ctx context.Context, own string) (string, error) {
 	texts, err := u.World.Barrier(ctx, "agree", own)
 	if err != nil {
 		return "", err

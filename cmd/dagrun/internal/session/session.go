@@ -29,17 +29,23 @@ type Session struct {
 	Sanitize   Sanitize                                       // of the command's kernels
 	links      *host.Links                                    // of CPU devices; nil: copies take what they take
 	printing   sync.Mutex                                     // of what kernels print
-	joined     func(*world.World)                             // called when the other ranks have been met
 	Spread     *planner.Spread                                // the pipeline over several devices; nil: it is planned as declared
 	spreads    bool                                           // over a number of devices that was asked for
 	Declared   *dag.Graph                                     // the pipeline before it was spread
 	Network    *replan.Network                                // the captured graph of a recording, if a command works on one
 	MemoryInfo func(int32) (int64, int64, error)              // free and all memory of a GPU; nil: none is open
-	World      *world.World                                   // the other ranks; nil: there are none
-	Followed   bool                                           // the device notes how far communication with other ranks is
 	Reread     func(rank, local int) (*dag.Graph, error)      // the pipeline of another rank
 	family     func(n int, local []int) (*file.Family, error) // those of all ranks
 	NoCache    bool                                           // the cache cannot be used, which has been said
+}
+
+// Ranks is a command whose pipeline several ranks may run together.
+type Ranks struct {
+	*Session
+
+	joined   func(*world.World) // called when the other ranks have been met
+	World    *world.World       // the other ranks; nil: there are none
+	Followed bool               // the device notes how far communication with other ranks is
 }
 
 // Sanitize is the level of checks of kernels, and how it was chosen.
