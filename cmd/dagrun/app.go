@@ -1,4 +1,4 @@
-// What all commands share.
+// The families of commands.
 
 package main
 
@@ -7,20 +7,19 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/editing"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/exported"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/measuring"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/planning"
-	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/running"
+	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 )
 
-// app is the state that every command has.
+// app is what the command line leads to.
 type app struct {
-	*pictures.Pictures
-	Exported   *exported.Exported
-	Recordings *recordings.Recordings
-	running    *running.Commands
-	planning   *planning.Commands
-	measuring  *measuring.Commands
-	editing    *editing.Commands
-	catalog    *catalog.Commands
+	*session.Session
+
+	running   *running.Commands
+	planning  *planning.Commands
+	measuring *measuring.Commands
+	exported  *exported.Exported
+	catalog   *catalog.Commands
+	editing   *editing.Commands
 }

@@ -28,7 +28,7 @@ func pinned(t *testing.T, pipeline, self string, platform cudart.Platform) (prin
 	a.Self = func() (string, error) { return self, nil }
 	a.Flags = &flags.Values{Backend: "cpu", Strategy: "serial", Streams: 8, Iterations: 1, Memory: "arena", MaxEdges: dag.MaxEdges}
 	late := &cudart.Error{Call: "cuStreamSynchronize", Name: "CUDA_ERROR_ILLEGAL_ADDRESS", Code: 700, Text: "an illegal memory access was encountered", Node: -1, Index: -1}
-	found = a.PinFault(context.Background(), &runs.Prepared{Name: pipeline, Platform: &session.Opened{Platform: platform}}, late, &session.RunFlags{})
+	found = a.running.PinFault(context.Background(), &runs.Prepared{Name: pipeline, Platform: &session.Opened{Platform: platform}}, late, &session.RunFlags{})
 	require.Equal(t, cli.StatusDevice, cli.StatusOf(found))
 	return stderr.String(), found
 }

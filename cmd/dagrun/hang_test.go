@@ -36,7 +36,7 @@ func searched(t *testing.T, pipeline string, limit time.Duration) (text, node st
 	trial := &runtime.Trial{Plan: plan, Graph: true, Before: 2, Count: 3, Began: time.Now()}
 	h := &runs.Hang{Trial: func() *runtime.Trial { return trial }}
 	a.Hung = h.Says
-	h.Found.Store(a.SearchHang(context.Background(), &runs.Prepared{Name: file, Graph: g}, &session.RunFlags{}, selfAsCommand(t), trial, limit))
+	h.Found.Store(a.running.SearchHang(context.Background(), &runs.Prepared{Name: file, Graph: g}, &session.RunFlags{}, selfAsCommand(t), trial, limit))
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
 	require.NoError(t, err)
 	require.Equal(t, []string{file}, files)

@@ -28,14 +28,18 @@ import (
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	shared := &session.Session{Console: cli.New(stdin, stdout, stderr), Compilers: &kernels.Compilers{}}
-	drawn := &pictures.Pictures{Runs: &runs.Runs{Ranks: &session.Ranks{Session: shared}}}
-	a := &app{Pictures: drawn, Exported: &exported.Exported{Pictures: drawn}, Recordings: &recordings.Recordings{Session: shared}}
-	a.catalog = &catalog.Commands{Runs: a.Runs, Recordings: a.Recordings}
-	a.editing = &editing.Commands{Session: a.Session}
-	a.measuring = &measuring.Commands{Pictures: a.Pictures, Recordings: a.Recordings}
-	a.planning = &planning.Commands{Pictures: a.Pictures, Exported: a.Exported, Recordings: a.Recordings}
-	a.running = &running.Commands{Runs: a.Runs, Exported: a.Exported}
-	return a
+	prepared := &runs.Runs{Ranks: &session.Ranks{Session: shared}}
+	drawn := &pictures.Pictures{Runs: prepared}
+	graphs, recorded := &exported.Exported{Pictures: drawn}, &recordings.Recordings{Session: shared}
+	return &app{
+		Session:   shared,
+		running:   &running.Commands{Runs: prepared, Exported: graphs},
+		planning:  &planning.Commands{Pictures: drawn, Exported: graphs, Recordings: recorded},
+		measuring: &measuring.Commands{Pictures: drawn, Recordings: recorded},
+		exported:  graphs,
+		catalog:   &catalog.Commands{Runs: prepared, Recordings: recorded},
+		editing:   &editing.Commands{Session: shared},
+	}
 }
 
 // execute runs the command line and returns its exit status.
@@ -101,7 +105,7 @@ Results go to stdout, the rest to stderr. Exit status:` + cli.StatusText(),
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.Flags = a.ValuesOf(c) }
 	root.CompletionOptions.HiddenDefaultCmd = false
 	a.running.RunCommand(root)
-	a.versionFlag(root)
+	a.catalog.VersionFlag(root)
 	run := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run a pipeline and check its results",
@@ -119,8 +123,8 @@ and initial contents are restored after them.`,
   dagrun run pipelines/saxpy.yaml --output json`,
 	}
 	a.running.RunCommand(run)
-	root.AddCommand(run, a.planning.PlanCommand(), a.planning.DotCommand(), a.planning.CheckCommand(), a.Exported.ExportCommand(), a.running.RecordCommand(), a.measuring.BenchCommand(), a.measuring.TraceCommand(), a.editing.FormatCommand(),
-		a.catalog.KernelsCommand(), a.catalog.DevicesCommand(), a.editing.SchemaCommand(), a.editing.InitCommand(), a.editing.LanguageServerCommand(), a.measuring.TuneCommand(), a.catalog.CacheCommand(), a.running.LaunchCommand(), a.versionCommand())
+	root.AddCommand(run, a.planning.PlanCommand(), a.planning.DotCommand(), a.planning.CheckCommand(), a.exported.ExportCommand(), a.running.RecordCommand(), a.measuring.BenchCommand(), a.measuring.TraceCommand(), a.editing.FormatCommand(),
+		a.catalog.KernelsCommand(), a.catalog.DevicesCommand(), a.editing.SchemaCommand(), a.editing.InitCommand(), a.editing.LanguageServerCommand(), a.measuring.TuneCommand(), a.catalog.CacheCommand(), a.running.LaunchCommand(), a.catalog.VersionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	a.explainCompletion(root)
 	a.completes(root)

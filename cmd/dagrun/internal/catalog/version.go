@@ -1,6 +1,6 @@
 // dagrun version: which build this is, as the Go tool recorded it.
 
-package main
+package catalog
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 )
 
-func (a *app) versionCommand() *cobra.Command {
+func (u *Commands) VersionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Show which build this is",
@@ -20,35 +20,35 @@ func (a *app) versionCommand() *cobra.Command {
   dagrun version --output json`,
 		Args: flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.CheckFlags(c); err != nil {
+			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
-			return a.showVersion()
+			return u.showVersion()
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.OutputFlags(c)
+	u.OutputFlags(c)
 	return c
 }
 
-func (a *app) showVersion() error {
-	if a.Flags.Output == "json" {
-		return a.Answer(cli.ThisBuild())
+func (u *Commands) showVersion() error {
+	if u.Flags.Output == "json" {
+		return u.Answer(cli.ThisBuild())
 	}
-	_, err := fmt.Fprintln(a.Stdout, cli.ThisBuild())
+	_, err := fmt.Fprintln(u.Stdout, cli.ThisBuild())
 	return err
 }
 
-// versionFlag gives the root command --version, which does what dagrun version does. Cobra's own flag knows no JSON.
-func (a *app) versionFlag(root *cobra.Command) {
+// VersionFlag gives the root command --version, which does what dagrun version does. Cobra's own flag knows no JSON.
+func (u *Commands) VersionFlag(root *cobra.Command) {
 	wanted, run := root.Flags().Bool("version", false, "show which build this is"), root.RunE
 	root.RunE = func(c *cobra.Command, args []string) error {
 		if !*wanted {
 			return run(c, args)
 		}
-		if err := a.CheckFlags(c); err != nil {
+		if err := u.CheckFlags(c); err != nil {
 			return err
 		}
-		return a.showVersion()
+		return u.showVersion()
 	}
 }
