@@ -31,7 +31,7 @@ captured graphs. What is missing is learned again.`,
 			if err := u.CheckFlags(c); err != nil {
 				return err
 			}
-			return u.ShowCache(clear)
+			return u.showCache(clear)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -49,7 +49,7 @@ type CacheReport struct {
 	*cache.Contents
 }
 
-func (u *Commands) ShowCache(clear bool) error {
+func (u *Commands) showCache(clear bool) error {
 	folder := cache.Open(u.Flags.CacheDir)
 	if missing := cache.Missing(u.Flags.CacheDir); missing != nil {
 		return missing

@@ -8,20 +8,20 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 )
 
-// Drift is how the time of a run's replays differs from when their plan was chosen.
-type Drift struct {
-	Runs     int     // how many in a row took another time, this one included; 0 if it took the same
-	Again    bool    // the next run compares plans again
-	Us, Then float64 // that a replay takes, and took then
+// drift is how the time of a run's replays differs from when their plan was chosen.
+type drift struct {
+	runs     int     // how many in a row took another time, this one included; 0 if it took the same
+	again    bool    // the next run compares plans again
+	us, then float64 // that a replay takes, and took then
 }
 
 // text continues a line about the plan; "" if nothing differs.
-func (d Drift) text() string {
-	if d.Runs == 0 {
+func (d drift) text() string {
+	if d.runs == 0 {
 		return ""
 	}
-	differs := fmt.Sprintf("; replays take %s, %s when this plan was chosen; ", cli.Duration(d.Us), cli.Duration(d.Then))
-	if d.Again {
+	differs := fmt.Sprintf("; replays take %s, %s when this plan was chosen; ", cli.Duration(d.us), cli.Duration(d.then))
+	if d.again {
 		return differs + "the run before differed too, so the next one compares plans again"
 	}
 	return differs + "if the next run differs too, plans are compared again"

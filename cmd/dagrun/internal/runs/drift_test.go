@@ -31,7 +31,7 @@ func afterLearning(t *testing.T) (a *Runs, program *runtime.Program, prepare fun
 		return p
 	}
 	p := prepare()
-	require.Nil(t, p.Learning.Way)
+	require.Nil(t, p.Learning.way)
 	plan, err := planner.New(ctx, g, p.Options)
 	require.NoError(t, err)
 	program, err = runtime.New(ctx, g, plan, platform, runtime.Options{})
@@ -48,7 +48,7 @@ func TestTwoRunsInARowCompareAgain(t *testing.T) {
 	a, program, prepare := afterLearning(t)
 	ran := func(took time.Duration) *LearnReport {
 		p := prepare()
-		require.NotNil(t, p.Learning.Way)
+		require.NotNil(t, p.Learning.way)
 		a.Settle(context.Background(), p, program, 100, 0, took)
 		return p.Learning.Report()
 	}
@@ -63,7 +63,7 @@ func TestTwoRunsInARowCompareAgain(t *testing.T) {
 	require.True(t, r.Drifted)
 	require.True(t, r.Again)
 	require.Contains(t, r.Text(), "; the run before differed too, so the next one compares plans again")
-	require.Nil(t, prepare().Learning.Way)
+	require.Nil(t, prepare().Learning.way)
 }
 
 func TestRunsOnAGPUKeepHowLongReplaysTook(t *testing.T) {
@@ -80,7 +80,7 @@ func TestRunsOnAGPUKeepHowLongReplaysTook(t *testing.T) {
 		}
 		return nil
 	}
-	each := prepare().Learning.Way.Each.Median
+	each := prepare().Learning.way.Each.Median
 	hundred := time.Duration(100 * each * 1e3)
 	require.Empty(t, took(false, 100, awake, hundred), "the CPU device compares ways instead")
 	require.Empty(t, took(true, 19, awake, hundred), "too few replays")

@@ -28,7 +28,7 @@ func (u *Runs) LearningOf(p *Prepared, own *session.RunFlags) *Learning {
 		}
 		return nil
 	}
-	l := &Learning{again: f.Learn == flags.LearnAgain, OnGPU: p.Platform.Name() == "cuda", Ranks: u.Place.Ranks > 1, bodies: p.Graph.HasControl()}
+	l := &Learning{again: f.Learn == flags.LearnAgain, OnGPU: p.Platform.Name() == "cuda", ranks: u.Place.Ranks > 1, bodies: p.Graph.HasControl()}
 	l.Options = runtime.LearnOptions{Plan: p.Options, Threads: f.Threads, Replays: f.Iterations + f.Warmup, Progress: u.Progress.Report}
 	if !f.Threaded {
 		l.Options.Threads = 0
@@ -48,7 +48,7 @@ func (u *Runs) LearningOf(p *Prepared, own *session.RunFlags) *Learning {
 	}
 	if !l.again {
 		l.Options.Known = l.Recalled.Known
-		l.Way = l.Recalled.Best(f.Iterations + f.Warmup)
+		l.way = l.Recalled.Best(f.Iterations + f.Warmup)
 		l.Options.Runs, l.Options.Seen = l.Recalled.Runs, l.Recalled.Seen
 	}
 	return l
@@ -82,7 +82,7 @@ func (u *Runs) notLearned(p *Prepared, own *session.RunFlags) string {
 
 // machineOf is what replays are predicted with: the figures that the replays corrected which chose the plan, or those that are planned with.
 func (l *Learning) machineOf(p *Prepared) *planner.Machine {
-	if l.Way != nil && l.Recalled.Machine != nil {
+	if l.way != nil && l.Recalled.Machine != nil {
 		return l.Recalled.Machine
 	}
 	return p.Options.Machine
@@ -127,7 +127,7 @@ func LeastWarmUp(onGPU bool, warmup int) time.Duration {
 
 // LeastWarmUp is how long the warm-up of a run of a known plan lasts at least. Runs that learn warm a GPU up before they measure anything.
 func (l *Learning) LeastWarmUp(warmup int) time.Duration {
-	if l == nil || l.Ranks || l.Way == nil || l.Learned != nil {
+	if l == nil || l.ranks || l.way == nil || l.learned != nil {
 		return 0
 	}
 	return LeastWarmUp(l.OnGPU, warmup)
@@ -139,14 +139,14 @@ func (l *Learning) LeastWarmUp(warmup int) time.Duration {
 func (l *Learning) Within(warmup, iterations int, warming bool) bool {
 	const manyMore = 1_000_000
 	switch {
-	case l == nil || l.Way != nil && (l.Recalled.Settled() || l.Ranks || l.OnGPU) || l.Learned != nil:
+	case l == nil || l.way != nil && (l.Recalled.Settled() || l.ranks || l.OnGPU) || l.learned != nil:
 		return false
 	case warming && warmup >= enoughToLengthen:
 		l.Options.Replays, l.Options.Extra, l.Options.After = warmup, manyMore, iterations
-		if l.Options.Wake = LeastWarmUp(l.OnGPU, warmup); l.Ranks {
+		if l.Options.Wake = LeastWarmUp(l.OnGPU, warmup); l.ranks {
 			l.Options.Extra, l.Options.Wake = iterations, 0
 		}
-	case warming || iterations == 0 || l.Way != nil && iterations < runtime.FewestToCompare:
+	case warming || iterations == 0 || l.way != nil && iterations < runtime.FewestToCompare:
 		return false
 	default:
 		l.Options.Replays, l.Options.Extra, l.Options.After, l.Options.Wake = iterations, 0, 0, 0
@@ -157,7 +157,7 @@ func (l *Learning) Within(warmup, iterations int, warming bool) bool {
 // tells reports whether replays that took so long, after a warm-up, tell how long those of other processes take, which may take the same way or
 // another.
 func (l *Learning) tells(warmup, took time.Duration) bool {
-	return l.OnGPU && !l.Ranks && !l.Recalled.Settled() && (warmup >= awake || took >= 5*awake)
+	return l.OnGPU && !l.ranks && !l.Recalled.Settled() && (warmup >= awake || took >= 5*awake)
 }
 
 // Learn uses replays of a program, and keeps what they show. It returns how many it used.
@@ -173,10 +173,10 @@ func (u *Runs) Learn(ctx context.Context, p *Prepared, own *session.RunFlags, pr
 	}
 	u.Running = program.Running
 	stop := u.WatchHang(ctx, p, own, program.Trial)
-	if l.Way != nil { // the other mode was compared before, and graphs are slower in a process that has used several streams
-		l.Options.Modes, l.Options.Ways = []runtime.Mode{l.Way.Mode}, []runtime.LearnedWay{*l.Way}
+	if l.way != nil { // the other mode was compared before, and graphs are slower in a process that has used several streams
+		l.Options.Modes, l.Options.Ways = []runtime.Mode{l.way.Mode}, []runtime.LearnedWay{*l.way}
 		for k := range l.Recalled.Ways {
-			if w := &l.Recalled.Ways[k]; w != l.Way && w.Mode == l.Way.Mode {
+			if w := &l.Recalled.Ways[k]; w != l.way && w.Mode == l.way.Mode {
 				l.Options.Ways = append(l.Options.Ways, *w)
 			}
 		}
@@ -186,7 +186,7 @@ func (u *Runs) Learn(ctx context.Context, p *Prepared, own *session.RunFlags, pr
 		return 0, err
 	}
 	stop()
-	l.Learned = learned
+	l.learned = learned
 	if len(learned.Ways) > 0 {
 		u.EachReplay = time.Duration(learned.Ways[0].Each.Median * 1e3)
 	}
@@ -210,23 +210,23 @@ func (u *Runs) Settle(ctx context.Context, p *Prepared, program *runtime.Program
 		return
 	}
 	us := float64(took.Nanoseconds()) / 1e3 / float64(replays)
-	way, compared := l.Way, l.Learned != nil && len(l.Learned.Ways) > 0
+	way, compared := l.way, l.learned != nil && len(l.learned.Ways) > 0
 	if compared {
-		way = &l.Learned.Ways[0]
+		way = &l.learned.Ways[0]
 	}
 	if err := l.correct(ctx, p, program, way, us); err != nil && ctx.Err() == nil {
 		u.Warn("what was learned is not corrected: %v", err)
 	}
-	if l.Way == nil || compared {
+	if l.way == nil || compared {
 		return
 	}
-	runs, again, err := l.Recalled.Confirm(ctx, l.Way, us, replays)
+	runs, again, err := l.Recalled.Confirm(ctx, l.way, us, replays)
 	if err != nil && ctx.Err() == nil {
 		u.Warn("%v", err)
 	}
-	l.drift = Drift{Runs: runs, Again: again, Us: us, Then: l.Way.Each.Median}
+	l.drift = drift{runs: runs, again: again, us: us, then: l.way.Each.Median}
 	if !again && l.tells(warmup, took) {
-		if err := l.Recalled.NoteRun(ctx, l.Way, us); err != nil && ctx.Err() == nil {
+		if err := l.Recalled.NoteRun(ctx, l.way, us); err != nil && ctx.Err() == nil {
 			u.Warn("how long this run took is not kept: %v", err)
 		}
 	}
@@ -257,32 +257,32 @@ type LearnReport struct {
 	Tries    bool        `json:"tries,omitempty"`          // a way from the cache, to find out whether it is faster than those that earlier runs took
 	Ways     []WayReport `json:"ways"`
 
-	Drift Drift `json:"-"`
+	drift drift
 }
 
 func (l *Learning) Report() *LearnReport {
 	if l == nil {
 		return nil
 	}
-	r := &LearnReport{Ways: []WayReport{}, Drifted: l.drift.Runs > 0, Again: l.drift.Again, Drift: l.drift}
+	r := &LearnReport{Ways: []WayReport{}, Drifted: l.drift.runs > 0, Again: l.drift.again, drift: l.drift}
 	if l.Options.Known != nil {
 		r.Known = len(l.Options.Known.Nodes)
 	}
-	if l.Way != nil && (l.Learned == nil || len(l.Learned.Ways) == 0) {
-		r.From, r.Tried, r.Ways = "cache", l.Recalled.Tried, append(r.Ways, ReportWay(l.Way))
-		r.Tries = l.Recalled.Tries(l.Way)
+	if l.way != nil && (l.learned == nil || len(l.learned.Ways) == 0) {
+		r.From, r.Tried, r.Ways = "cache", l.Recalled.Tried, append(r.Ways, ReportWay(l.way))
+		r.Tries = l.Recalled.Tries(l.way)
 	}
-	if l.Learned != nil {
-		r.Replays, r.Unquiet, r.Tried = l.Learned.Replays, l.Learned.Unquiet, max(r.Tried, len(l.Learned.Ways))
-		for i, samples := range l.Learned.Samples {
-			if len(samples) > 0 || l.Learned.First != nil && l.Learned.First[i] > 0 {
+	if l.learned != nil {
+		r.Replays, r.Unquiet, r.Tried = l.learned.Replays, l.learned.Unquiet, max(r.Tried, len(l.learned.Ways))
+		for i, samples := range l.learned.Samples {
+			if len(samples) > 0 || l.learned.First != nil && l.learned.First[i] > 0 {
 				r.Measured++
 			}
 		}
-		r.Measured += len(l.Learned.Inner)
-		for k := range l.Learned.Ways {
+		r.Measured += len(l.learned.Inner)
+		for k := range l.learned.Ways {
 			r.From = "replays"
-			r.Ways = append(r.Ways, ReportWay(&l.Learned.Ways[k]))
+			r.Ways = append(r.Ways, ReportWay(&l.learned.Ways[k]))
 		}
 	}
 	return r
@@ -296,7 +296,7 @@ func (r *LearnReport) Text() string {
 	best := func() string { return r.Ways[0].Text() }
 	switch {
 	case r.From == "cache" && r.Tried == 1:
-		return "learned earlier: " + best() + r.Drift.text()
+		return "learned earlier: " + best() + r.drift.text()
 	case r.From == "replays" && r.Tried == 1:
 		return "learned: " + best()
 	case r.From == "cache":
@@ -304,7 +304,7 @@ func (r *LearnReport) Text() string {
 		if r.Tries {
 			verb = "may be"
 		}
-		return fmt.Sprintf("learned earlier: %s %s the best of %s", best(), verb, cli.Counted(r.Tried, "way")+" to replay") + r.Drift.text()
+		return fmt.Sprintf("learned earlier: %s %s the best of %s", best(), verb, cli.Counted(r.Tried, "way")+" to replay") + r.drift.text()
 	case r.From == "replays":
 		text := fmt.Sprintf("learned: %s is the best of %s", best(), cli.Counted(r.Tried, "way")+" to replay")
 		if r.Unquiet != "" {

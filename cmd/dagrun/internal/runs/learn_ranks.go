@@ -32,10 +32,10 @@ func (u *Runs) learnTogether(ctx context.Context, l *Learning) (*Learning, error
 		return l, nil
 	}
 	own := rankLearning{Learns: l != nil, Modes: []runtime.Mode{}}
-	if l != nil && l.Way != nil {
-		own.Modes = append(own.Modes, l.Way.Mode)
+	if l != nil && l.way != nil {
+		own.Modes = append(own.Modes, l.way.Mode)
 		for k := range l.Recalled.Ways {
-			if mode := l.Recalled.Ways[k].Mode; mode != l.Way.Mode {
+			if mode := l.Recalled.Ways[k].Mode; mode != l.way.Mode {
 				own.Modes = append(own.Modes, mode)
 			}
 		}
@@ -60,10 +60,10 @@ func (u *Runs) learnTogether(ctx context.Context, l *Learning) (*Learning, error
 		}
 		return nil, nil
 	}
-	l.Way = nil
+	l.way = nil
 	if best := all[0].Modes; len(best) > 0 && !slices.ContainsFunc(all, func(other rankLearning) bool { return !slices.Contains(other.Modes, best[0]) }) {
 		k := slices.IndexFunc(l.Recalled.Ways, func(w runtime.LearnedWay) bool { return w.Mode == best[0] })
-		l.Way = &l.Recalled.Ways[k]
+		l.way = &l.Recalled.Ways[k]
 	}
 	return l, nil
 }

@@ -13,9 +13,9 @@ import (
 
 func TestWarmUpsOfKnownPlansAreLengthened(t *testing.T) {
 	t.Parallel()
-	known := Learning{OnGPU: true, Way: &runtime.LearnedWay{}}
+	known := Learning{OnGPU: true, way: &runtime.LearnedWay{}}
 	learned, onCPU, several, unknown := known, known, known, known
-	learned.Learned, onCPU.OnGPU, several.Ranks, unknown.Way = &runtime.Learned{}, false, true, nil
+	learned.learned, onCPU.OnGPU, several.ranks, unknown.way = &runtime.Learned{}, false, true, nil
 	for _, c := range []struct {
 		what   string
 		l      *Learning
@@ -46,7 +46,7 @@ func TestLearningOnAGPUWakesItFirst(t *testing.T) {
 		{"a warm-up", &Learning{OnGPU: true}, 20, true, awake},
 		{"replays that count", &Learning{OnGPU: true, Options: runtime.LearnOptions{Wake: time.Hour}}, 0, false, 0},
 		{"the CPU device", &Learning{}, 20, true, 0},
-		{"several ranks", &Learning{OnGPU: true, Ranks: true}, 20, true, 0},
+		{"several ranks", &Learning{OnGPU: true, ranks: true}, 20, true, 0},
 	} {
 		require.True(t, c.l.Within(c.warmup, 200, c.warming), c.what)
 		require.Equal(t, c.wake, c.l.Options.Wake, c.what)
@@ -62,9 +62,9 @@ func TestLearnedText(t *testing.T) {
 		"learned: how long 1 node takes, from 6 replays":                                 {Measured: 1, Replays: 6},
 		"learned earlier: how long 4 nodes take":                                         {Known: 4},
 		"learned earlier: list on 2 streams, as a graph is the best of 3 ways to replay; replays take 158 us, 131 us when this plan was chosen; " +
-			"if the next run differs too, plans are compared again": {From: "cache", Tried: 3, Ways: ways, Drift: Drift{Runs: 1, Us: 158.1, Then: 131.2}},
+			"if the next run differs too, plans are compared again": {From: "cache", Tried: 3, Ways: ways, drift: drift{runs: 1, us: 158.1, then: 131.2}},
 		"learned earlier: list on 2 streams, as a graph; replays take 1.5 ms, 131 us when this plan was chosen; " +
-			"the run before differed too, so the next one compares plans again": {From: "cache", Tried: 1, Ways: ways, Drift: Drift{Runs: 2, Again: true, Us: 1500, Then: 131.2}},
+			"the run before differed too, so the next one compares plans again": {From: "cache", Tried: 1, Ways: ways, drift: drift{runs: 2, again: true, us: 1500, then: 131.2}},
 	} {
 		require.Equal(t, want, r.Text())
 	}

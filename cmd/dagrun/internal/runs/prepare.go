@@ -27,8 +27,8 @@ func (u *Runs) Limit() int {
 // Predicted returns the model's prediction for the program as it replays now.
 func (u *Runs) Predicted(p *Prepared, program *runtime.Program) (float64, error) {
 	machine, profile := p.Options.Machine, p.Options.Profile
-	if l := p.Learning; l != nil && l.Learned != nil {
-		machine, profile = l.Learned.Machine, l.Learned.Profile
+	if l := p.Learning; l != nil && l.learned != nil {
+		machine, profile = l.learned.Machine, l.learned.Profile
 	} else if l != nil {
 		machine, profile = l.machineOf(p), runtime.MergeProfiles(l.Options.Known, profile)
 	}
@@ -114,7 +114,7 @@ func (u *Runs) PlanPrepared(ctx context.Context, p *Prepared, own *session.RunFl
 		return err
 	}
 	if p.Learning != nil {
-		if way := p.Learning.Way; way != nil {
+		if way := p.Learning.way; way != nil {
 			p.Plan, u.EachReplay = way.Plan, time.Duration(way.Each.Median*1e3)
 			u.Log.Info("took the plan that an earlier run chose", "strategy", way.Plan.Strategy, "streams", len(way.Plan.Streams), "replay", way.Mode.String())
 			return nil
@@ -129,13 +129,13 @@ func (u *Runs) PlanPrepared(ctx context.Context, p *Prepared, own *session.RunFl
 func (u *Runs) ProgramOptions(l *Learning) runtime.Options {
 	o := runtime.Options{Confined: u.Flags.Confined, Inflight: u.Flags.Inflight, Threads: u.Flags.Threads, Memory: u.MemoryMode(), Logger: u.Log, Progress: u.Preparing}
 	o.Overlap = u.overlap()
-	if l != nil && l.Way == nil && l.OnGPU && !l.bodies {
+	if l != nil && l.way == nil && l.OnGPU && !l.bodies {
 		o.Recorder = &cupti.Late{}
 	}
 	switch {
-	case l != nil && l.Way != nil:
-		o.Mode, o.Threads, o.Overlap = l.Way.Mode, l.Way.Threads, runtime.OverlapOff
-		if l.Way.Overlap {
+	case l != nil && l.way != nil:
+		o.Mode, o.Threads, o.Overlap = l.way.Mode, l.way.Threads, runtime.OverlapOff
+		if l.way.Overlap {
 			o.Overlap = runtime.OverlapOn
 		}
 	case u.Flags.Replay == flags.GraphCaptured, u.Flags.Replay == flags.GraphOn:

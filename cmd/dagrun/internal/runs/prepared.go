@@ -23,14 +23,14 @@ type Prepared struct {
 type Learning struct {
 	Options  runtime.LearnOptions
 	Recalled *runtime.Recalled
-	Way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
-	Learned  *runtime.Learned    // nil if nothing was learned
+	way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
+	learned  *runtime.Learned    // nil if nothing was learned
 	again    bool
-	drift    Drift
+	drift    drift
 	OnGPU    bool
-	Ranks    bool // there are several
+	ranks    bool // there are several
 	bodies   bool // the pipeline has loops or branches
 }
 
 // chose reports whether an earlier run has chosen how to replay.
-func (l *Learning) chose() bool { return l != nil && l.Way != nil }
+func (l *Learning) chose() bool { return l != nil && l.way != nil }

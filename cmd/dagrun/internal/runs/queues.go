@@ -38,7 +38,7 @@ func (u *Runs) queuesFor(p *Prepared, own *session.RunFlags) int {
 	}
 	key := u.queuesKey(p.Graph, own)
 	if u.fewSuffice(p.Graph) {
-		return u.tried(key).Best(u.Flags.Iterations)
+		return u.tried(key).best(u.Flags.Iterations)
 	}
 	return u.queuesForStreams(p, key)
 }
@@ -94,9 +94,9 @@ func (u *Runs) tried(key string) (t queuesTried) {
 	return t
 }
 
-// Best returns with how many queues so many replays take the least time, that of starting included. The usual ones are tried where that costs little
+// best returns with how many queues so many replays take the least time, that of starting included. The usual ones are tried where that costs little
 // against the replays.
-func (t queuesTried) Best(replays int) int {
+func (t queuesTried) best(replays int) int {
 	few, usual := lasting(t.Few, replays), lasting(t.Usual, replays)
 	switch {
 	case t.Few == 0 || t.Usual == 0 && few < worthTrying:

@@ -171,7 +171,7 @@ func TestMoreQueuesAreTriedForLongRunsAndUsedWhereTheyPay(t *testing.T) {
 		{"nobody has tried few", 0, 80, 1e9, 1},
 		{"more than a duration can hold", 1e300, 1e200, math.MaxInt, 1},
 	} {
-		require.Equal(t, c.want, queuesTried{Few: c.few, Usual: c.usual}.Best(c.replays), c.name)
+		require.Equal(t, c.want, queuesTried{Few: c.few, Usual: c.usual}.best(c.replays), c.name)
 	}
 }
 

@@ -73,16 +73,16 @@ func (u *Runs) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Grap
 const ReplaysOfRuns = 100
 
 // OptionsFor returns the options that a command plans with, and the plan if earlier runs have chosen one. No device is opened without --learn=auto or --backend.
-func (u *Runs) OptionsFor(ctx context.Context, g *dag.Graph) (*Recalled, error) {
+func (u *Runs) OptionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 	switch {
 	case u.Network != nil: // which has the durations that a program measured
 		options, err := u.PlanOptions(ctx, nil)
-		return &Recalled{Options: options}, err
+		return &recalled{Options: options}, err
 	case u.Flags.Learn == flags.LearnAgain:
 		return nil, errors.New("--learn=again: nothing runs here, so nothing can be learned again; want auto or off")
 	case u.Flags.Learn != flags.LearnAuto:
 		options, err := u.unseenOptions(ctx, g)
-		return &Recalled{Options: options}, err
+		return &recalled{Options: options}, err
 	case u.Flags.Plan != "" || u.Flags.MachineSaid:
 		return nil, errors.New("--learn=auto plans for the device that earlier runs measured: leave out --machine and --plan")
 	}
@@ -98,7 +98,7 @@ func (u *Runs) OptionsFor(ctx context.Context, g *dag.Graph) (*Recalled, error) 
 }
 
 // recall looks up what a run of the pipeline would use, and says so.
-func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *Recalled, err error) {
+func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error) {
 	f := u.Flags
 	// The same options as those of a run, so that what runs keep is found.
 	f.Sanitize = flags.SanitizeAuto
@@ -113,7 +113,7 @@ func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *Recalled, err error
 	if err := u.SanitizeOn(platform); err != nil {
 		return nil, err
 	}
-	r = &Recalled{}
+	r = &recalled{}
 	if r.Options, err = u.PlanOptions(ctx, u.MachineOf(platform.Platform)); err != nil {
 		return nil, err
 	}
@@ -126,9 +126,9 @@ func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *Recalled, err error
 			taken = append(taken, "how long "+NodesTake(len(known.Nodes)))
 			r.Options.Profile = runtime.MergeProfiles(known, own)
 		}
-		if l.Way != nil {
-			r.plan, r.Options.Machine = l.Way.Plan, l.machineOf(p)
-			way := ReportWay(l.Way)
+		if l.way != nil {
+			r.plan, r.Options.Machine = l.way.Plan, l.machineOf(p)
+			way := ReportWay(l.way)
 			taken = append(taken, fmt.Sprintf("the plan, %s, the best of %s, predicted to take %s a replay", way.Text(), cli.Counted(l.Recalled.Tried, "way"), cli.Duration(way.Predicted)))
 		}
 	}

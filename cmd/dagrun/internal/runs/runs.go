@@ -14,13 +14,13 @@ type Runs struct {
 	*session.Ranks
 
 	EachReplay time.Duration    // of the latest replays, or else of those that chose the plan; 0: not known
-	recalled   *Recalled        // with --learn=auto: what plan, dot and check plan with
+	recalled   *recalled        // with --learn=auto: what plan, dot and check plan with
 	recalledOf *dag.Graph       // the graph that this is of
 	asked      *planner.Machine // the device of --backend that plan, dot and check plan for; nil: none has been opened for that
 }
 
-// Recalled is what a command plans with.
-type Recalled struct {
+// recalled is what a command plans with.
+type recalled struct {
 	Options planner.Options
 	plan    *planner.Plan // that earlier runs found best; nil if none is known
 }
