@@ -76,7 +76,7 @@ func (a *app) deviceFlags(c *cobra.Command) {
 
 func (a *app) replayFlags(c *cobra.Command) {
 	f, values := c.Flags(), a.values(c)
-	a.graphFlag(c, graphAuto, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
+	a.graphFlag(c, graphAuto, "replay as one CUDA graph: the `mode` is auto (if that is faster), on (--graph alone), off, or built (nodes are added one by one)")
 	f.IntVar(&values.iterations, "iterations", 1, "run `N` replays; the result is the state after exactly N")
 	f.IntVar(&values.warmup, "warmup", 0, "run `N` warm-up replays first; contents are restored afterwards")
 	f.IntVar(&values.inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")

@@ -34,20 +34,16 @@ beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or chro
 Where NVIDIA's CUPTI is found (it comes with the CUDA toolkit; CUDA_HOME says where) the times are
 those of the kernels and copies themselves, otherwise those of an event before and after every node.
 
-Predictions use what earlier runs learned. The last replay is explained: what limits it
-(submission, an engine, or a chain of nodes), its critical path, why engines were idle, which waits
-delayed nodes, and how much memory was in use. Loops and branches have each pass, up to a few
-thousand. A traced replay takes longer than a plain one; by how much is printed.
+The last replay is explained: what limits it (submission, an engine, or a chain of nodes), its
+critical path, why engines were idle, which waits delayed nodes, and how much memory was in use.
+A traced replay takes longer than a plain one; by how much is printed.
 
-Of a recording (dagrun record), the timeline has the calls of the program at the times of the host:
-how long anything ran on the device is not in a recording. For a graph passed to dagrun.replan,
-fast.trace(FILE) in the program measures when each node runs.`,
+Of a recording (dagrun record), the timeline has the calls of the program at the times of the host.
+For a graph passed to dagrun.replan, fast.trace(FILE) in the program measures when each node runs.`,
 		Example: `  dagrun trace pipelines/chunks.yaml
   dagrun trace pipelines/chunks.yaml --html chunks.html
-  dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json
   dagrun trace pipelines/chunks.yaml --output json -o /dev/null | jq .analysis.binds
-  dagrun trace pipelines/chunks.yaml --html chunks.html --against serial
-  dagrun trace infer.rec --html infer.html         what dagrun record -o infer.rec wrote`,
+  dagrun trace infer.rec --html infer.html         a recording of dagrun record`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFlags(c); err != nil {
@@ -74,7 +70,7 @@ fast.trace(FILE) in the program measures when each node runs.`,
 	a.deviceRunFlags(c)
 	a.rankFlags(c)
 	f, values := c.Flags(), a.values(c)
-	a.graphFlag(c, graphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
+	a.graphFlag(c, graphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on (--graph alone), off, or built (nodes are added one by one)")
 	f.IntVar(&values.iterations, "iterations", 3, "trace `N` replays, after a warm-up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
