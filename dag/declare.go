@@ -196,10 +196,10 @@ func (p *Pipeline) TileBox(r Range) (rows, columns [2]int64, ok bool) {
 
 // overlap is the smallest range or tile around the bytes that two ranges share.
 func (p *Pipeline) overlap(a, b Range) Range {
-	row := rowBytes(&p.Buffers[a.Buffer])
-	if a.Pitch == 0 && b.Pitch == 0 || row == 0 {
+	if a.Pitch == 0 && b.Pitch == 0 {
 		return Range{Buffer: a.Buffer, Lo: max(a.Lo, b.Lo), Hi: min(a.Hi, b.Hi)}
 	}
+	row := rowBytes(&p.Buffers[a.Buffer])
 	var shared box
 	first, second := boxesIn(a, row), boxesIn(b, row)
 	for _, x := range first.list[:first.count] {
@@ -231,7 +231,7 @@ func tileProblem(b *Buffer, r Range) error {
 	if int64(r.Pitch) != row {
 		return fmt.Errorf("a tile of %q has rows %d bytes apart, but a row has %d", b.Name, r.Pitch, row)
 	}
-	if made := boxesIn(r, row); r.Lo >= r.Hi || r.Lo%row > (r.Hi-1)%row || rangeOf(r.Buffer, row, made.list[0]) != r {
+	if rangeOf(r.Buffer, row, boxesIn(r, row).list[0]) != r {
 		return fmt.Errorf("bytes %d to %d of %q are not a tile", r.Lo, r.Hi, b.Name)
 	}
 	return nil
