@@ -4,6 +4,7 @@ package dag
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,5 +98,47 @@ func TestElementsLoadAsStored(t *testing.T) {
 		for i, v := range []float64{0, 1, 1, 0} {
 			require.Equal(t, v, d.ToFloat(d.Load(memory, int64(i))), "%v element %d", d, i)
 		}
+	}
+}
+
+// Elements are loaded and stored where they lie, and nothing else is touched: neither their neighbours nor what is outside.
+func TestElementsLieNextToEachOther(t *testing.T) {
+	for _, dtype := range []DType{U8, Bool, F16, I32, F64} {
+		size := dtype.Size()
+		for bytes := range int64(18) {
+			for i := int64(-2); i < 20; i++ {
+				memory := make([]byte, bytes)
+				for k := range memory {
+					memory[k] = byte(k + 1)
+				}
+				want := slices.Clone(memory)
+				old := uint64(0)
+				if inside := i >= 0 && (i+1)*size <= bytes; inside {
+					for k := size - 1; k >= 0; k-- {
+						old = old<<8 | uint64(memory[i*size+k])
+						want[i*size+k] = byte(0xf0 + k)
+					}
+				}
+				require.Equal(t, old, dtype.Load(memory, i), "%s %d of %d bytes", dtype, i, bytes)
+				dtype.Store(memory, i, 0xf7f6f5f4f3f2f1f0)
+				require.Equal(t, want, memory, "%s %d of %d bytes", dtype, i, bytes)
+			}
+		}
+	}
+}
+
+// The text of an element is its value, down to the least and the largest.
+func TestTextsOfElements(t *testing.T) {
+	for _, c := range []struct {
+		dtype DType
+		bits  uint64
+		want  string
+	}{
+		{I8, 0x80, "-128"}, {I8, 0x7f, "127"}, {I8, 0xff01, "1"}, {I16, 0x8000, "-32768"}, {I32, 0x80000000, "-2147483648"}, {I64, 1 << 63, "-9223372036854775808"},
+		{U8, 255, "255"}, {U64, 1<<64 - 1, "18446744073709551615"}, {Bool, 0, "false"}, {Bool, 1, "true"}, {Bool, 256, "false"},
+		{F32, uint64(math.Float32bits(0.1)), "0.1"}, {F64, math.Float64bits(0.1), "0.1"}, {F64, math.Float64bits(1.0 / 3), "0.3333333333333333"},
+		{F32, uint64(math.Float32bits(1.0 / 3)), "0.33333334"}, {F16, 0x3c00, "1"}, {BF16, 0x3f80, "1"}, {F32, uint64(math.Float32bits(1e30)), "1e+30"},
+	} {
+		require.Equal(t, c.want, c.dtype.Text(c.bits), "%s %#x", c.dtype, c.bits)
 	}
 }
