@@ -95,6 +95,48 @@ func TestWhatPassesHandOn(t *testing.T) {
 	require.False(t, (*dag.Control)(nil).MakesAPass())
 }
 
+// What a loop in a loop certainly writes is written for what comes after it in the same pass, and what a condition tests is read where it is tested.
+func TestWhatLoopsWithinHandOn(t *testing.T) {
+	for _, c := range []struct {
+		inner   dag.Loop
+		carries bool
+	}{{dag.Loop{Times: 2}, false}, {dag.Loop{}, true}, {dag.Loop{Until: "sum(0..1) > 3", Most: 2}, false}, {dag.Loop{While: "sum(0..1) > 3", Most: 2}, true}} {
+		b := dag.New("p")
+		tmp, sum := b.Device("tmp", dag.F32, 8), b.Device("sum", dag.F32, 8)
+		node := b.Repeat("loop", dag.Loop{Times: 3}, func() {
+			b.Repeat("inner", c.inner, func() { b.Task("fill", b.Out(tmp)) })
+			b.Task("add", b.In(tmp), b.InOut(sum))
+		})
+		g, err := b.Graph()
+		require.NoError(t, err)
+		require.Equal(t, c.carries, g.Nodes[node].Control.Carries(tmp), "%+v", c.inner)
+		inner := g.Nodes[node].Control.Bodies[0].Nodes[0].Control
+		if c.carries {
+			require.True(t, inner.MayOnly(dag.Range{Buffer: tmp, Hi: 4}))
+		}
+		require.False(t, inner.MayOnly(dag.Range{Buffer: sum, Hi: 4}))
+	}
+	for want, declare := range map[string]func(b *dag.Builder, write func()) dag.NodeID{
+		"inout": func(b *dag.Builder, write func()) dag.NodeID {
+			return b.If("n", "x > 0", write, func() { b.Task("other", dag.Range{Buffer: 0, Hi: 4}.Out()) })
+		},
+		"out": func(b *dag.Builder, write func()) dag.NodeID {
+			return b.Repeat("n", dag.Loop{Until: "x > 0", Most: 2}, write)
+		},
+		"in": func(b *dag.Builder, _ func()) dag.NodeID { return b.If("n", "x > 0", func() { b.Task("none") }, nil) },
+	} {
+		b := dag.New("p")
+		x := b.Device("x", dag.F32, 1)
+		node := declare(b, func() { b.Task("write", b.Out(x)) })
+		b.Task("after", b.In(x))
+		g, err := b.Graph()
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, []string{g.Accesses(node)[0].Mode.String()})
+		require.Len(t, g.Accesses(node), 1)
+	}
+	require.False(t, (*dag.Control)(nil).MayOnly(dag.Range{Hi: 4}))
+}
+
 // Two loops whose conditions compare with other numbers do other work, whatever the buffers are called.
 func TestConditionsAreHashedAsTheyAreComputed(t *testing.T) {
 	hash := func(name, condition string) string {
@@ -364,6 +406,7 @@ func TestWhatNoGraphCanHold(t *testing.T) {
 		ranks    int
 		body     func(b *dag.Builder, of buffers)
 	}{
+		{"", "", 0, func(b *dag.Builder, of buffers) { b.Node(dag.Node{Name: "n", Kind: dag.Memcpy}, b.In(of.far)) }},
 		{"", "", 0, func(b *dag.Builder, of buffers) { b.Memset("n", b.Whole(of.d), 0) }},
 		{"", "", 0, func(b *dag.Builder, of buffers) { b.Copy("n", b.Whole(of.d), b.Whole(of.pinned)) }},
 		{"", "", 0, func(b *dag.Builder, of buffers) { b.Copy("n", b.Whole(of.pinned), b.Whole(of.d)) }},

@@ -142,3 +142,26 @@ func TestTextsOfElements(t *testing.T) {
 		require.Equal(t, c.want, c.dtype.Text(c.bits), "%s %#x", c.dtype, c.bits)
 	}
 }
+
+// A value becomes the element nearest to it, floats exactly where they can, and integers truncated and within their type.
+func TestElementsFromValues(t *testing.T) {
+	third, large := expr.FloatValue(1.0/3), expr.FloatValue(1e30)
+	half, err := expr.Parse("1/2")
+	require.NoError(t, err)
+	v, err := half.Eval(builderScope{New("p")})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		dtype DType
+		value expr.Value
+		want  string
+	}{
+		{F64, v, "0.5"}, {F32, v, "0.5"}, {I32, v, "0"}, {F64, third, "0.3333333333333333"}, {I32, third, "0"}, {I32, expr.FloatValue(-2.7), "-2"}, {I8, expr.FloatValue(2.7), "2"},
+		{U8, large, "255"}, {I8, large, "127"}, {I8, expr.FloatValue(-1e30), "-128"}, {I8, expr.Int(-128), "-128"}, {I8, expr.Int(-129), "-128"}, {I8, expr.Int(128), "127"}, {U8, expr.Int(-1), "0"},
+		{U8, expr.Int(256), "255"}, {U8, expr.Int(255), "255"}, {U64, large, "18446744073709551615"}, {I64, large, "9223372036854775807"}, {I64, expr.Int(math.MinInt64), "-9223372036854775808"},
+		{U8, expr.FloatValue(256), "255"}, {U8, expr.FloatValue(255), "255"}, {I8, expr.FloatValue(127), "127"}, {I8, expr.FloatValue(128), "127"}, {I8, expr.FloatValue(-128), "-128"},
+		{U8, expr.FloatValue(math.NaN()), "0"}, {I8, expr.FloatValue(math.NaN()), "0"}, {Bool, expr.Int(0), "false"}, {Bool, expr.Int(7), "true"}, {Bool, third, "true"}, {F16, expr.Int(2048), "2048"},
+	} {
+		require.Equal(t, c.want, c.dtype.Text(c.dtype.FromValue(c.value)), "%s of %s", c.dtype, c.value.Plain())
+	}
+	require.Zero(t, Vector(F32, 2).FromFloat(1))
+}

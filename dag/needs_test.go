@@ -340,6 +340,14 @@ func TestBuffersThatStandForVariables(t *testing.T) {
 		b.Buffer(dag.Buffer{Name: name, Place: dag.Device, DType: dag.F32, Symbol: "m.taps"})
 	}
 	_, err := b.Graph()
+	written := tables{nonsenseLibrary{&user{uses: []dag.SymbolUse{{Symbol: dag.Symbol{Name: "count"}, Mode: dag.Write}}}}, []dag.Symbol{{Name: "count"}}}
+	declared := dag.New("p")
+	declared.Module("m", "f.cu", written)
+	declared.Buffer(dag.Buffer{Name: "c", Place: dag.Device, DType: dag.U32, Shape: []int64{2}, Symbol: "m.count"})
+	declared.Kernel("k", "m.k", nil, dag.Grid(1), dag.Block(1))
+	g, fine := declared.Graph()
+	require.NoError(t, fine, "the buffer says how large the variable is")
+	require.Equal(t, []dag.Access{{Range: dag.Range{Hi: 8}, Mode: dag.Write}}, g.Accesses(0))
 	require.EqualError(t, err, `buffer "second": filters::taps is the buffer "first" already`)
 	require.Equal(t, dag.BufferID(-1), (*dag.Pipeline)(nil).SymbolBuffer("m.taps", 0))
 }

@@ -160,8 +160,7 @@ func TestTexturesBesideWhatIsWritten(t *testing.T) {
 		b.Module("m", "m.cu", moduleOf(dag.KernelParam{Size: 8, Buffer: true, Mode: c.mode, DType: dag.F32}, dag.KernelParam{Texture: true, Size: 8}))
 		d := b.Device("d", dag.F32, 256)
 		r := b.Slice(d, c.lo, c.hi)
-		access := map[dag.Mode]dag.Access{dag.Read: r.In(), dag.Write: r.Out(), dag.ReadWrite: r.InOut()}[c.mode]
-		b.Kernel("k", "m.k", dag.Args{access, b.Slice(d, 0, 128).Through(dag.Texture{})}, dag.Grid(1), dag.Block(1))
+		b.Kernel("k", "m.k", dag.Args{dag.Access{Range: r, Mode: c.mode}, b.Slice(d, 0, 128).Through(dag.Texture{})}, dag.Grid(1), dag.Block(1))
 		if _, err := b.Graph(); c.fine {
 			require.NoError(t, err)
 		} else {
