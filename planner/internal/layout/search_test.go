@@ -1,0 +1,139 @@
+// Tests of how long layouts are searched for, of layouts that are given, and of what a few clocks leave open.
+
+package layout
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/effort"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/internal/plantest/planned"
+	"github.com/dagrun/dagrun/planner/plan"
+)
+
+// The steps of a search as they were reviewed: they decide how long a plan takes to make, and how low its layout is.
+func TestSearchesTakeAsManyStepsAsWereReviewed(t *testing.T) {
+	var text strings.Builder
+	for _, hard := range []effort.Effort{effort.Quick, effort.Normal, effort.Thorough} {
+		for _, crossed := range []bool{false, true} {
+			for _, n := range []int{2, 100, 400, 1000, 6000} {
+				b := budget(hard, n, crossed)
+				fmt.Fprintf(&text, "effort %d, crossed %v, %d buffers: %d orders, %d to eject, %d searched, %d at once\n", hard, crossed, n, b.Orders, b.Eject, b.Search, b.Searches)
+			}
+		}
+	}
+	require.Equal(t, `effort 0, crossed false, 2 buffers: 316000 orders, 14000 to eject, 41200 searched, 0 at once
+effort 0, crossed false, 100 buffers: 1100000 orders, 700000 to eject, 100000 searched, 0 at once
+effort 0, crossed false, 400 buffers: 3500000 orders, 2600000 to eject, 280000 searched, 0 at once
+effort 0, crossed false, 1000 buffers: 4000000 orders, 2600000 to eject, 400000 searched, 0 at once
+effort 0, crossed false, 6000 buffers: 4000000 orders, 2600000 to eject, 400000 searched, 0 at once
+effort 0, crossed true, 2 buffers: 316000 orders, 14000 to eject, 99000 searched, 0 at once
+effort 0, crossed true, 100 buffers: 1100000 orders, 700000 to eject, 50000 searched, 0 at once
+effort 0, crossed true, 400 buffers: 3500000 orders, 2600000 to eject, 0 searched, 0 at once
+effort 0, crossed true, 1000 buffers: 4000000 orders, 2600000 to eject, 0 searched, 0 at once
+effort 0, crossed true, 6000 buffers: 4000000 orders, 2600000 to eject, 0 searched, 0 at once
+effort 1, crossed false, 2 buffers: 4000 orders, 64000 to eject, 32000 searched, 0 at once
+effort 1, crossed false, 100 buffers: 200000 orders, 3200000 to eject, 1600000 searched, 0 at once
+effort 1, crossed false, 400 buffers: 800000 orders, 12000000 to eject, 6400000 searched, 0 at once
+effort 1, crossed false, 1000 buffers: 2000000 orders, 12000000 to eject, 9000000 searched, 0 at once
+effort 1, crossed false, 6000 buffers: 12000000 orders, 12000000 to eject, 9000000 searched, 0 at once
+effort 1, crossed true, 2 buffers: 4000 orders, 5000000 to eject, 990000 searched, 2 at once
+effort 1, crossed true, 100 buffers: 200000 orders, 5000000 to eject, 500000 searched, 2 at once
+effort 1, crossed true, 400 buffers: 800000 orders, 24800000 to eject, 0 searched, 2 at once
+effort 1, crossed true, 1000 buffers: 2000000 orders, 150000000 to eject, 0 searched, 2 at once
+effort 1, crossed true, 6000 buffers: 12000000 orders, 150000000 to eject, 0 searched, 2 at once
+effort 2, crossed false, 2 buffers: 316000 orders, 100000000 to eject, 700000000 searched, 0 at once
+effort 2, crossed false, 100 buffers: 1100000 orders, 100000000 to eject, 700000000 searched, 0 at once
+effort 2, crossed false, 400 buffers: 3500000 orders, 100000000 to eject, 700000000 searched, 0 at once
+effort 2, crossed false, 1000 buffers: 4000000 orders, 100000000 to eject, 700000000 searched, 0 at once
+effort 2, crossed false, 6000 buffers: 4000000 orders, 100000000 to eject, 700000000 searched, 0 at once
+effort 2, crossed true, 2 buffers: 316000 orders, 1200000000 to eject, 300000000 searched, 0 at once
+effort 2, crossed true, 100 buffers: 1100000 orders, 1200000000 to eject, 300000000 searched, 0 at once
+effort 2, crossed true, 400 buffers: 3500000 orders, 1200000000 to eject, 300000000 searched, 0 at once
+effort 2, crossed true, 1000 buffers: 4000000 orders, 1200000000 to eject, 300000000 searched, 0 at once
+effort 2, crossed true, 6000 buffers: 4000000 orders, 1200000000 to eject, 300000000 searched, 0 at once
+`, text.String())
+}
+
+// A layout that is given is the plan's, with the bytes that it takes, whatever the plan had before.
+func TestLayoutsThatAreGiven(t *testing.T) {
+	for seed := range uint64(3) {
+		g := plantest.MixedGraph(t, seed, 40, false)
+		p := planned.ListPlan(t, g, 3)
+		kept := Kept(g)
+		require.NoError(t, Memory(context.Background(), g, p, kept, effort.Quick))
+		want := plantest.ClonePlan(p)
+		offsets := make([]int64, len(g.Buffers))
+		for _, m := range p.Memory {
+			offsets[m.Buffer] = m.Offset
+		}
+		p.Stats.SumDeviceBytes = 1
+		require.NoError(t, At(g, p, kept, offsets))
+		require.Equal(t, []any{want.Memory, want.Kept, want.Stats}, []any{p.Memory, p.Kept, p.Stats})
+	}
+}
+
+// Devices come in the order of their numbers, whichever has the first buffer, and each needs what its own buffers take.
+func TestDevicesOfALayout(t *testing.T) {
+	b := dag.New("devices")
+	for k, device := range []int32{3, 0, 2, 0} {
+		b.OnDevice(b.Device(fmt.Sprint("x", k), dag.U8, 1000), device)
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	devices, sum, err := arenaSizes(g)
+	require.NoError(t, err)
+	require.Equal(t, []int32{0, 2, 3}, devices)
+	require.EqualValues(t, 4*plan.AlignUp(1000), sum)
+}
+
+// With fewer clocks than streams, buffers of the others count as never finished: no proof rests on such lifetimes.
+func TestLifetimesOfFewClocks(t *testing.T) {
+	g := plantest.RandomShape(0, 40, 1).Graph(t)
+	p := planned.ListPlan(t, g, 3)
+	all := readSharing(t, g, p, 1<<20)
+	require.True(t, all.complete())
+	require.False(t, all.inLine())
+	one := readSharing(t, g, p, len(all.buffers))
+	require.Equal(t, 1, one.columns)
+	require.False(t, one.complete())
+	require.False(t, one.inLine())
+	bytes := make([]float64, len(p.Streams)) // by stream, of the buffers that are used there
+	s := readSteps(g, p)
+	for k, buffer := range one.buffers {
+		on := map[int32]bool{}
+		for i := range int32(g.Len()) {
+			for _, a := range g.Accesses(dag.NodeID(i)) {
+				if int32(a.Buffer) == buffer {
+					on[s.order.Spots[i].Stream] = true
+				}
+			}
+		}
+		for stream := range on {
+			bytes[stream] += float64(one.bytes[k])
+		}
+	}
+	most := 0
+	for stream := range bytes {
+		if bytes[stream] > bytes[most] {
+			most = stream
+		}
+	}
+	for k, buffer := range one.buffers {
+		elsewhere := false
+		for i := range int32(g.Len()) {
+			for _, a := range g.Accesses(dag.NodeID(i)) {
+				elsewhere = elsewhere || int32(a.Buffer) == buffer && int(s.order.Spots[i].Stream) != most
+			}
+		}
+		require.Equal(t, elsewhere, one.endless[k], "buffer %d", buffer)
+	}
+	serial := readSharing(t, g, planned.ListPlan(t, g, 1), 1<<20)
+	require.True(t, serial.inLine())
+}
