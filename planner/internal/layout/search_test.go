@@ -137,3 +137,20 @@ func TestLifetimesOfFewClocks(t *testing.T) {
 	serial := readSharing(t, g, planned.ListPlan(t, g, 1), 1<<20)
 	require.True(t, serial.inLine())
 }
+
+// The busiest place of an order is the first at which the most bytes are alive.
+func TestTheBusiestPlaceIsTheFirst(t *testing.T) {
+	l := &lifetimes{buffers: []int32{0, 1, 2, 3}, bytes: []int64{2, 3, 1, 5}, first: []int32{0, 1, 3, 5}, last: []int32{1, 2, 4, 5}}
+	for _, c := range []struct {
+		bytes []int64
+		most  int64
+		at    int32
+	}{{[]int64{2, 3, 1, 5}, 5, 1}, {[]int64{2, 3, 1, 6}, 6, 5}, {[]int64{2, 2, 9, 9}, 9, 3}, {[]int64{0, 0, 0, 0}, 0, 0}} {
+		l.bytes = c.bytes
+		most, at := l.busiest(6)
+		require.Equal(t, []any{c.most, c.at}, []any{most, at}, "%v", c.bytes)
+	}
+	for at, want := range map[int64]int64{0: 0, 1: 512, 511: 512, 512: 512, 513: 1024} {
+		require.Equal(t, want, alignedTo(at, 512))
+	}
+}

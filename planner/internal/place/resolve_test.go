@@ -47,12 +47,12 @@ func TestJoinsStandForTheLastNodeOfEachStream(t *testing.T) {
 		}
 		asked := map[int32]bool{}
 		for i := range int32(g.Len()) {
-			var want []int32
+			want := []int32{}
 			for _, q := range behind(i) {
 				want = append(want, q)
 			}
 			slices.Sort(want)
-			require.Equal(t, want, slices.Clone(r.before(i)), "node %d", i)
+			require.Equal(t, want, append([]int32{}, r.before(i)...), "node %d", i)
 			var note func(v int32)
 			note = func(v int32) {
 				for _, q := range p.preds(v) {
