@@ -230,6 +230,54 @@ func TestBuilderMistakes(t *testing.T) {
 			"node \"t\": priority 3; it is one of Low, Normal and High\n" +
 			"node \"t\": a cost of NaN us\n" +
 			"node \"t\": after: there is no node with id 7"},
+		{"three devices", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Module("three", "t.cu", moduleOf(dag.KernelParam{Size: 8, Buffer: true}, dag.KernelParam{Size: 8, Buffer: true}, dag.KernelParam{Size: 8, Buffer: true}))
+			b.Kernel("back and forth", "three.k", dag.Args{b.In(d), b.In(e), b.Out(d)})
+			b.Kernel("there", "three.k", dag.Args{b.In(d), b.In(e), b.Out(e)})
+		}, "node \"back and forth\": kernel \"three.k\" uses buffers of devices 0 and 1 (\"e\"); peer: true lets a kernel touch the memory of another device\n" +
+			"node \"back and forth\": kernel \"three.k\" uses buffers of devices 1 and 0 (\"d\"); peer: true lets a kernel touch the memory of another device\n" +
+			"node \"there\": kernel \"three.k\" uses buffers of devices 0 and 1 (\"e\"); peer: true lets a kernel touch the memory of another device"},
+		{"copies beyond an end", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Copy("to", dag.Range{Buffer: d, Hi: 33}, b.Whole(h))
+			b.Copy("from", b.Whole(d), dag.Range{Buffer: h, Hi: 33})
+			b.Memset("set", dag.Range{Buffer: d, Hi: 33}, 0)
+		}, "node \"to\": bytes 0 to 33 of \"d\" go past its end (32 bytes)\n" +
+			"node \"from\": bytes 0 to 33 of \"h\" go past its end (32 bytes)\n" +
+			"node \"set\": bytes 0 to 33 of \"d\" go past its end (32 bytes)"},
+		{"nodes of bodies", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Repeat("loop", dag.Loop{Times: 2}, func() {
+				b.Cost(b.Task("a"), -1)
+				b.Repeat("inner", dag.Loop{Times: 2}, func() { b.After(b.Task("b"), 1) })
+			})
+		}, "node \"a\": a cost of -1 us\n" +
+			"node \"b\": after: there is no node with id 1"},
+		{"loops like others", func(b *dag.Builder, d, e, h dag.BufferID) {
+			loop, branch := dag.Node{Name: "loop", Kind: dag.Repeat, Control: &dag.Control{Times: 2, Every: 1}}, dag.Node{Name: "branch", Kind: dag.Branch, Control: &dag.Control{Every: 1}}
+			body := func() { b.Task("in the loop") }
+			b.ControlLike(dag.Node{Name: "none", Kind: dag.Repeat}, nil, body)
+			b.ControlLike(dag.Node{Name: "task", Control: loop.Control}, nil, body)
+			b.ControlLike(loop, []dag.Range{b.Slice(d, 0, 1)}, body)
+			b.ControlLike(loop, nil)
+			loop.Name = "fine"
+			b.ControlLike(loop, nil, body)
+			b.ControlLike(branch, nil, func() { b.Task("in the branch") })
+		}, "node \"none\": it is neither a loop nor a branch\n" +
+			"node \"task\": it is neither a loop nor a branch\n" +
+			"node \"loop\": a repeat like it cannot have 1 bodies and a condition of 1 elements\n" +
+			"node \"loop\": a repeat like it cannot have 0 bodies and a condition of 0 elements\n" +
+			"node \"loop\": the name is taken (ids 2 and 3)"},
+		{"memory of other elements", func(b *dag.Builder, d, e, h dag.BufferID) {
+			vector := dag.KernelParam{Size: 8, Buffer: true, DType: dag.Vector(dag.F32, 4), Mode: dag.Read}
+			b.Module("v", "v.cu", moduleOf(vector))
+			b.Kernel("whole", "v.k", dag.Args{b.Whole(d)}, dag.Grid(1))
+			b.Kernel("middle", "v.k", dag.Args{b.Slice(d, 4, 8)}, dag.Grid(1))
+			b.Kernel("shifted", "v.k", dag.Args{b.Slice(d, 2, 6)}, dag.Grid(1))
+			b.Kernel("odd", "v.k", dag.Args{b.Slice(d, 0, 6)}, dag.Grid(1))
+			b.Kernel("integers", "v.k", dag.Args{b.In(b.Device("i", dag.I32, 8))}, dag.Grid(1))
+			b.Kernel("vectors", "v.k", dag.Args{b.In(b.Device("v", vector.DType, 8))}, dag.Grid(1))
+		}, "node \"shifted\": argument 1 of kernel \"v.k\" has elements of type f32x4, which begin at multiples of 16 bytes; d(2..6) begins at byte 8 of \"d\"\n" +
+			"node \"odd\": argument 1 of kernel \"v.k\" has elements of type f32x4 (16 bytes); d(0..6) has 24 bytes\n" +
+			"node \"integers\": argument 1 of kernel \"v.k\" has elements of type f32x4, but \"i\" has i32"},
 		{"one argument and none", func(b *dag.Builder, d, e, h dag.BufferID) {
 			b.Module("bare", "b.cu", moduleOf())
 			b.Module("single", "s.cu", moduleOf(dag.KernelParam{Name: "x", Size: 8, DType: dag.I64}))
