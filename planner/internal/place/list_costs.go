@@ -108,7 +108,7 @@ func (l *lister) placeCompute(q int32) {
 	}
 }
 
-func (c *costTable) clear() { c.rows, c.columns = 0, 0 }
+func (c *costTable) clear() { c.rows = 0 }
 
 // drop removes a node and a stream from the table; the costs of the others do not change.
 func (c *costTable) drop(a, b int) {
