@@ -103,7 +103,7 @@ func (a *app) checkOutputs(g *dag.Graph, flagged, saved []namedFile) error {
 func (a *app) openInput(ctx context.Context, name string) (io.ReadCloser, error) {
 	if name != "-" {
 		a.noteInput("the pipeline", name)
-		return files.Open(ctx, name)
+		return a.folder.Open(ctx, name)
 	}
 	if file, ok := a.stdin.(*os.File); ok {
 		a.inputs = append(a.inputs, input{namedFile: namedFile{role: "the pipeline", name: name}, place: files.PlaceOfOpen(file)})

@@ -30,6 +30,9 @@ func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 	if name != "-" && recording.Recognize(name) {
 		return nil, noPipeline(name)
 	}
+	if err := a.confine(folderOf(name)); err != nil {
+		return nil, err
+	}
 	if isModule(name) {
 		return nil, fmt.Errorf("%s is a file of kernels, not a pipeline; dagrun kernels %s lists them, with what to paste into a pipeline", name, name)
 	}
@@ -49,6 +52,14 @@ func (a *app) readSource(ctx context.Context, name string) ([]byte, error) {
 func noPipeline(name string) error {
 	return fmt.Errorf("%[1]s is a recording of a program, not a pipeline: dagrun check %[1]s proves its order or names its races, dagrun trace %[1]s --html FILE and dagrun dot %[1]s show what it did, "+
 		"dagrun kernels %[1]s lists its kernels, and dagrun plan %[1]s its graphs", name)
+}
+
+// folderOf is the folder that the names in a pipeline file start from.
+func folderOf(name string) string {
+	if name == "-" {
+		return "."
+	}
+	return filepath.Dir(name)
 }
 
 // shownName is a pipeline file's name in messages.
@@ -86,7 +97,7 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 	return g, nil
 }
 
-// confine keeps the files that a pipeline names in its folder, with --confined.
+// confine keeps the pipeline's file, which may be a link, and the files that it names in its folder, with --confined.
 func (a *app) confine(dir string) (err error) {
 	if !a.flags.confined || a.folder != nil {
 		return nil
@@ -114,13 +125,7 @@ func (a *app) parse(ctx context.Context, name string) (*dag.Graph, error) {
 		a.inOrder = true
 		return tasks.Decode(shownName(name), source)
 	}
-	options := file.Options{Name: shownName(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
-	if options.Dir = "."; name != "-" {
-		options.Dir = filepath.Dir(name)
-	}
-	if err := a.confine(options.Dir); err != nil {
-		return nil, err
-	}
+	options := file.Options{Name: shownName(name), Dir: folderOf(name), Library: kernels.Library(), MaxEdges: a.flags.maxEdges, Devices: deviceCount(a.flags.devices)}
 	options.Rank, options.Ranks, options.LocalRank = a.place.Rank, a.place.Ranks, a.place.LocalRank
 	options.OpenModule = a.moduleOpener(ctx, options.Dir)
 	options.Outside = func(name string) bool { return files.Foreign(options.Dir, name) }
