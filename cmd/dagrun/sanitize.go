@@ -18,7 +18,7 @@ func (a *app) sanitizeFlag(c *cobra.Command) {
 	c.Flags().StringVar(&a.values(c).sanitize, "sanitize", sanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (see docs/kernel-bugs.md)")
 }
 
-// sanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.
+// sanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing, but for trace, which checks as runs do.
 func (a *app) sanitizeFor(g *dag.Graph) sanitize {
 	s := sanitize{chosen: a.flags.sanitize != sanitizeAuto}
 	threads := uint64(0)

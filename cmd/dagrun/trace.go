@@ -114,6 +114,8 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		if out == "" {
 			out = traceName(name, g)
 		}
+		a.flags.sanitize = sanitizeAuto // as in the runs that learned
+		a.sanitize = a.sanitizeFor(g)
 		return a.checkOutputs(g, []namedFile{{role: "-o", name: out}, {role: "--html", name: html}}, nil)
 	})
 	if err != nil {
@@ -135,8 +137,12 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 	if trace.Mode != runtime.Streams.String() {
 		predict = planner.SimulateGraph
 	}
-	predicted, err := predict(p.graph, p.plan, p.options.Machine, a.knownTo(p))
+	p.options.Profile = a.knownTo(p)
+	predicted, err := predict(p.graph, p.plan, p.options.Machine, p.options.Profile)
 	if err != nil {
+		return err
+	}
+	if err := predictAgain(p.graph, p.plan, p.options, a.flags.streams); err != nil {
 		return err
 	}
 	machine, device := runtime.MachineOf(p.platform), p.platform.Devices()[0].Name
@@ -183,7 +189,11 @@ func (a *app) tracePipeline(ctx context.Context, name, out, html, against string
 		report.Plan = plan.Bytes()
 		return a.answer(report)
 	}
-	return a.printTrace(report, p.platform)
+	guess, _, unknown := strings.Cut(p.plan.GuessText(p.graph), ":")
+	if unknown {
+		guess = ", a guess with " + guess
+	}
+	return a.printTrace(report, guess, p.platform)
 }
 
 // knownTo is what earlier runs learned about a pipeline's nodes on this device, and what a profile says.
@@ -256,15 +266,16 @@ func tracedNodes(p *prepared, trace *runtime.Trace, predicted *planner.Timeline)
 	return nodes
 }
 
-func (a *app) printTrace(r *traceReport, platform *opened) error {
+// printTrace prints a table; guess says that what is predicted is one.
+func (a *app) printTrace(r *traceReport, guess string, platform *opened) error {
 	a.progress.clear()
 	if !a.flags.quiet {
 		last := 0.0
 		for i := range r.Nodes {
 			last = max(last, r.Nodes[i].End)
 		}
-		_ = a.stdout.printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
-			duration(r.PlainUS), duration(r.Predicted), counted(len(r.Replays), "replay"), measuredBy(r.Trace))
+		_ = a.stdout.printf("%s: %s traced on %s, %s without tracing, %s predicted%s; %s, %s\n\n", r.Name, a.paint(a.stdout, bold, duration(last)), platform.place(),
+			duration(r.PlainUS), duration(r.Predicted), guess, counted(len(r.Replays), "replay"), measuredBy(r.Trace))
 		for _, line := range r.Analysis.Lines() {
 			if err := a.stdout.printf("%s\n", line); err != nil {
 				return err
