@@ -154,3 +154,33 @@ func TestSizeClassesAscend(t *testing.T) {
 	}
 	require.Less(t, sizeClass(1<<62), 256)
 }
+
+// Where everything has finished, the next buffer begins at the bottom, however large it is.
+func TestASweepBeginsAgainAtTheBottom(t *testing.T) {
+	const n = 6
+	l := &lifetimes{buffers: make([]int32, n), bytes: make([]int64, n), first: make([]int32, n), last: make([]int32, n), endless: make([]bool, n), columns: 1,
+		start: make([]int32, n), endStart: make([]int32, n+1), ends: make([]mark, n)}
+	for k := range int32(n) {
+		l.bytes[k], l.first[k], l.last[k] = int64(k+1)*256, k, k
+		l.start[k], l.ends[k], l.endStart[k+1] = k, mark{0, k + 1}, k+1
+	}
+	require.Equal(t, make([]int64, n), sweepLayout(l, n))
+	l.last[1], l.ends[1] = 3, mark{0, 4} // buffers 2 and 3 lie above it
+	require.Equal(t, []int64{0, 0, 512, 512, 0, 0}, sweepLayout(l, n))
+}
+
+// The next class with pieces is found among all of them, from any class on.
+func TestTheNextClassWithPieces(t *testing.T) {
+	s := &sweep{}
+	for _, class := range []int{3, 63, 64, 65, 130, 191, 192, 255} {
+		s.filled[class/64] |= 1 << (class % 64)
+	}
+	next := -1
+	for class := 255; class >= 0; class-- {
+		if s.filled[class/64]>>(class%64)&1 == 1 {
+			next = class
+		}
+		require.Equal(t, next, s.nextClass(class))
+	}
+	require.Equal(t, -1, s.nextClass(256))
+}
