@@ -510,6 +510,15 @@ type failing struct {
 
 func (f failing) Kernel(string, []dag.DType) (dag.LaunchKernel, error) { return nil, f.err }
 
+// failingCalls are calls that say what is wrong with an argument.
+type failingCalls struct {
+	wordCalls
+	err error
+}
+
+func (f failingCalls) Calls() dag.Calls                                     { return f }
+func (f failingCalls) Kernel(string, []dag.DType) (dag.LaunchKernel, error) { return nil, f.err }
+
 // A problem of a launch names its argument, where it is one argument's, so that a file can point at it.
 func TestProblemsNameTheirArguments(t *testing.T) {
 	whole := []dag.ArgumentSpec{{IsBuffer: true, Range: dag.Range{Buffer: 0, Hi: 32}}, {Value: expr.Int(3)}}
@@ -517,6 +526,7 @@ func TestProblemsNameTheirArguments(t *testing.T) {
 	fake := func(name string) *dag.LaunchSpec {
 		return &dag.LaunchSpec{Label: name, Kernel: name, Module: -1, Device: -1, Args: whole}
 	}
+	call := &dag.LaunchSpec{Label: "k", Kernel: "k", Module: -1, Device: -1, Call: true, Names: []string{"x", "a", "b", "c", "d"}, Args: []dag.ArgumentSpec{whole[0], whole[1], whole[1], whole[1], whole[1]}}
 	for _, c := range []struct {
 		library dag.Library
 		spec    *dag.LaunchSpec
@@ -527,6 +537,8 @@ func TestProblemsNameTheirArguments(t *testing.T) {
 		{failing{err: wrong(2)}, fake("k"), dag.LaunchProblem{Part: dag.PartArgs, Arg: -1, Message: `argument n of kernel "k" is odd`}},
 		{failing{err: wrong(-1)}, fake("k"), dag.LaunchProblem{Part: dag.PartArgs, Arg: -1, Message: `argument n of kernel "k" is odd`}},
 		{failing{err: errors.New("it is gone")}, fake("k"), dag.LaunchProblem{Part: dag.PartArgs, Arg: -1, Message: `kernel "k": it is gone`}},
+		{failingCalls{err: wrong(4)}, call, dag.LaunchProblem{Part: dag.PartArgs, Arg: -1, Message: `argument n of call "k" is odd`}}, // e was left out
+		{failingCalls{err: wrong(5)}, call, dag.LaunchProblem{Part: dag.PartArg, Arg: 0, Message: `argument n of call "k" is odd`}},
 		{fakes.Kernels, fake("saxpi"), dag.LaunchProblem{Part: dag.PartKernel, Arg: -1, Message: `unknown kernel "saxpi"`, Hint: `did you mean "saxpy"?`}},
 		{fakes.Kernels, fake("tiny"), dag.LaunchProblem{Part: dag.PartArg, Arg: 0, Message: `argument k of kernel "tiny" must be a number (u8), got the buffer "d"`}},
 		{nil, fake("k"), dag.LaunchProblem{Part: dag.PartKernel, Arg: -1, Message: `kernel "k": there is no library to find it in`}},
