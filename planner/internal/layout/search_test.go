@@ -5,6 +5,7 @@ package layout
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/effort"
+	"github.com/dagrun/dagrun/planner/internal/order"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/internal/plantest/planned"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -153,4 +155,102 @@ func TestTheBusiestPlaceIsTheFirst(t *testing.T) {
 	for at, want := range map[int64]int64{0: 0, 1: 512, 511: 512, 512: 512, 513: 1024} {
 		require.Equal(t, want, alignedTo(at, 512))
 	}
+}
+
+// A graph whose buffers together have as many bytes as a number can count has an arena, and one more has none.
+func TestArenasThatCannotBeCounted(t *testing.T) {
+	const most = math.MaxInt64 - plan.ArenaAlign
+	for _, c := range []struct {
+		bytes []int64
+		fine  bool
+	}{{[]int64{most}, true}, {[]int64{most + 1}, false}, {[]int64{1, most - plan.ArenaAlign}, true}, {[]int64{1, most - plan.ArenaAlign + 1}, false}, {[]int64{most, 1}, false}} {
+		g := &dag.Graph{Pipeline: &dag.Pipeline{}}
+		for k, bytes := range c.bytes {
+			g.Buffers = append(g.Buffers, dag.Buffer{Name: fmt.Sprint("b", k), Place: dag.Device, DType: dag.U8, Bytes: bytes})
+		}
+		devices, sum, err := arenaSizes(g)
+		if c.fine {
+			require.NoError(t, err, "%v", c.bytes)
+			require.Equal(t, []int32{0}, devices)
+			continue
+		}
+		require.ErrorIs(t, err, plan.ErrMemory)
+		require.EqualError(t, err, fmt.Sprintf(`the device buffers up to "b%d" together need more than 2^63 - 1 bytes: %v`, len(c.bytes)-1, plan.ErrMemory))
+		require.Empty(t, devices)
+		require.Zero(t, sum)
+	}
+}
+
+// What each size of parts makes of many buffers, as it was reviewed.
+func TestLayoutsInPartsAreThoseThatWereReviewed(t *testing.T) {
+	g := plantest.RandomShape(0, 1300, 1).Graph(t)
+	p := planned.ListPlan(t, g, 4)
+	l := readSharing(t, g, p, order.Entries)
+	least, _ := l.busiest(g.Len())
+	sweep := sweepLayout(l, g.Len())
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d buffers, %d bytes at least, %d by a sweep\n", len(l.buffers), least, peakOf(l, sweep))
+	for hard := range partTries {
+		tries := &partTries[hard]
+		for _, n := range []int64{1000, 1 << 20} {
+			fmt.Fprintf(&text, "effort %d: at most %d steps for %d buffers\n", hard, min(tries.most, tries.each*n), n)
+		}
+		for _, size := range tries.sizes {
+			offsets, taken := layoutInParts(context.Background(), l, g.Len(), size, math.MaxInt64, tries.most)
+			fmt.Fprintf(&text, "  parts of %d: %d bytes in %d steps\n", size, peakOf(l, offsets), taken)
+		}
+	}
+	require.Equal(t, `1300 buffers, 2937344 bytes at least, 3451136 by a sweep
+effort 0: at most 8000000 steps for 1000 buffers
+effort 0: at most 120000000 steps for 1048576 buffers
+  parts of 128: 3252224 bytes in 462258 steps
+effort 1: at most 24000000 steps for 1000 buffers
+effort 1: at most 400000000 steps for 1048576 buffers
+  parts of 128: 3252224 bytes in 462258 steps
+  parts of 64: 3307008 bytes in 438770 steps
+  parts of 256: 3297024 bytes in 502450 steps
+  parts of 512: 3231744 bytes in 555842 steps
+effort 2: at most 400000000 steps for 1000 buffers
+effort 2: at most 4000000000 steps for 1048576 buffers
+  parts of 128: 3252224 bytes in 462258 steps
+  parts of 64: 3307008 bytes in 438770 steps
+  parts of 256: 3297024 bytes in 502450 steps
+  parts of 512: 3231744 bytes in 555842 steps
+  parts of 96: 3262720 bytes in 453050 steps
+  parts of 192: 3230976 bytes in 479346 steps
+  parts of 384: 3282176 bytes in 542322 steps
+  parts of 32: 3341312 bytes in 426194 steps
+  parts of 768: 3264256 bytes in 635274 steps
+  parts of 1024: 3214592 bytes in 688962 steps
+  parts of 2048: 3194112 bytes in 844350 steps
+  parts of 4096: 3194112 bytes in 844350 steps
+`, text.String())
+}
+
+// Without a layout to find or steps to take, what is given stays; the lowest of the others is taken.
+func TestTheLowestLayoutInPartsIsTaken(t *testing.T) {
+	g := plantest.RandomShape(0, 1300, 1).Graph(t)
+	l := readSharing(t, g, planned.ListPlan(t, g, 4), order.Entries)
+	least, _ := l.busiest(g.Len())
+	apart := make([]int64, len(l.buffers))
+	for k := 1; k < len(apart); k++ {
+		apart[k] = apart[k-1] + l.bytes[k-1]
+	}
+	lower := func(ctx context.Context, least int64, hard effort.Effort) int64 {
+		return peakOf(l, lowerInParts(ctx, l, g.Len(), apart, least, hard))
+	}
+	all := peakOf(l, apart)
+	require.Equal(t, all, lower(context.Background(), all, effort.Normal), "it is as low as can be")
+	ended, end := context.WithCancel(context.Background())
+	end()
+	require.Equal(t, all, lower(ended, least, effort.Normal))
+	quick, normal := lower(context.Background(), least, effort.Quick), lower(context.Background(), least, effort.Normal)
+	require.Less(t, quick, all/2)
+	require.LessOrEqual(t, normal, quick)
+	want := int64(math.MaxInt64)
+	for _, size := range partTries[effort.Normal].sizes {
+		offsets, _ := layoutInParts(context.Background(), l, g.Len(), size, math.MaxInt64, partTries[effort.Normal].most)
+		want = min(want, peakOf(l, offsets))
+	}
+	require.Equal(t, want, normal)
 }

@@ -184,3 +184,25 @@ func TestTheNextClassWithPieces(t *testing.T) {
 	}
 	require.Equal(t, -1, s.nextClass(256))
 }
+
+// Runs are looked for as long as there are steps, one for each piece from the top.
+func TestRunsAreLookedForWhileThereAreSteps(t *testing.T) {
+	const n = 4
+	for _, c := range []struct {
+		steps, left int
+		found       int32
+	}{{10, 6, 0}, {4, 0, 0}, {3, 0, -1}, {0, 0, -1}} {
+		l := &lifetimes{buffers: make([]int32, n+1), endless: make([]bool, n+1), columns: 1, start: []int32{0, 0, 0, 0, 9}, endStart: []int32{0, 1, 2, 3, 4, 4}, ends: make([]mark, n)}
+		s := &sweep{l: l, top: -1, pieceOf: make([]int32, n+1), stepsLeft: c.steps}
+		for i := range s.oldest {
+			s.oldest[i], s.newest[i] = -1, -1
+		}
+		for k := range int32(n) {
+			l.bytes = append(l.bytes, 256)
+			s.pieces = append(s.pieces, piece{lo: int64(k) * 256, hi: int64(k+1) * 256, owner: k, ended: true, below: k - 1, above: k + 1})
+		}
+		s.pieces[n-1].above, s.top = -1, n-1
+		require.Equal(t, c.found, s.findRun(n, 1024), "%d steps", c.steps)
+		require.Equal(t, c.left, s.stepsLeft)
+	}
+}
