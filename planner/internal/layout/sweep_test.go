@@ -167,6 +167,8 @@ func TestASweepBeginsAgainAtTheBottom(t *testing.T) {
 	require.Equal(t, make([]int64, n), sweepLayout(l, n))
 	l.last[1], l.ends[1] = 3, mark{0, 4} // buffers 2 and 3 lie above it
 	require.Equal(t, []int64{0, 0, 512, 512, 0, 0}, sweepLayout(l, n))
+	l.first[1], l.start[1] = 0, 0 // what one node brings to life comes largest first
+	require.Equal(t, []int64{512, 0, 512, 512, 0, 0}, sweepLayout(l, n))
 }
 
 // The next class with pieces is found among all of them, from any class on.
