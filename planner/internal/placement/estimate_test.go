@@ -3,6 +3,7 @@
 package placement
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -126,4 +127,77 @@ func TestPlacementsAreTimedByTheCopiersOfDevices(t *testing.T) {
 		require.Equal(t, c.makespan, makespan, "%s at %v", c.m.Name, c.at)
 		require.Equal(t, []int32{4, 2, 1}, critical)
 	}
+}
+
+// A kernel of unknown share takes nothing of its device from those that begin before it.
+func TestKernelsOfUnknownSharesTakeNone(t *testing.T) {
+	b := dag.New("late")
+	x := b.Device("x", dag.U8, 64)
+	b.Task("first", b.Out(x))
+	b.Task("then", b.In(x))
+	b.Task("beside")
+	g, err := b.Graph()
+	require.NoError(t, err)
+	finish, makespan, _ := timed(t, g, round(), 1, []float64{100, 50, 10}, []float64{0, 0, 1}, 3, []int32{0, 0, 0})
+	require.Equal(t, []float64{100, 151, 14}, finish)
+	require.Equal(t, 153.0, makespan)
+}
+
+// What is saved is brought home in the end: to the device that has the most of it.
+func TestPlacementsAreTimedUntilEverythingIsHome(t *testing.T) {
+	b := dag.New("saved")
+	x := b.Device("x", dag.U8, 64)
+	b.Save(x, "x.npy")
+	b.Task("most", b.Slice(x, 0, 48).Out())
+	b.Task("rest", b.Slice(x, 48, 64).Out())
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		at       []int32
+		makespan float64
+		critical []int32
+	}{{[]int32{0, 0}, 22, []int32{1, 0}}, {[]int32{0, 1}, 23, []int32{1}}, {[]int32{1, 0}, 23, []int32{1}}} {
+		_, makespan, critical := timed(t, g, round(), 2, []float64{10, 10}, make([]float64, 2), 1, c.at)
+		require.Equal(t, c.makespan, makespan, "%v", c.at)
+		require.Equal(t, c.critical, critical, "%v", c.at)
+	}
+}
+
+// A device sends one piece after the other, the next to the most urgent of those that wait.
+func TestPlacementsAreTimedByWhatDevicesSend(t *testing.T) {
+	b := dag.New("sends")
+	x, y, z := b.Device("x", dag.U8, 64), b.Device("y", dag.U8, 64), b.Device("z", dag.U8, 64)
+	b.Task("a", b.Out(x), b.Out(y), b.Out(z))
+	b.Task("first", b.In(x))
+	b.Task("last", b.In(y))
+	b.Task("next", b.In(z))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		at       []int32
+		makespan float64
+	}{
+		{[]int32{0, 1, 2, 3}, 241}, // x from 12 to 24, z from 24 to 36, y from 36 to 48; each is used 5 later
+		{[]int32{0, 0, 2, 3}, 241}, // y from 12 to 24, because nothing waits yet, then z
+		{[]int32{0, 0, 0, 3}, 229}, // z from 12 to 24
+		{[]int32{3, 3, 3, 3}, 323}, // nothing is sent, and a device runs the most urgent first
+	} {
+		_, makespan, _ := timed(t, g, round(), 4, []float64{10, 10, 100, 200}, make([]float64, 4), 1, c.at)
+		require.Equal(t, c.makespan, makespan, "%v", c.at)
+	}
+}
+
+// Names that are made are as long as names may be, cut between characters, and like no other.
+func TestMadeNamesAreNames(t *testing.T) {
+	m := &making{names: map[string]bool{"taken": true}}
+	seen := map[string]bool{}
+	for _, name := range []string{"x", "x", "x", "taken", strings.Repeat("y", 300), strings.Repeat("y", 301), strings.Repeat("é", 200), strings.Repeat("é", 199) + "z", strings.Repeat("漢", 100)} {
+		made := m.unique(name)
+		require.NoError(t, dag.CheckName(made))
+		require.False(t, seen[made] || made == "taken", "%q", made)
+		seen[made] = true
+		require.True(t, strings.HasPrefix(made, name[:min(len(name), dag.MaxName-20)]) || len(name) > dag.MaxName, "%q", made)
+		require.GreaterOrEqual(t, len(made), min(len(name), dag.MaxName-20))
+	}
+	require.True(t, seen["x"] && seen["x #2"] && seen["x #3"] && seen["taken #2"])
 }
