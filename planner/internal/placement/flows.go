@@ -73,9 +73,9 @@ func findFlows(p *Problem) *flows {
 			}
 		}
 	}
+	f.follow(p)
 	if p.around {
 		f.carried(last)
-		f.follow(p)
 		return f
 	}
 	for k := range last {
@@ -87,7 +87,6 @@ func findFlows(p *Problem) *flows {
 			}
 		}
 	}
-	f.follow(p)
 	return f
 }
 
