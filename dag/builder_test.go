@@ -149,7 +149,7 @@ func TestBuilderMistakes(t *testing.T) {
 		},
 			`node "m": map: no map gives bool`},
 		{"copy of different sizes", func(b *dag.Builder, d, e, h dag.BufferID) { b.Copy("c", b.Whole(d), b.Slice(h, 0, 7)) },
-			`node "c": memcpy: the sizes differ: h(0..7) has 28 bytes, d has 32 bytes`},
+			`node "c": memcpy: the sizes differ: h(0..7) has 7 elements, d has 8 elements`},
 		{"copy onto itself", func(b *dag.Builder, d, e, h dag.BufferID) { b.Copy("c", b.Slice(d, 0, 4), b.Slice(d, 3, 7)) },
 			`node "c": memcpy: source and destination overlap in d(3..4)`},
 		{"memset beyond the type", func(b *dag.Builder, d, e, h dag.BufferID) { b.Memset("m", b.Whole(b.Device("bytes", dag.U8, 4)), -1) },

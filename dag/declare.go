@@ -96,8 +96,12 @@ func (p *Pipeline) copyProblem(dst, src Range) error {
 		return fmt.Errorf("the tiles differ: %s has %s, %s has %d", p.rangeText(src), words.Count(fromRows, "row", "rows"), p.rangeText(dst), toRows)
 	}
 	if to != from {
-		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), words.Count(from, "byte", "bytes"), p.rangeText(dst),
-			words.Count(to, "byte", "bytes"))
+		unit, size := "byte", int64(1)
+		if a, b := p.buffer(src.Buffer), p.buffer(dst.Buffer); a != nil && b != nil && a.DType == b.DType && from%a.DType.Size() == 0 && to%a.DType.Size() == 0 {
+			unit, size = "element", a.DType.Size() // as slices are written
+		}
+		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), words.Count(from/size, unit, unit+"s"), p.rangeText(dst),
+			words.Count(to/size, unit, unit+"s"))
 	}
 	if dst.Overlaps(src) {
 		return fmt.Errorf("source and destination overlap in %s", p.rangeText(p.overlap(dst, src)))

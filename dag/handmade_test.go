@@ -157,7 +157,7 @@ func TestHandmadePipelines(t *testing.T) {
 		{`node "saxpy": it is a map, but its launch says otherwise`, func(p *dag.Pipeline) { p.Nodes[2].Kind = dag.Map }},
 		{`node "up": there is no buffer with id 9`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Dst.Buffer = 9 }},
 		{`node "up": bytes 0 to 33 of "x" go past its end (32 bytes)`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Src.Hi = 33 }},
-		{`node "up": memcpy: the sizes differ: x(0..4) has 16 bytes, d has 32 bytes`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Src.Hi = 16 }},
+		{`node "up": memcpy: the sizes differ: x(0..4) has 4 elements, d has 8 elements`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Src.Hi = 16 }},
 		{`node "set": bytes 5 to 3 of "d" are not a range`, func(p *dag.Pipeline) { p.Nodes[1].Set.Dst = dag.Range{Buffer: 1, Lo: 5, Hi: 3} }},
 		{`node "saxpy": its launch has no kernel`, func(p *dag.Pipeline) { p.Nodes[2].Launch = &dag.Launch{} }},
 		{`node "saxpy": its launch is of module 3, but there are 0`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Module = 3 }},
