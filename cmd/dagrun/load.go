@@ -99,8 +99,11 @@ func (a *app) loadGraph(ctx context.Context, name string) (*dag.Graph, error) {
 
 // confine keeps the pipeline's file, which may be a link, and the files that it names in its folder, with --confined.
 func (a *app) confine(dir string) (err error) {
-	if !a.flags.confined || a.folder != nil {
+	if !a.flags.confined {
 		return nil
+	}
+	if err := a.folder.Close(); err != nil { // of the file before, where check has several
+		return err
 	}
 	if a.folder, err = files.OpenFolder(dir); err != nil {
 		return files.CannotRead(dir, err)
