@@ -1,6 +1,8 @@
 """Tests of dagrun.load where there is no GPU, with real arrays of numpy and the built command's CPU device."""
 
+import doctest
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -9,6 +11,7 @@ import unittest.mock
 import built
 
 import dagrun
+from dagrun import on_cpu
 
 try:
     import numpy
@@ -63,6 +66,13 @@ class OnCPU(unittest.TestCase):
             p(x=numpy.ones(6, "float32"))
         p(x=numpy.ones(6, "float32"), sum=numpy.zeros((2, 3), "float32"))  # in which the pipeline's own is left alone
         numpy.testing.assert_array_equal(numpy.frombuffer(p._state["sum"], "float32"), [1 + 3 * 2] * 6)
+
+    def test_examples(self):
+        folder = os.path.dirname(self.file)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder)
+        subprocess.run([built.command(), "init", "--quiet", "first"], check=True)
+        self.assertEqual(doctest.testmod(on_cpu, extraglobs={"dagrun": dagrun, "numpy": numpy}), (0, 2))
 
     def test_mistakes(self):
         p = dagrun.load(self.file)
