@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/dag/internal/fakes"
 	"github.com/stretchr/testify/require"
 
@@ -71,10 +72,11 @@ func TestBuilderMistakes(t *testing.T) {
 		},
 			`node "k": argument y of kernel "saxpy" is inout; "d" cannot be given as out`},
 		{"pointers beyond their slices", func(b *dag.Builder, d, e, h dag.BufferID) {
-			b.Kernel("k", "mine.blur", dag.Args{4, b.Part(d, 0, 2).In().At(5), b.Part(d, 1, 2).Out().At(-1)}, dag.Grid(1))
+			b.Kernel("k", "mine.blur", dag.Args{4, b.Part(d, 0, 2).In().At(-1), b.Part(d, 1, 2).Out().At(5)}, dag.Grid(1))
+			b.Kernel("end", "mine.blur", dag.Args{4, b.Part(d, 0, 2).In(), b.Part(d, 1, 2).Out().At(4)}, dag.Grid(1))
 		},
-			"node \"k\": argument from of kernel \"mine.blur\" points to element 5 of its slice, which has 4\n" +
-				"node \"k\": argument to of kernel \"mine.blur\" points to element -1 of its slice, which has 4"},
+			"node \"k\": argument from of kernel \"mine.blur\" points to element -1 of its slice, which has 4\n" +
+				"node \"k\": argument to of kernel \"mine.blur\" points to element 5 of its slice, which has 4"},
 		{"a pointer into a slice for the library", func(b *dag.Builder, d, e, h dag.BufferID) {
 			b.Kernel("k", "saxpy", dag.Args{4, 2, b.Part(d, 0, 2).In().At(1), b.Part(d, 1, 2)})
 		}, `node "k": argument x of kernel "saxpy" must begin where its slice does; only kernels of modules take at`},
@@ -147,7 +149,7 @@ func TestBuilderMistakes(t *testing.T) {
 		},
 			`node "m": map: no map gives bool`},
 		{"copy of different sizes", func(b *dag.Builder, d, e, h dag.BufferID) { b.Copy("c", b.Whole(d), b.Slice(h, 0, 7)) },
-			`node "c": memcpy: the sizes differ: h(0..7) has 28 bytes, d has 32 bytes`},
+			`node "c": memcpy: the sizes differ: h(0..7) has 7 elements, d has 8 elements`},
 		{"copy onto itself", func(b *dag.Builder, d, e, h dag.BufferID) { b.Copy("c", b.Slice(d, 0, 4), b.Slice(d, 3, 7)) },
 			`node "c": memcpy: source and destination overlap in d(3..4)`},
 		{"memset beyond the type", func(b *dag.Builder, d, e, h dag.BufferID) { b.Memset("m", b.Whole(b.Device("bytes", dag.U8, 4)), -1) },
@@ -228,6 +230,196 @@ func TestBuilderMistakes(t *testing.T) {
 			"node \"t\": priority 3; it is one of Low, Normal and High\n" +
 			"node \"t\": a cost of NaN us\n" +
 			"node \"t\": after: there is no node with id 7"},
+		{"three devices", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Module("three", "t.cu", moduleOf(dag.KernelParam{Size: 8, Buffer: true}, dag.KernelParam{Size: 8, Buffer: true}, dag.KernelParam{Size: 8, Buffer: true}))
+			b.Kernel("back and forth", "three.k", dag.Args{b.In(d), b.In(e), b.Out(d)})
+			b.Kernel("there", "three.k", dag.Args{b.In(d), b.In(e), b.Out(e)})
+		}, "node \"back and forth\": kernel \"three.k\" uses buffers of devices 0 and 1 (\"e\"); peer: true lets a kernel touch the memory of another device\n" +
+			"node \"back and forth\": kernel \"three.k\" uses buffers of devices 1 and 0 (\"d\"); peer: true lets a kernel touch the memory of another device\n" +
+			"node \"there\": kernel \"three.k\" uses buffers of devices 0 and 1 (\"e\"); peer: true lets a kernel touch the memory of another device"},
+		{"copies beyond an end", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Copy("to", dag.Range{Buffer: d, Hi: 33}, b.Whole(h))
+			b.Copy("from", b.Whole(d), dag.Range{Buffer: h, Hi: 33})
+			b.Memset("set", dag.Range{Buffer: d, Hi: 33}, 0)
+		}, "node \"to\": bytes 0 to 33 of \"d\" go past its end (32 bytes)\n" +
+			"node \"from\": bytes 0 to 33 of \"h\" go past its end (32 bytes)\n" +
+			"node \"set\": bytes 0 to 33 of \"d\" go past its end (32 bytes)"},
+		{"nodes of bodies", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Repeat("loop", dag.Loop{Times: 2}, func() {
+				b.Cost(b.Task("a"), -1)
+				b.Repeat("inner", dag.Loop{Times: 2}, func() { b.After(b.Task("b"), 1) })
+			})
+		}, "node \"a\": a cost of -1 us\n" +
+			"node \"b\": after: there is no node with id 1"},
+		{"loops like others", func(b *dag.Builder, d, e, h dag.BufferID) {
+			loop, branch := dag.Node{Name: "loop", Kind: dag.Repeat, Control: &dag.Control{Times: 2, Every: 1}}, dag.Node{Name: "branch", Kind: dag.Branch, Control: &dag.Control{Every: 1}}
+			body := func() { b.Task("in the loop") }
+			b.ControlLike(dag.Node{Name: "none", Kind: dag.Repeat}, nil, body)
+			b.ControlLike(dag.Node{Name: "task", Control: loop.Control}, nil, body)
+			b.ControlLike(loop, []dag.Range{b.Slice(d, 0, 1)}, body)
+			b.ControlLike(loop, nil)
+			loop.Name = "fine"
+			b.ControlLike(loop, nil, body)
+			b.ControlLike(branch, nil, func() { b.Task("in the branch") })
+		}, "node \"none\": it is neither a loop nor a branch\n" +
+			"node \"task\": it is neither a loop nor a branch\n" +
+			"node \"loop\": a repeat like it cannot have 1 bodies and a condition of 1 elements\n" +
+			"node \"loop\": a repeat like it cannot have 0 bodies and a condition of 0 elements\n" +
+			"node \"loop\": the name is taken (ids 2 and 3)"},
+		{"memory of other elements", func(b *dag.Builder, d, e, h dag.BufferID) {
+			vector := dag.KernelParam{Size: 8, Buffer: true, DType: dag.Vector(dag.F32, 4), Mode: dag.Read}
+			b.Module("v", "v.cu", moduleOf(vector))
+			b.Kernel("whole", "v.k", dag.Args{b.Whole(d)}, dag.Grid(1))
+			b.Kernel("middle", "v.k", dag.Args{b.Slice(d, 4, 8)}, dag.Grid(1))
+			b.Kernel("shifted", "v.k", dag.Args{b.Slice(d, 2, 6)}, dag.Grid(1))
+			b.Kernel("odd", "v.k", dag.Args{b.Slice(d, 0, 6)}, dag.Grid(1))
+			b.Kernel("integers", "v.k", dag.Args{b.In(b.Device("i", dag.I32, 8))}, dag.Grid(1))
+			b.Kernel("vectors", "v.k", dag.Args{b.In(b.Device("v", vector.DType, 8))}, dag.Grid(1))
+		}, "node \"shifted\": argument 1 of kernel \"v.k\" has elements of type f32x4, which begin at multiples of 16 bytes; d(2..6) begins at byte 8 of \"d\"\n" +
+			"node \"odd\": argument 1 of kernel \"v.k\" has elements of type f32x4 (16 bytes); d(0..6) has 24 bytes\n" +
+			"node \"integers\": argument 1 of kernel \"v.k\" has elements of type f32x4, but \"i\" has i32"},
+		{"one argument and none", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Module("bare", "b.cu", moduleOf())
+			b.Module("single", "s.cu", moduleOf(dag.KernelParam{Name: "x", Size: 8, DType: dag.I64}))
+			b.Kernel("one", "single.k", nil)
+			b.Kernel("none", "bare.k", dag.Args{1})
+		}, "node \"one\": kernel \"single.k\" takes 1 argument (x), got 0\n" +
+			"node \"none\": kernel \"bare.k\" takes no arguments, got 1"},
+		{"columns", func(b *dag.Builder, d, e, h dag.BufferID) {
+			m := b.Device("m", dag.F32, 4, 6)
+			b.Tile(d, 0, 1, 0, 1)
+			b.Tile(b.Device("s", dag.F32), 0, 1, 0, 1)
+			b.Tile(m, 0, 1, 2, 7)
+			b.Tile(m, 0, 1, 3, 2)
+			b.Tile(m, 0, 5, 0, 6)
+			b.PartTile(m, 0, 2, 2, 2)
+			b.HaloPart(m, 0, 2, -1)
+			b.Tile(m, 4, 4, 6, 6)
+			b.Tile(b.Device("wide", dag.F64, 2, 1<<28), 0, 1, 0, 1)
+		}, "buffer \"d\": d has one dimension, so it has no columns\n" +
+			"buffer \"s\": s is a scalar and cannot be sliced\n" +
+			"buffer \"s\": s is a scalar and cannot be sliced\n" +
+			"buffer \"m\": columns 2..7 of m: there are only 6\n" +
+			"buffer \"m\": columns 3..2 of m: the first bound is after the second\n" +
+			"buffer \"m\": slice 0..5 of m goes past its end (4)\n" +
+			"buffer \"m\": part 2 of 2 of m: parts count from 0 to 1\n" +
+			"buffer \"m\": part 0 of 2 of m with a halo of -1: it must not be negative\n" +
+			"buffer \"wide\": a row of wide has 2147483648 bytes; its columns can only be sliced up to 2147483647"},
+		{"memset of a tile", func(b *dag.Builder, d, e, h dag.BufferID) {
+			m := b.Device("m", dag.F64, 4, 4)
+			b.Memset("zero", b.Tile(m, 0, 2, 0, 2), 0)
+			b.Memset("one", b.Tile(m, 0, 2, 0, 2), 1)
+			b.Memset("rows", b.Tile(m, 0, 2, 0, 4), 1)
+		}, `node "one": memset: m(0..2)(0..2) is a tile of f64, which can only be filled with a value whose upper and lower four bytes are the same, such as 0; copy a tile of a buffer that has the value`},
+		{"copies of tiles", func(b *dag.Builder, d, e, h dag.BufferID) {
+			m, n := b.Device("m", dag.F32, 6, 8), b.Device("n", dag.F32, 6, 8)
+			b.Copy("flat", b.Slice(d, 0, 6), b.Tile(m, 0, 3, 0, 2))
+			b.Copy("other", b.Tile(n, 0, 2, 0, 3), b.Tile(m, 0, 3, 0, 2))
+			b.Copy("onto itself", b.Tile(m, 0, 3, 0, 4), b.Tile(m, 2, 5, 3, 7))
+			b.Copy("a row of it", b.Slice(m, 2, 3), b.Tile(m, 1, 5, 6, 8))
+			b.Copy("beside itself", b.Tile(m, 0, 3, 0, 4), b.Tile(m, 0, 3, 4, 8))
+		}, "node \"other\": memcpy: the tiles differ: m(0..3)(0..2) has 3 rows, n(0..2)(0..3) has 2\n" +
+			"node \"onto itself\": memcpy: source and destination overlap in m(2..3)(3..4)\n" +
+			"node \"a row of it\": memcpy: source and destination overlap in m(2..3)(6..8)"},
+		{"maps that keep to their form", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Map("in", "y = 2*d", map[string]any{"y": b.Whole(b.Device("y", dag.F32, 8)).In()})
+			b.Map("at", "d = 2*x", map[string]any{"x": b.In(e).At(1), "d": b.Whole(e)})
+			b.Map("null", "d = 2*x", map[string]any{"x": nil})
+			b.Map("vectors", "d = v", map[string]any{"v": b.Whole(b.Device("v", dag.Vector(dag.F32, 2), 8))})
+		}, "node \"in\": argument y of map is written (out); \"y\" cannot be given as in\n" +
+			"node \"at\": argument x of map must begin where its slice does; only kernels of modules take at\n" +
+			"node \"null\": argument x of map must not be null; only kernels of modules take null pointers\n" +
+			"node \"vectors\": map: \"v\" is of type f32x2; a map computes with single numbers; use a kernel, or a buffer of f32"},
+		{"an option that is none", func(b *dag.Builder, d, e, h dag.BufferID) { b.Kernel("k", "tiny", dag.Args{1, 1}, nil) }, `node "k": a launch option is nil`},
+		{"bodies that are none", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Repeat("loop", dag.Loop{Times: 2}, nil)
+			b.If("branch", "d(0..1) > 0", nil, nil)
+			b.Repeat("empty", dag.Loop{Times: 2}, func() {})
+		}, "node \"loop\": there is no function that declares its body\n" +
+			"node \"branch\": there is no function that declares its body\n" +
+			"node \"empty\": the body has no nodes"},
+		{"names in bodies", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Task("a")
+			b.Repeat("loop", dag.Loop{Times: 2}, func() {
+				b.Task("a")
+				b.Task("b")
+				b.Task("c\n")
+			})
+			b.If("branch", "d(0..1) > 0", func() { b.Task("b") }, func() { b.Task("loop") })
+		}, "node \"a\": the name is taken; names of nodes are unique in the whole pipeline, bodies included\n" +
+			"node \"c\\n\": the name has a control character (U+000A)\n" +
+			"node \"b\": the name is taken; names of nodes are unique in the whole pipeline, bodies included\n" +
+			"node \"loop\": the name is taken; names of nodes are unique in the whole pipeline, bodies included"},
+		{"streams in bodies", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Repeat("loop", dag.Loop{Times: 2}, func() {
+				b.Stream(b.Memset("first", b.Whole(d), 0), 1)
+				b.Stream(b.Memset("second", b.Whole(e), 0), 1)
+			})
+		}, `node "second": stream 1 has "first" on device 0 and "second" on device 1; a stream belongs to one device`},
+		{"loops that only the host sees", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Sync(dag.SyncExplicit)
+			b.Repeat("loop", dag.Loop{Times: 2}, func() { b.Task("a") })
+		}, `node "loop": loops and branches need sync: auto; use SyncAuto`},
+		{"conditions", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Device("u", dag.U64, 1)
+			b.Device("v", dag.Vector(dag.F32, 2), 1)
+			for _, text := range []string{"d > 0", "d(0..1)", "h(0..1) > 0", "x > 0", "1 > 0", "d(0..1) % 2 > 0", "sin(d(0..1)) > 0", "not d(0..1)", "d(8..9) > 0", "u > 0", "v > 0"} {
+				b.If(text, text, func() { b.Task("in " + text) }, nil)
+			}
+		}, "node \"d > 0\": condition \"d > 0\": a condition reads single elements, and d has 8; write a slice such as x(0..1)\n" +
+			"node \"d(0..1)\": condition \"d(0..1)\": the condition must be true or false, not a number; compare it, as in d(0..1) > 0\n" +
+			"node \"h(0..1) > 0\": condition \"h(0..1) > 0\": \"h\" is in host memory; a condition reads device buffers\n" +
+			"node \"x > 0\": condition \"x > 0\": unknown name \"x\"\n" +
+			"node \"1 > 0\": condition \"1 > 0\": the condition reads no device buffer, so it would be the same in every pass; use times, or when for a decision at planning time\n" +
+			"node \"d(0..1) % 2 > 0\": condition \"d(0..1) % 2 > 0\": conditions cannot compute with %\n" +
+			"node \"sin(d(0..1)) > 0\": condition \"sin(d(0..1)) > 0\": sin is only available in map: expressions\n" +
+			"node \"not d(0..1)\": condition \"not d(0..1)\": this must be true or false, not a number; compare it, as in x > 0\n" +
+			"node \"d(8..9) > 0\": condition \"d(8..9) > 0\": slice 8..9 is outside d, which has 8\n" +
+			"node \"u > 0\": condition \"u > 0\": u is of type u64, which conditions cannot compute with; use i64\n" +
+			"node \"v > 0\": condition \"v > 0\": v is of type f32x2; conditions compute with single numbers"},
+		{"priorities in bodies", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Repeat("loop", dag.Loop{Times: 2}, func() { b.Priority(b.Task("a"), dag.High) })
+		}, `node "loop": "a" of its body has high priority; nodes of a body have the priority of the node around them, which is normal`},
+		{"host functions", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.HostFunction("nameless", "", b.In(h))
+			b.HostFunction("far", "f", b.In(d))
+		}, "node \"nameless\": the host function has no name; name it as in runtime.Options.Functions\n" +
+			"node \"far\": a host function cannot access \"d\", which is in device memory; copy it to a host buffer before, and back after"},
+		{"spread over", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Devices(dag.MostDevices + 1)
+			b.Devices(dag.AllDevices - 1)
+			b.Devices(dag.MostDevices)
+		}, "pipeline \"test\": it can be spread over 1 to 64 devices, not 65\n" +
+			"pipeline \"test\": it can be spread over 1 to 64 devices, not -2"},
+		{"parts of a pipeline", func(b *dag.Builder, d, e, h dag.BufferID) {
+			b.Ranks(2, 2)
+			b.Ranks(-1, 2)
+			b.Ranks(0, dag.MaxRanks+1)
+			b.Ranks(0, -1)
+			b.Ranks(dag.MaxRanks-1, dag.MaxRanks)
+		}, "pipeline \"test\": rank 2 (0 on its machine) is not one of 2\n" +
+			"pipeline \"test\": rank -1 (0 on its machine) is not one of 2\n" +
+			"pipeline \"test\": 65537 ranks: there can be 1 to 65536\n" +
+			"pipeline \"test\": -1 ranks: there can be 1 to 65536"},
+		{"values of structures", func(b *dag.Builder, d, e, h dag.BufferID) {
+			deep := dag.Values{1}
+			for range dag.MostNested {
+				deep = dag.Values{deep}
+			}
+			b.Kernel("deep", "tiny", dag.Args{deep, 1})
+			b.Kernel("deeper", "tiny", dag.Args{dag.Values{deep}, 1})
+			b.Kernel("word", "tiny", dag.Args{dag.Values{"x"}, 1})
+			b.Kernel("typed", "tiny", dag.Args{dag.Values{dag.Scalar{DType: dag.F32, Value: "x"}}, 1})
+			b.Kernel("vector", "tiny", dag.Args{dag.Values{dag.Scalar{DType: dag.Vector(dag.F32, 2), Value: 1}}, dag.Scalar{DType: dag.C64, Value: 1}})
+			b.Kernel("range", "tiny", dag.Args{dag.Values{dag.Range{Buffer: 99}}, dag.Range{Buffer: 99}})
+		}, "node \"deep\": argument k of kernel \"tiny\" must be a number (u8), got a structure\n" +
+			"node \"deeper\": argument 1 of kernel \"tiny\": structures are nested more than 20 deep\n" +
+			"node \"word\": argument 1 of kernel \"tiny\": a string is neither a Range or Access nor a number nor Values\n" +
+			"node \"typed\": argument 1 of kernel \"tiny\": a string is not a number of a known type\n" +
+			"node \"vector\": argument 1 of kernel \"tiny\": a int is not a number of a known type\n" +
+			"node \"vector\": argument 2 of kernel \"tiny\": a int is not a number of a known type\n" +
+			"node \"range\": argument 1 of kernel \"tiny\": there is no buffer with id 99\n" +
+			"node \"range\": argument 2 of kernel \"tiny\": there is no buffer with id 99"},
 		{"modules", func(b *dag.Builder, d, e, h dag.BufferID) {
 			b.Module("mine", "again.cu", fakes.UserKernels)
 			b.Module("a.b", "c.cu", fakes.UserKernels)
@@ -251,6 +443,24 @@ func TestBuilderMistakes(t *testing.T) {
 			require.EqualError(t, err, test.want)
 			require.Nil(t, g)
 		})
+	}
+}
+
+// What is false, a bool or unsigned is a number too, as far as 64 bits with a sign hold it.
+func TestNumbersByGoCalls(t *testing.T) {
+	for _, c := range []struct {
+		value any
+		bits  uint64
+		fine  bool
+	}{{false, 0, true}, {true, 1, true}, {uint8(255), 255, true}, {int8(-1), 1<<64 - 1, true}, {uint64(math.MaxInt64), math.MaxInt64, true},
+		{uint64(math.MaxInt64) + 1, 0, false}, {2.0, 2, true}, {"2", 0, false}} {
+		b := dag.New("test")
+		b.Module("m", "m.cu", moduleOf(dag.KernelParam{Size: 8, DType: dag.I64}))
+		b.Kernel("k", "m.k", dag.Args{c.value}, dag.Grid(1), dag.Block(1))
+		g, err := b.Graph()
+		if require.Equal(t, c.fine, err == nil, "%v: %v", c.value, err); c.fine {
+			require.Equal(t, dag.Arg{DType: dag.I64, Bits: c.bits}, g.Nodes[0].Launch.Args[0], "%v", c.value)
+		}
 	}
 }
 
@@ -333,7 +543,7 @@ func TestMapLaunch(t *testing.T) {
 	b.Use(fakes.Kernels)
 	x, y := b.Device("x", dag.F32, 1000), b.Device("y", dag.F64, 4, 100)
 	m := b.Map("m", "out = a*x + out/len(y)", map[string]any{"out": b.Slice(y, 1, 3), "x": b.Part(x, 4, 5), "a": 2})
-	whole := b.Map("whole", "x = x + 1", nil)
+	whole := b.Map("whole", "x = x + len(x)", nil) // x is the first buffer
 	g, err := b.Graph()
 	require.NoError(t, err)
 	launch := g.Nodes[m].Launch
@@ -454,4 +664,74 @@ func TestIdsAreRefusedAsArguments(t *testing.T) {
 		"node \"k\": argument 3 of kernel \"saxpy\": the id of a buffer is not an argument; write Whole, In, Out or InOut of it\n"+
 		"node \"m\": map: a: the id of a buffer is not an argument; write Whole, In, Out or InOut of it\n"+
 		"node \"s\": memset: a dag.BufferID is not a number")
+}
+
+// wordCalls are calls of a library whose arguments are words and numbers.
+type wordCalls struct{ nonsenseLibrary }
+
+func (c wordCalls) Calls() dag.Calls { return c }
+
+func (c wordCalls) ParameterNames(string) ([]string, error) {
+	return []string{"a", "b", "c", "d", "e", "x"}, nil
+}
+
+func (c wordCalls) Argument(_, name string) ([]string, expr.Value, bool) {
+	if name == "x" {
+		return nil, expr.Value{}, false
+	}
+	return []string{"no", "yes"}, expr.Int(7), name == "e"
+}
+
+// The arguments of a call are given by name: words stand for their places in a list, and some may be left out.
+func TestCallsByGoCalls(t *testing.T) {
+	var params []dag.KernelParam
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		params = append(params, dag.KernelParam{Name: name, Size: 8, DType: dag.I64, Words: []string{"no", "yes"}})
+	}
+	params = append(params, dag.KernelParam{Name: "x", Size: 8, Buffer: true, DType: dag.F32, Mode: dag.Read}, dag.KernelParam{Name: "info", Size: 8, Buffer: true, Status: true})
+	declare := func(args func(x dag.Range) dag.CallArgs, options ...dag.LaunchOption) (*dag.Graph, error) {
+		b := dag.New("test")
+		b.Use(wordCalls{nonsenseLibrary{&nonsense{params: params, info: dag.LaunchInfo{HasHint: true}}}})
+		b.Call("n", "library.call", args(b.Whole(b.Device("x", dag.F32, 4))), options...)
+		return b.Graph()
+	}
+	good := func(x dag.Range) dag.CallArgs {
+		return dag.CallArgs{"a": "yes", "b": "no", "c": 5, "d": true, "x": x}
+	}
+	g, err := declare(good)
+	require.NoError(t, err)
+	var numbers []uint64
+	for _, a := range g.Nodes[0].Launch.Args[:5] {
+		numbers = append(numbers, a.Bits)
+	}
+	require.Equal(t, []uint64{1, 0, 5, 1, 7}, numbers)
+	require.Equal(t, "library.call", g.Nodes[0].Launch.Name)
+	require.EqualValues(t, -1, g.Nodes[0].Launch.Module)
+	require.Equal(t, dag.Buffer{Name: "n$status", Place: dag.Device, DType: dag.I32, Scratch: true, Shape: []int64{1}, Bytes: 4, Init: &dag.Init{Kind: dag.InitZeros},
+		Expect: &dag.Expect{Kind: dag.ExpectValue, Value: expr.Int(0)}}, g.Buffers[1])
+	require.Equal(t, []dag.Access{{Range: dag.Range{Buffer: 0, Hi: 16}, Mode: dag.Read}, {Range: dag.Range{Buffer: 1, Hi: 4}, Mode: dag.Write}}, g.Accesses(0))
+	g, err = declare(good, dag.RunOn(0))
+	require.NoError(t, err)
+	require.True(t, g.Nodes[0].Fixed)
+	for _, option := range []dag.LaunchOption{dag.Grid(1), dag.Grid(0), dag.Block(1), dag.Shared(0), dag.Cooperative(), dag.Cluster(1), dag.WithPeers()} {
+		_, err := declare(good, option)
+		require.EqualError(t, err, `node "n": call "library.call" takes no option but RunOn`)
+	}
+	_, err = declare(func(dag.Range) dag.CallArgs {
+		return dag.CallArgs{"d": "maybe", "c": "perhaps", "b": []int{1}, "a": "", "x": "yes", "e": "NO"}
+	})
+	require.EqualError(t, err, "node \"n\": argument a of call \"library.call\" must be no or yes, not \n"+
+		"node \"n\": argument b of call \"library.call\": a []int is neither a Range or Access nor a number\n"+
+		"node \"n\": argument c of call \"library.call\" must be no or yes, not perhaps\n"+
+		"node \"n\": argument d of call \"library.call\" must be no or yes, not maybe\n"+
+		"node \"n\": argument e of call \"library.call\" must be no or yes, not NO\n"+
+		"node \"n\": argument x of call \"library.call\" is a number or a buffer, not a word")
+	require.Nil(t, dag.WordsOf(moduleOf(), "library.call", "a"))
+	_, err = declare(func(x dag.Range) dag.CallArgs { return dag.CallArgs{"a": 1, "b": 2, "c": 3, "x": x} })
+	require.EqualError(t, err, `node "n": call "library.call" is given no d`)
+	b := dag.New("test")
+	b.Use(moduleOf())
+	b.Call("n", "library.call", nil)
+	_, err = b.Graph()
+	require.EqualError(t, err, `node "n": call "library.call": there is no library to find it in`)
 }

@@ -61,34 +61,37 @@ func (r *resolution) measured(k int, m Measured) {
 	if m.What == Elements {
 		value = a.Range.Bytes() / a.DType.Size()
 	} else {
-		rows, columns, length, ok := r.pipeline.matrix(a.Range)
+		sizes, ok := r.pipeline.matrix(a.Range)
 		if !ok {
 			b := &r.pipeline.Buffers[a.Range.Buffer]
 			r.argProblem(int(m.Of-1), "must be a matrix, but %q has %s", b.Name, words.Count(int64(len(b.Shape)), "dimension", "dimensions"))
 			return
 		}
-		value = [...]int64{Rows: rows, Columns: columns, RowLength: length}[m.What]
+		value = sizes[m.What]
 	}
 	r.args[k] = Arg{DType: I64, Bits: uint64(value)}
 }
 
-// matrix returns the rows and columns of a slice of a buffer of two dimensions, and the elements from the start of a row to the next.
-func (p *Pipeline) matrix(r Range) (rows, columns, length int64, ok bool) {
+// matrix measures a slice of a buffer of two dimensions; false where it is no whole rows and no tile.
+func (p *Pipeline) matrix(r Range) (sizes [RowLength + 1]int64, ok bool) {
 	b := &p.Buffers[r.Buffer]
 	if len(b.Shape) != 2 {
-		return 0, 0, 0, false
+		return sizes, false
 	}
 	if y, x, tile := tileSpans(b, r); tile {
-		return y.Hi - y.Lo, x.Hi - x.Lo, b.Shape[1], true
+		sizes[Rows], sizes[Columns], sizes[RowLength] = y.Hi-y.Lo, x.Hi-x.Lo, b.Shape[1]
+		return sizes, true
 	}
 	row := rowBytes(b)
 	switch {
 	case row == 0:
-		return b.Shape[0], 0, 0, true
+		sizes[Rows] = b.Shape[0]
+		return sizes, true
 	case r.Lo%row != 0 || r.Hi%row != 0:
-		return 0, 0, 0, false
+		return sizes, false
 	}
-	return (r.Hi - r.Lo) / row, b.Shape[1], b.Shape[1], true
+	sizes[Rows], sizes[Columns], sizes[RowLength] = (r.Hi-r.Lo)/row, b.Shape[1], b.Shape[1]
+	return sizes, true
 }
 
 // status declares the hidden buffer in which a call leaves 0 if it succeeded. It is tested after the run.

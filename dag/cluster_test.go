@@ -41,6 +41,17 @@ func TestClusters(t *testing.T) {
 	plain, err := clusterGraph("mine.blur", dag.Grid(4, 6))
 	require.NoError(t, err)
 	require.False(t, hashes[plain.WorkHash()])
+	hashes = map[string]bool{}
+	for x := 1; x <= dag.MaxCluster; x++ {
+		for y := 1; x*y <= dag.MaxCluster; y++ {
+			for z := 1; x*y*z <= dag.MaxCluster; z++ {
+				other, err := clusterGraph("mine.blur", dag.Grid(840, 840, 840), dag.Cluster(x, y, z))
+				require.NoError(t, err)
+				require.False(t, hashes[other.WorkHash()], "%d, %d, %d", x, y, z)
+				hashes[other.WorkHash()] = true
+			}
+		}
+	}
 	require.Equal(t, `node "k" has cluster=[2 3 1], it had no cluster`, outline.WorkDifference(g, outline.WorkOf(plain)))
 	for _, grid := range [][3]uint32{{0, 6, 1}, {6, 0, 1}, {6, 1, 0}} {
 		require.Empty(t, dag.ClusterProblem([3]uint32{4, 1, 1}, grid), "a launch of nothing has no clusters")

@@ -40,7 +40,7 @@ func TestConditionsHold(t *testing.T) {
 		{"not (x == x)", []uint64{f32(float32(nan))}, true},
 		{"i < 0", []uint64{1<<32 - 1}, true}, {"w < 0", []uint64{1<<32 - 1}, false}, {"w == 4294967295", []uint64{1<<32 - 1}, true}, {"s == -1", []uint64{255}, true}, {"u == 255", []uint64{255}, true},
 		{"l == 9007199254740993", []uint64{9007199254740992}, false}, {"l == 9007199254740993", []uint64{9007199254740993}, true}, {"l > 9007199254740992", []uint64{9007199254740993}, true},
-		{"l + 1 < 0", []uint64{math.MaxInt64}, true}, {"-l < 0", []uint64{1 << 63}, true}, {"abs(l) > 4", []uint64{uint64(1<<64 - 5)}, true}, {"l * l == 25", []uint64{uint64(1<<64 - 5)}, true},
+		{"l + 1 < 0", []uint64{math.MaxInt64}, true}, {"-l < 0", []uint64{1 << 63}, true}, {"-l == 5", []uint64{uint64(1<<64 - 5)}, true}, {"-i < 0", []uint64{5}, true}, {"abs(l) > 4", []uint64{uint64(1<<64 - 5)}, true}, {"l * l == 25", []uint64{uint64(1<<64 - 5)}, true},
 		{"i - l == -2", []uint64{1, 3}, true}, {"i / l > 0.3", []uint64{1, 3}, true}, {"i / l < 0.34", []uint64{1, 3}, true}, {"sqrt(i) == 3", []uint64{9}, true},
 		{"x + y == 0.75", []uint64{f32(0.5), f64(0.25)}, true}, {"x * i == 1.5", []uint64{f32(0.5), 3}, true}, {"-x < 0", []uint64{f32(0.5)}, true}, {"abs(x) == 0.5", []uint64{f32(-0.5)}, true},
 		{"floor(y) == -2", []uint64{f64(-1.5)}, true}, {"ceil(y) == -1", []uint64{f64(-1.5)}, true}, {"floor(i) == 5", []uint64{5}, true}, {"x - y > 0", []uint64{f32(0.5), f64(0.25)}, true},
@@ -55,6 +55,15 @@ func TestConditionsHold(t *testing.T) {
 		condition := conditioned(t, c.text)
 		require.Len(t, condition.Operands, len(c.value), c.text)
 		require.Equal(t, c.want, condition.Holds(func(k int) uint64 { return c.value[k] }), "%s of %v", c.text, c.value)
+	}
+	for text, want := range map[string]dag.NumberKind{
+		"i > 0": dag.IntegerNumber, "x > 0": dag.FloatNumber, "t == true": dag.TruthNumber, "2 < i": dag.IntegerNumber, "0.5 < i": dag.FloatNumber, "i + 2 > 0": dag.IntegerNumber, "i + 0.5 > 0": dag.FloatNumber,
+		"i / 2 > 0": dag.FloatNumber, "sqrt(i) > 0": dag.FloatNumber, "max(i, l) > 0": dag.IntegerNumber, "max(i, x) > 0": dag.FloatNumber, "-u > 0": dag.IntegerNumber, "abs(y) > 0": dag.FloatNumber,
+		"(i > 0) == t": dag.TruthNumber, "(not t) == t": dag.TruthNumber, "true == t": dag.TruthNumber,
+	} {
+		condition := conditioned(t, text)
+		require.Equal(t, want, condition.Kind(condition.Expr.Root.Args[0]), text)
+		require.Equal(t, dag.TruthNumber, condition.Kind(condition.Expr.Root), text)
 	}
 	number := conditioned(t, "x > 3")
 	number.Expr.Root = number.Expr.Root.Args[0]

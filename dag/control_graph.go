@@ -99,7 +99,7 @@ func (g *Graph) notConditional(n *Node) (why, fix string) {
 			return "communicates with other ranks", "use foreach in place of the loop, or move it out of the body"
 		}
 	}
-	if n.Kind != Memcpy || n.Copy == nil || g.rangeProblem(n.Copy.Dst) != nil || g.rangeProblem(n.Copy.Src) != nil {
+	if n.Copy == nil || g.rangeProblem(n.Copy.Dst) != nil || g.rangeProblem(n.Copy.Src) != nil {
 		return "", ""
 	}
 	dst, src := &g.Buffers[n.Copy.Dst.Buffer], &g.Buffers[n.Copy.Src.Buffer]

@@ -96,8 +96,12 @@ func (p *Pipeline) copyProblem(dst, src Range) error {
 		return fmt.Errorf("the tiles differ: %s has %s, %s has %d", p.rangeText(src), words.Count(fromRows, "row", "rows"), p.rangeText(dst), toRows)
 	}
 	if to != from {
-		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), words.Count(from, "byte", "bytes"), p.rangeText(dst),
-			words.Count(to, "byte", "bytes"))
+		unit, size := "byte", int64(1)
+		if a, b := p.buffer(src.Buffer), p.buffer(dst.Buffer); a != nil && b != nil && a.DType == b.DType && from%a.DType.Size() == 0 && to%a.DType.Size() == 0 {
+			unit, size = "element", a.DType.Size() // as slices are written
+		}
+		return fmt.Errorf("the sizes differ: %s has %s, %s has %s", p.rangeText(src), words.Count(from/size, unit, unit+"s"), p.rangeText(dst),
+			words.Count(to/size, unit, unit+"s"))
 	}
 	if dst.Overlaps(src) {
 		return fmt.Errorf("source and destination overlap in %s", p.rangeText(p.overlap(dst, src)))
@@ -196,10 +200,10 @@ func (p *Pipeline) TileBox(r Range) (rows, columns [2]int64, ok bool) {
 
 // overlap is the smallest range or tile around the bytes that two ranges share.
 func (p *Pipeline) overlap(a, b Range) Range {
-	row := rowBytes(&p.Buffers[a.Buffer])
-	if a.Pitch == 0 && b.Pitch == 0 || row == 0 {
+	if a.Pitch == 0 && b.Pitch == 0 {
 		return Range{Buffer: a.Buffer, Lo: max(a.Lo, b.Lo), Hi: min(a.Hi, b.Hi)}
 	}
+	row := rowBytes(&p.Buffers[a.Buffer])
 	var shared box
 	first, second := boxesIn(a, row), boxesIn(b, row)
 	for _, x := range first.list[:first.count] {
@@ -231,7 +235,7 @@ func tileProblem(b *Buffer, r Range) error {
 	if int64(r.Pitch) != row {
 		return fmt.Errorf("a tile of %q has rows %d bytes apart, but a row has %d", b.Name, r.Pitch, row)
 	}
-	if made := boxesIn(r, row); r.Lo >= r.Hi || r.Lo%row > (r.Hi-1)%row || rangeOf(r.Buffer, row, made.list[0]) != r {
+	if rangeOf(r.Buffer, row, boxesIn(r, row).list[0]) != r {
 		return fmt.Errorf("bytes %d to %d of %q are not a tile", r.Lo, r.Hi, b.Name)
 	}
 	return nil

@@ -4,6 +4,7 @@ package dag
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,4 +99,69 @@ func TestElementsLoadAsStored(t *testing.T) {
 			require.Equal(t, v, d.ToFloat(d.Load(memory, int64(i))), "%v element %d", d, i)
 		}
 	}
+}
+
+// Elements are loaded and stored where they lie, and nothing else is touched: neither their neighbours nor what is outside.
+func TestElementsLieNextToEachOther(t *testing.T) {
+	for _, dtype := range []DType{U8, Bool, F16, I32, F64} {
+		size := dtype.Size()
+		for bytes := range int64(18) {
+			for i := int64(-2); i < 20; i++ {
+				memory := make([]byte, bytes)
+				for k := range memory {
+					memory[k] = byte(k + 1)
+				}
+				want := slices.Clone(memory)
+				old := uint64(0)
+				if inside := i >= 0 && (i+1)*size <= bytes; inside {
+					for k := size - 1; k >= 0; k-- {
+						old = old<<8 | uint64(memory[i*size+k])
+						want[i*size+k] = byte(0xf0 + k)
+					}
+				}
+				require.Equal(t, old, dtype.Load(memory, i), "%s %d of %d bytes", dtype, i, bytes)
+				dtype.Store(memory, i, 0xf7f6f5f4f3f2f1f0)
+				require.Equal(t, want, memory, "%s %d of %d bytes", dtype, i, bytes)
+			}
+		}
+	}
+}
+
+// The text of an element is its value, down to the least and the largest.
+func TestTextsOfElements(t *testing.T) {
+	for _, c := range []struct {
+		dtype DType
+		bits  uint64
+		want  string
+	}{
+		{I8, 0x80, "-128"}, {I8, 0x7f, "127"}, {I8, 0xff01, "1"}, {I16, 0x8000, "-32768"}, {I32, 0x80000000, "-2147483648"}, {I64, 1 << 63, "-9223372036854775808"},
+		{U8, 255, "255"}, {U64, 1<<64 - 1, "18446744073709551615"}, {Bool, 0, "false"}, {Bool, 1, "true"}, {Bool, 256, "false"},
+		{F32, uint64(math.Float32bits(0.1)), "0.1"}, {F64, math.Float64bits(0.1), "0.1"}, {F64, math.Float64bits(1.0 / 3), "0.3333333333333333"},
+		{F32, uint64(math.Float32bits(1.0 / 3)), "0.33333334"}, {F16, 0x3c00, "1"}, {BF16, 0x3f80, "1"}, {F32, uint64(math.Float32bits(1e30)), "1e+30"},
+	} {
+		require.Equal(t, c.want, c.dtype.Text(c.bits), "%s %#x", c.dtype, c.bits)
+	}
+}
+
+// A value becomes the element nearest to it, floats exactly where they can, and integers truncated and within their type.
+func TestElementsFromValues(t *testing.T) {
+	third, large := expr.FloatValue(1.0/3), expr.FloatValue(1e30)
+	half, err := expr.Parse("1/2")
+	require.NoError(t, err)
+	v, err := half.Eval(builderScope{New("p")})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		dtype DType
+		value expr.Value
+		want  string
+	}{
+		{F64, v, "0.5"}, {F32, v, "0.5"}, {I32, v, "0"}, {F64, third, "0.3333333333333333"}, {I32, third, "0"}, {I32, expr.FloatValue(-2.7), "-2"}, {I8, expr.FloatValue(2.7), "2"},
+		{U8, large, "255"}, {I8, large, "127"}, {I8, expr.FloatValue(-1e30), "-128"}, {I8, expr.Int(-128), "-128"}, {I8, expr.Int(-129), "-128"}, {I8, expr.Int(128), "127"}, {U8, expr.Int(-1), "0"},
+		{U8, expr.Int(256), "255"}, {U8, expr.Int(255), "255"}, {U64, large, "18446744073709551615"}, {I64, large, "9223372036854775807"}, {I64, expr.Int(math.MinInt64), "-9223372036854775808"},
+		{U8, expr.FloatValue(256), "255"}, {U8, expr.FloatValue(255), "255"}, {I8, expr.FloatValue(127), "127"}, {I8, expr.FloatValue(128), "127"}, {I8, expr.FloatValue(-128), "-128"},
+		{U8, expr.FloatValue(math.NaN()), "0"}, {I8, expr.FloatValue(math.NaN()), "0"}, {Bool, expr.Int(0), "false"}, {Bool, expr.Int(7), "true"}, {Bool, third, "true"}, {F16, expr.Int(2048), "2048"},
+	} {
+		require.Equal(t, c.want, c.dtype.Text(c.dtype.FromValue(c.value)), "%s of %s", c.dtype, c.value.Plain())
+	}
+	require.Zero(t, Vector(F32, 2).FromFloat(1))
 }

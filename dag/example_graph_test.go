@@ -44,7 +44,7 @@ func ExampleBuilder_Graph() {
 	_, err := b.Graph()
 	fmt.Println(err)
 	// Output:
-	// node "up": memcpy: the sizes differ: x has 400 bytes, d_x has 200 bytes
+	// node "up": memcpy: the sizes differ: x has 100 elements, d_x has 50 elements
 	// node "shift": memcpy: source and destination overlap in d_x(1..49)
 }
 

@@ -80,6 +80,65 @@ func TestHandmadePipelines(t *testing.T) {
 		{`buffer "x": init: there is no expression`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitExpr} }},
 		{`buffer "x": init: a term of the expression is nil`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitExpr, Expr: &expr.Expr{}} }},
 		{`buffer "x": init: the file has no name`, func(p *dag.Pipeline) { p.Buffers[0].Init = &dag.Init{Kind: dag.InitFile} }},
+		{`buffer "x": expect has 3 numbers, but the buffer has 8 elements`, func(p *dag.Pipeline) {
+			p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, Values: make([]expr.Value, 3)}
+		}},
+		{`buffer "x": expect: the file has no name`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{} }},
+		{`buffer "x": expect: unknown norm 4`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, Norm: 4} }},
+		{"", func(p *dag.Pipeline) {
+			p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, Norm: dag.NormMax, RTol: 1, ATol: 1}
+		}},
+		{`buffer "x": expect: -1 elements may differ; the number must not be negative`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, Differing: -1} }},
+		{`buffer "x": expect: only one of sum, norm and differing is possible`, func(p *dag.Pipeline) {
+			p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, Differing: 1, Norm: dag.NormL1}
+		}},
+		{`buffer "x": expect: only one of sum, norm and differing is possible`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectSum, Differing: 1} }},
+		{`buffer "x": expect: only one of sum, norm and differing is possible`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectSum, Norm: dag.NormL2} }},
+		{"", func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectSum} }},
+		{"", func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, Differing: 1} }},
+		{`buffer "x": expect: tolerances of 0 and -1; they must not be negative`, func(p *dag.Pipeline) { p.Buffers[0].Expect = &dag.Expect{Kind: dag.ExpectValue, ATol: -1} }},
+		{`buffer "x": a variable of a module is in device memory`, func(p *dag.Pipeline) { p.Buffers[0].Symbol = "m.x" }},
+		{`buffer "x": a host buffer has no device`, func(p *dag.Pipeline) { p.Buffers[0].Device = 1 }},
+		{`buffer "d": device -1; devices count from 0 to 1023`, func(p *dag.Pipeline) { p.Buffers[1].Device = -1 }},
+		{`buffer "d": device 1024; devices count from 0 to 1023`, func(p *dag.Pipeline) { p.Buffers[1].Device = dag.MaxDevices }},
+		{"", func(p *dag.Pipeline) { p.Buffers[1].Device, p.Nodes[1].Device = dag.MaxDevices-1, dag.MaxDevices-1 }},
+		{`node "set": device 1024; devices count from 0 to 1023`, func(p *dag.Pipeline) { p.Nodes[1].Device = dag.MaxDevices }},
+		{`node "up": after: there is no node with id 4`, func(p *dag.Pipeline) { p.Nodes[0].After = []dag.NodeID{4} }},
+		{`node "up": after: there is no node with id -1`, func(p *dag.Pipeline) { p.Nodes[0].After = []dag.NodeID{-1} }},
+		{`node "up": it is a memcpy, but has a Control`, func(p *dag.Pipeline) { p.Nodes[0].Control = &dag.Control{} }},
+		{`node "up": it is a repeat, but has no Control; declare it with Builder.Repeat or Builder.If`, func(p *dag.Pipeline) { p.Nodes[0] = dag.Node{Name: "up", Kind: dag.Repeat} }},
+		{`node "up": the repeat has no body; declare it with Builder.Repeat or Builder.If`, func(p *dag.Pipeline) {
+			p.Nodes[0] = dag.Node{Name: "up", Kind: dag.Repeat, Control: &dag.Control{Times: 1}}
+		}},
+		{`node "up": a node has a Function if, and only if, it is a HostFunction`, func(p *dag.Pipeline) { p.Nodes[0].Function = "f" }},
+		{`node "up": it is a memcpy, but has a Communication`, func(p *dag.Pipeline) { p.Nodes[0].Communication = &dag.Communication{} }},
+		{`node "saxpy": its launch is of module -2, but there are 0`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Module = -2 }},
+		{`node "saxpy": its launch is of module 0, but there are 0`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Module = 0 }},
+		{`node "saxpy": it is a kernel, but its launch says otherwise`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Map = &dag.MapSpec{} }},
+		{`node "saxpy": argument 3 must be in, out, inout, or unused by a kernel of a module`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Args[2].Mode = dag.Untouched }},
+		{`node "saxpy": argument 3 points to byte 4 of its slice, where it cannot`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Args[2].Start = 4 }},
+		{`node "saxpy": argument 3 points to byte -1 of its slice, where it cannot`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Args[2].Start = -1 }},
+		{`node "saxpy": argument 3 points to byte 17 of its slice, where it cannot`, func(p *dag.Pipeline) {
+			p.Modules = []dag.Module{{Name: "m", Library: fakes.UserKernels}}
+			p.Nodes[2].Launch.Module, p.Nodes[2].Launch.Args[2].Start = 0, 17
+		}},
+		{"", func(p *dag.Pipeline) {
+			p.Modules = []dag.Module{{Name: "m", Library: fakes.UserKernels}}
+			p.Nodes[2].Launch.Module, p.Nodes[2].Launch.Args[2].Start = 0, 16
+		}},
+		{`node "saxpy": argument 3 is a texture that cannot be read so: is a texture of 0 x 0 texels`, func(p *dag.Pipeline) {
+			p.Nodes[2].Launch.Args[2].Texture = &dag.Texture{Channels: 1}
+		}},
+		{`node "saxpy": argument 4 is a texture that cannot be read so: is a texture that starts at byte 16 of "d"; textures start at multiples of 512 bytes`, func(p *dag.Pipeline) {
+			p.Nodes[2].Launch.Args[3].Texture = &dag.Texture{Channels: 1, Width: 4}
+		}},
+		{`node "saxpy": argument 3 is a texture that cannot be read so: `, func(p *dag.Pipeline) {
+			p.Nodes[2].Launch.Args[2].Texture, p.Nodes[2].Launch.Args[2].Mode = &dag.Texture{Channels: 1, Width: 4}, dag.ReadWrite
+		}},
+		{"", func(p *dag.Pipeline) { p.Nodes[2].Launch.Args[2].Texture = &dag.Texture{Channels: 1, Width: 4} }},
+		{`node "square": map: a term of the expression is nil`, func(p *dag.Pipeline) {
+			p.Nodes[3].Launch.Map = &dag.MapSpec{Inputs: []string{"d"}, Expr: &expr.Expr{}}
+		}},
 		{`buffer "x": init has 3 numbers, but the buffer has 8 elements`, func(p *dag.Pipeline) {
 			p.Buffers[0].Init = &dag.Init{Kind: dag.InitValue, Values: make([]expr.Value, 3)}
 		}},
@@ -98,7 +157,7 @@ func TestHandmadePipelines(t *testing.T) {
 		{`node "saxpy": it is a map, but its launch says otherwise`, func(p *dag.Pipeline) { p.Nodes[2].Kind = dag.Map }},
 		{`node "up": there is no buffer with id 9`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Dst.Buffer = 9 }},
 		{`node "up": bytes 0 to 33 of "x" go past its end (32 bytes)`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Src.Hi = 33 }},
-		{`node "up": memcpy: the sizes differ: x(0..4) has 16 bytes, d has 32 bytes`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Src.Hi = 16 }},
+		{`node "up": memcpy: the sizes differ: x(0..4) has 4 elements, d has 8 elements`, func(p *dag.Pipeline) { p.Nodes[0].Copy.Src.Hi = 16 }},
 		{`node "set": bytes 5 to 3 of "d" are not a range`, func(p *dag.Pipeline) { p.Nodes[1].Set.Dst = dag.Range{Buffer: 1, Lo: 5, Hi: 3} }},
 		{`node "saxpy": its launch has no kernel`, func(p *dag.Pipeline) { p.Nodes[2].Launch = &dag.Launch{} }},
 		{`node "saxpy": its launch is of module 3, but there are 0`, func(p *dag.Pipeline) { p.Nodes[2].Launch.Module = 3 }},
@@ -135,6 +194,98 @@ func TestHandmadePipelines(t *testing.T) {
 	}
 	_, err := (*dag.Pipeline)(nil).Graph()
 	require.EqualError(t, err, `pipeline "": there is none: it is nil`)
+	require.EqualError(t, (*dag.Pipeline)(nil).Problem(), "there is no pipeline")
+	require.EqualError(t, (*dag.Buffer)(nil).Check(), "there is no buffer")
+	require.EqualError(t, (&dag.Buffer{Name: "x"}).Check(), `buffer "x": the element type is missing`)
+	most := dag.Buffer{Name: "x", DType: dag.F32, Shape: []int64{math.MaxInt64 / 4}}
+	require.NoError(t, most.SetBytes())
+	require.EqualValues(t, math.MaxInt64-3, most.Bytes)
+	require.NoError(t, most.Check())
+}
+
+// A range made by hand is a tile if some rows have the same columns of it.
+func TestHandmadeTiles(t *testing.T) {
+	for _, c := range []struct {
+		r          dag.Range
+		want, text string
+		rows, cols [2]int64
+	}{
+		{dag.Range{Lo: 4, Hi: 44, Pitch: 32}, "", "d(0..2)(1..3)", [2]int64{0, 2}, [2]int64{1, 3}},
+		{dag.Range{Lo: 36, Hi: 128, Pitch: 32}, "", "d(1..4)(1..8)", [2]int64{1, 4}, [2]int64{1, 8}},
+		{dag.Range{Lo: 0, Hi: 126, Pitch: 32}, "", "d[0:126]", [2]int64{}, [2]int64{}},
+		{dag.Range{Lo: 4, Hi: 12, Pitch: 32}, `bytes 4 to 12 of "d" are not a tile`, "", [2]int64{}, [2]int64{}},
+		{dag.Range{Lo: 0, Hi: 64, Pitch: 32}, `bytes 0 to 64 of "d" are not a tile`, "", [2]int64{}, [2]int64{}},
+		{dag.Range{Lo: 12, Hi: 44, Pitch: 32}, `bytes 12 to 44 of "d" are not a tile`, "", [2]int64{}, [2]int64{}},
+		{dag.Range{Lo: 16, Hi: 44, Pitch: 32}, `bytes 16 to 44 of "d" are not a tile`, "", [2]int64{}, [2]int64{}},
+		{dag.Range{Lo: 4, Hi: 4, Pitch: 32}, `bytes 4 to 4 of "d" are not a tile`, "", [2]int64{}, [2]int64{}},
+		{dag.Range{Lo: 0, Hi: 0, Pitch: 32}, `bytes 0 to 0 of "d" are not a tile`, "", [2]int64{}, [2]int64{}},
+		{dag.Range{Lo: 4, Hi: 20, Pitch: 16}, `a tile of "d" has rows 16 bytes apart, but a row has 32`, "", [2]int64{}, [2]int64{}},
+	} {
+		b := dag.New("p")
+		d := b.Device("d", dag.F32, 4, 8)
+		c.r.Buffer = d
+		b.Task("t", c.r.In())
+		g, err := b.Graph()
+		if c.want != "" {
+			require.EqualError(t, err, `node "t": `+c.want)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.text, g.RangeText(c.r))
+		rows, columns, ok := g.TileBox(c.r)
+		require.Equal(t, []any{c.rows, c.cols, c.rows != [2]int64{}}, []any{rows, columns, ok}, "%+v", c.r)
+	}
+	p := &dag.Pipeline{Buffers: []dag.Buffer{{Name: "d", DType: dag.F32, Shape: []int64{4, 8}, Bytes: 128}}}
+	for r, want := range map[dag.Range]string{{Hi: 128}: "", {Lo: 32, Hi: 64}: "(1..2)", {Lo: 36, Hi: 44}: "(1..2)(1..3)", {Lo: 8, Hi: 72, Pitch: 0}: "?", {Buffer: 1}: "?", {Buffer: -1}: "?"} {
+		text, ok := p.Bounds(r)
+		require.Equal(t, want != "?", ok, "%+v", r)
+		require.Equal(t, strings.Trim(want, "?"), text)
+	}
+	require.Equal(t, "nothing", p.RangeText(dag.Range{Buffer: 1}))
+	_, _, ok := p.TileBox(dag.Range{Lo: 32, Hi: 64})
+	require.False(t, ok)
+	_, _, ok = (*dag.Pipeline)(nil).TileBox(dag.Range{Pitch: 32, Lo: 4, Hi: 44})
+	require.False(t, ok)
+}
+
+// What the code of a kernel says against a launch that was made by hand is found wherever there is both.
+func TestContradictionsOfHandmadeLaunches(t *testing.T) {
+	written := dag.KernelParam{Size: 8, Code: dag.CodeUse{Decided: true, Mode: dag.Write, Written: "k.cu:3"}}
+	read := dag.KernelParam{Size: 8, Code: dag.CodeUse{Decided: true, Mode: dag.Read}}
+	fetched := dag.KernelParam{Size: 8, Code: dag.CodeUse{Decided: true, Mode: dag.Read, Fetch: dag.Fetch{Seen: true, Dimensions: 2, At: "k.cu:4"}}}
+	p := &dag.Pipeline{Buffers: []dag.Buffer{{Name: "d", DType: dag.F32, Shape: []int64{8}, Bytes: 32}}}
+	kernel := &nonsense{params: []dag.KernelParam{written, read, fetched}}
+	whole := dag.Range{Buffer: 0, Hi: 32}
+	in, out := dag.Arg{IsBuffer: true, Mode: dag.Read, DType: dag.F32, Range: whole}, dag.Arg{IsBuffer: true, Mode: dag.Write, DType: dag.F32, Range: whole}
+	texture, nowhere := in, in
+	texture.Texture, nowhere.Range.Buffer = &dag.Texture{Channels: 1, Width: 8}, 1
+	for _, c := range []struct {
+		arg      dag.Arg
+		k        int
+		declared bool
+		want     string
+	}{
+		{in, 0, true, "is written (k.cu:3), but the file declares {in: d}"},
+		{in, 0, false, "is written (k.cu:3), although its type is a pointer to const"},
+		{out, 0, true, ""},
+		{in, 1, true, ""},
+		{out, 1, true, "is never written, but the file declares {out: d}"},
+		{in, 2, true, "is a texture (k.cu:4)"},
+		{texture, 2, true, "is read in 2 dimensions (k.cu:4), but the texture has 1"},
+		{texture, 1, true, "is a pointer in the code, not a texture"},
+		{texture, 0, true, "is a pointer in the code, not a texture"},
+		{nowhere, 0, true, ""},
+		{in, 3, true, ""},
+	} {
+		args := []dag.Arg{out, in, texture, out}
+		args[c.k] = c.arg
+		require.Equal(t, c.want, p.Contradiction(&dag.Launch{Kernel: kernel, Args: args}, c.k, c.declared), "%+v", c)
+	}
+	for _, k := range []int{-1, 1} {
+		require.Empty(t, p.Contradiction(&dag.Launch{Kernel: kernel, Args: []dag.Arg{in}}, k, true))
+	}
+	require.Empty(t, p.Contradiction(nil, 0, true))
+	require.Empty(t, p.Contradiction(&dag.Launch{Args: []dag.Arg{in}}, 0, true))
 }
 
 // Whatever replaces one value in a pipeline, Graph returns an error or a graph on which all methods work.
@@ -224,8 +375,14 @@ func TestABuilderIsUsedOnce(t *testing.T) {
 func TestGrowRefusesNegativeNumbers(t *testing.T) {
 	b := dag.New("p")
 	b.Grow(1, -1, math.MinInt)
+	b.Grow(-1, 0, 0)
+	b.Grow(0, -1, 0)
+	b.Grow(0, 0, -1)
 	_, err := b.Graph()
-	require.EqualError(t, err, `pipeline "p": Grow by 1 nodes, -1 buffers and -9223372036854775808 accesses: a number is negative`)
+	require.EqualError(t, err, "pipeline \"p\": Grow by 1 nodes, -1 buffers and -9223372036854775808 accesses: a number is negative\n"+
+		"pipeline \"p\": Grow by -1 nodes, 0 buffers and 0 accesses: a number is negative\n"+
+		"pipeline \"p\": Grow by 0 nodes, -1 buffers and 0 accesses: a number is negative\n"+
+		"pipeline \"p\": Grow by 0 nodes, 0 buffers and -1 accesses: a number is negative")
 	b = dag.New("p")
 	b.Grow(1, 0, math.MaxInt)
 	b.Grow(0, 0, 0)
@@ -240,6 +397,11 @@ func TestGraphsThatNobodyMade(t *testing.T) {
 		require.Empty(t, g.Hash()+g.WorkHash()+outline.Difference(g, g)+outline.DifferenceFrom(g, nil)+outline.WorkDifference(g, nil))
 		require.Empty(t, outline.WorkOf(g).Nodes)
 		require.Empty(t, outline.Parts(g, 0))
+		require.Empty(t, g.NotInGraph())
+		require.False(t, g.HasControl())
+		g.EachGraph(func(*dag.Graph, []string) { t.Error("there is no graph to see") })
+		_, err := g.Empty().Graph()
+		require.ErrorContains(t, err, "there is no graph to make another version of")
 		require.EqualValues(t, dag.Range{Buffer: -1}, g.EdgeRange(dag.Edge{}))
 		require.EqualValues(t, dag.Range{Buffer: -1}, g.UnwrittenRange(dag.UnwrittenRead{}))
 	}
@@ -252,6 +414,9 @@ func TestGraphsThatNobodyMade(t *testing.T) {
 	require.Equal(t, dag.Declared, launch.Evidence(1))
 	require.Equal(t, dag.Declared, launch.Evidence(-1))
 	require.Equal(t, dag.Declared, (*dag.Launch)(nil).Evidence(0))
+	require.Nil(t, (*dag.Pipeline)(nil).Textured())
+	require.Nil(t, (&dag.Pipeline{Buffers: make([]dag.Buffer, 1), Nodes: []dag.Node{{}, {Launch: &dag.Launch{Args: []dag.Arg{{IsBuffer: true}, {Texture: &dag.Texture{}},
+		{IsBuffer: true, Texture: &dag.Texture{}, Range: dag.Range{Buffer: -1}}, {IsBuffer: true, Texture: &dag.Texture{}, Range: dag.Range{Buffer: 1}}}}}}}).Textured())
 	g := &dag.Graph{Pipeline: handmade(t)}
 	require.EqualError(t, g.Check(), "the graph has no dependencies derived for its nodes; make it with file.Parse, Builder.Graph or Pipeline.Graph")
 	require.Empty(t, g.Succs(0))
@@ -267,6 +432,15 @@ func TestGraphsThatNobodyMade(t *testing.T) {
 func TestNamesOfUnknownValues(t *testing.T) {
 	require.Equal(t, "Kind(99) Mode(99) Why(99) Evidence(99) Severity(99) Sync(99) Place(99) DType(99) ",
 		dag.Kind(99).String()+" "+dag.Mode(99).String()+" "+dag.Why(99).String()+" "+dag.Evidence(99).String()+" "+dag.Severity(99).String()+" "+dag.Sync(99).String()+" "+dag.Place(99).String()+" "+dag.DType(99).String()+" ")
+	for norm := dag.NormL1; norm <= dag.NormMax; norm++ {
+		read, err := dag.ParseNorm(norm.String())
+		require.NoError(t, err)
+		require.Equal(t, norm, read)
+	}
+	_, err := dag.ParseNorm("none")
+	require.EqualError(t, err, `unknown norm "none"`)
+	require.Equal(t, []string{"", " (line 1)", " (line 12)"}, []string{dag.Pos{}.OnLine(), dag.Pos{Line: 1, Column: 3}.OnLine(), dag.Pos{Line: 12}.OnLine()})
+	require.Equal(t, []string{"low", "normal", "high", "high"}, []string{dag.Low.String(), dag.Normal.String(), dag.High.String(), dag.Priority(9).String()})
 	require.Zero(t, dag.DType(99).Size())
 	require.Zero(t, dag.F32.Load(make([]byte, 8), 2))
 	dag.F32.Store(make([]byte, 8), -1, 7)

@@ -215,3 +215,88 @@ func TestDifferencesOfPointers(t *testing.T) {
 	require.NotEqual(t, declare(0, 3).WorkHash(), to.WorkHash())
 	require.Equal(t, `node "work" has from={at: 3}, it had no from`, outline.Difference(to, from))
 }
+
+// Launches that differ in what their arguments are have other work, and communications that differ in what they do have too.
+func TestHashesOfLaunchesAndCommunications(t *testing.T) {
+	declare := func(change func(l *dag.Launch, c *dag.Communication, e *dag.Communication)) string {
+		b := dag.New("test")
+		b.Ranks(0, 4)
+		b.Module("m", "m.cu", moduleOf(sceneParams(dag.KernelParam{Texture: true, Size: 8}, dag.KernelParam{Size: 4, DType: dag.I32})...))
+		d, e := b.Device("d", dag.F32, 8), b.Device("e", dag.F32, 8)
+		kernel := b.Kernel("k", "m.k", dag.Args{dag.Values{dag.Values{1, 2, 3}, 4, nil, dag.Values{dag.Values{5, 6, 7}, nil}, 8}, b.Whole(d).Through(dag.Texture{}), 9}, dag.Grid(1), dag.Block(1))
+		sum := b.Communicate("sum", dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: b.Slice(d, 0, 4), To: b.Slice(d, 0, 4), More: []dag.Pair{{From: b.Slice(e, 0, 2), To: b.Slice(e, 2, 4)}}})
+		swap := b.Communicate("swap", dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 1, Range: b.Slice(d, 4, 8)}, {Rank: 2, Receive: true, Range: b.Slice(e, 0, 4)}}})
+		if change != nil {
+			change(b.At(kernel).Launch, b.At(sum).Communication, b.At(swap).Communication)
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g.WorkHash()
+	}
+	seen := map[string]int{declare(nil): -1}
+	for k, change := range []func(l *dag.Launch, c *dag.Communication, e *dag.Communication){
+		func(l *dag.Launch, _, _ *dag.Communication) { l.Args[1].Texture.Width = 4 },
+		func(l *dag.Launch, _, _ *dag.Communication) { l.Args[0].Struct = l.Args[0].Struct[1:] },
+		func(l *dag.Launch, _, _ *dag.Communication) { l.Args[2].Bits = 7 },
+		func(l *dag.Launch, _, _ *dag.Communication) { l.Cooperative = true },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.Reduction = dag.Max },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.Root = 1 },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.Among = dag.Among{Count: 2, Step: 1} },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.Among = dag.Among{Count: 2, Step: 2} },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.Among = dag.Among{Count: 1, Step: 2} },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.More = nil },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.More[0].From.Lo = 4; c.More[0].To.Hi = 12 },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.More[0].From.Hi = 4; c.More[0].To.Hi = 12 },
+		func(_ *dag.Launch, c, _ *dag.Communication) { c.More[0].From.Hi = 4; c.More[0].To.Lo = 12 },
+		func(_ *dag.Launch, c, _ *dag.Communication) {
+			c.More[0].From = dag.Range{Buffer: 0, Lo: 16, Hi: 24}
+		},
+		func(_ *dag.Launch, c, _ *dag.Communication) {
+			c.More[0].To = dag.Range{Buffer: 0, Lo: 24, Hi: 32}
+		},
+		func(_ *dag.Launch, _, e *dag.Communication) { e.Transfers[0].Rank = 3 },
+		func(_ *dag.Launch, _, e *dag.Communication) { e.Transfers[0].Receive = true },
+		func(_ *dag.Launch, _, e *dag.Communication) { e.Transfers[1].Range.Lo = 4 },
+		func(_ *dag.Launch, _, e *dag.Communication) { e.Transfers[1].Range.Hi = 12 },
+		func(_ *dag.Launch, _, e *dag.Communication) { e.Transfers[0].Range.Buffer = 1 },
+	} {
+		hash := declare(change)
+		require.NotContains(t, seen, hash, "change %d", k)
+		seen[hash] = k
+	}
+}
+
+// Plans are kept with the hashes of their graphs, so that these stay what they are from one release to the next.
+func TestHashesStayWhatTheyAre(t *testing.T) {
+	b := dag.New("test")
+	b.Ranks(0, 4)
+	b.Use(fakes.Kernels)
+	b.Module("m", "m.cu", tables{nonsenseLibrary{&nonsense{params: sceneParams(dag.KernelParam{Texture: true, Size: 8}, dag.KernelParam{Size: 4, DType: dag.I32}, dag.KernelParam{Size: 8})}}, []dag.Symbol{{Name: "taps"}}})
+	d, e, h := b.Device("d", dag.F32, 8), b.Device("e", dag.F32, 8, 8), b.Host("h", dag.F32, 8)
+	taps := b.Buffer(dag.Buffer{Name: "t", Place: dag.Device, DType: dag.F32, Shape: []int64{4}, Symbol: "m.taps"})
+	b.OnDevice(b.Device("far", dag.F64, 3), 1)
+	b.Pageable(h)
+	b.Init(d, dag.Init{})
+	b.Save(h, "h.npy")
+	b.Expect(e, dag.Expect{Kind: dag.ExpectValue})
+	up := b.Copy("up", b.Whole(d), b.Whole(h))
+	k := b.Kernel("k", "m.k", dag.Args{dag.Values{dag.Values{1, 2, 3}, 4, nil, dag.Values{dag.Values{5, 6, 7}, nil}, 8}, b.Whole(d).Through(dag.Texture{}), 9, b.Tile(e, 0, 4, 2, 4).Out().At(3)},
+		dag.Grid(4, 6, 2), dag.Block(32, 2), dag.Shared(16), dag.Cluster(2, 1, 2), dag.Cooperative(), dag.WithPeers())
+	b.Map("double", "d = 2*d", nil)
+	b.Kernel("sum", "sum", dag.Args{8, b.Whole(d), b.Whole(taps)})
+	b.Cost(k, 2.5)
+	b.At(k).Work.US = 1.5
+	b.Priority(b.Task("task", b.In(e)), dag.High)
+	b.After(b.HostFunction("call", "f", b.In(h)), up)
+	b.Stream(up, 3)
+	b.Communicate("all", dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, Among: dag.Among{First: 0, Count: 2, Step: 2}, From: b.Slice(d, 0, 4), To: b.Slice(d, 0, 4), More: []dag.Pair{{From: b.Slice(e, 0, 2), To: b.Slice(e, 2, 4)}}})
+	b.Communicate("swap", dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Rank: 1, Range: b.Slice(d, 0, 4)}, {Rank: 2, Receive: true, Range: b.Slice(e, 0, 4)}}})
+	b.Repeat("loop", dag.Loop{While: "d(0..1) < 3", Most: 9, Every: 2}, func() {
+		b.If("branch", "d(1..2) > 0", func() { b.Memset("set", b.Slice(d, 2, 4), 1) }, func() { b.Memset("other", b.Slice(d, 4, 6), 1) })
+	})
+	b.Repeat("none", dag.Loop{}, func() { b.Memset("never", b.Whole(d), 1) })
+	g, err := b.Graph()
+	require.NoError(t, err)
+	require.Equal(t, "sha256:211cb34f705e5d2a29ccaa6fb058777544c77b35fd9dc9394bd20b75cc1d3e41", g.Hash())
+	require.Equal(t, "sha256:acfaf0521caf67221eae5c04e67d02689e035ee96d15f2698d299dd421d5a3fd", g.WorkHash())
+}

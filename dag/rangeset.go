@@ -39,9 +39,7 @@ func (s *rangeSet) add(r Range) {
 		a = &area{}
 		s.of[r.Buffer] = a
 	}
-	if r.Pitch != 0 && a.pitch == 0 {
-		*a = a.inRows(int64(r.Pitch))
-	}
+	*a = a.inRows(int64(r.Pitch))
 	for _, x := range a.boxes(r) {
 		a.add(x)
 	}

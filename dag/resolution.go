@@ -106,18 +106,23 @@ type resolution struct {
 	problems []LaunchProblem
 }
 
-func (r *resolution) problem(part LaunchPart, arg int, message, hint string) {
-	r.problems = append(r.problems, LaunchProblem{part, arg, message, hint})
+func (r *resolution) problem(part LaunchPart, message, hint string) {
+	r.problems = append(r.problems, LaunchProblem{part, -1, message, hint})
+}
+
+// problemOf is a problem of an argument as written.
+func (r *resolution) problemOf(arg int, message, hint string) {
+	r.problems = append(r.problems, LaunchProblem{PartArg, arg, message, hint})
 }
 
 // argProblem is a problem of parameter k.
 func (r *resolution) argProblem(k int, format string, a ...any) {
 	message := fmt.Sprintf("argument %s of %s %s", r.paramName(k), r.what, fmt.Sprintf(format, a...))
 	if r.origin[k] < 0 {
-		r.problem(PartArgs, -1, message, "")
+		r.problem(PartArgs, message, "")
 		return
 	}
-	r.problem(PartArg, r.origin[k], message, "")
+	r.problemOf(r.origin[k], message, "")
 }
 
 func (r *resolution) paramName(k int) string {
@@ -139,13 +144,13 @@ const (
 // take notes the kernel and which written argument each parameter gets.
 func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 	if kernel == nil {
-		r.problem(PartKernel, -1, fmt.Sprintf("the library has no %s, and no error either", r.what), "")
+		r.problem(PartKernel, fmt.Sprintf("the library has no %s, and no error either", r.what), "")
 		return
 	}
 	r.kernel, r.params = kernel, kernel.Params()
 	for k := range r.params {
 		if p := &r.params[k]; p.DType != InvalidDType && !p.DType.known() || p.Mode > ReadWrite || p.Size < 0 {
-			r.problem(PartKernel, -1, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode,
+			r.problem(PartKernel, fmt.Sprintf("the library describes parameter %d of %s wrongly: type %s, use %s, %d bytes", k+1, r.what, p.DType, p.Mode,
 				p.Size), "")
 			return
 		}
@@ -175,5 +180,5 @@ func (r *resolution) take(kernel LaunchKernel, origin func(int) int) {
 	case 1:
 		count = "1 argument (" + names[0] + ")"
 	}
-	r.problem(PartArgs, -1, fmt.Sprintf("%s takes %s, got %d", r.what, count, len(r.written)), "")
+	r.problem(PartArgs, fmt.Sprintf("%s takes %s, got %d", r.what, count, len(r.written)), "")
 }

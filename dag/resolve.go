@@ -53,7 +53,7 @@ func (r *resolution) resolves(library Library) bool {
 	}
 	r.devices()
 	if library == nil {
-		r.problem(PartKernel, -1, fmt.Sprintf("%s: there is no library to find it in", r.what), "")
+		r.problem(PartKernel, fmt.Sprintf("%s: there is no library to find it in", r.what), "")
 		return false
 	}
 	if r.find(library) && len(r.problems) == 0 && r.arguments() {
@@ -68,7 +68,7 @@ func (r *resolution) devices() {
 	r.spec.buffers(func(i int, a *ArgumentSpec) {
 		b := &r.pipeline.Buffers[a.Range.Buffer]
 		if b.Place == Host {
-			r.problem(PartArg, i, fmt.Sprintf("%s cannot use %q, which is in host memory", r.what, b.Name), "copy it to a device buffer first")
+			r.problemOf(i, fmt.Sprintf("%s cannot use %q, which is in host memory", r.what, b.Name), "copy it to a device buffer first")
 			return
 		}
 		if r.pipeline.Roams(a.Range.Buffer) {
@@ -80,11 +80,11 @@ func (r *resolution) devices() {
 		switch {
 		case r.node.Peer:
 		case b.Device != first:
-			r.problem(PartArg, i, fmt.Sprintf("%s uses buffers of devices %d and %d (%q)", r.what, first, b.Device, b.Name),
+			r.problemOf(i, fmt.Sprintf("%s uses buffers of devices %d and %d (%q)", r.what, first, b.Device, b.Name),
 				"peer: true lets a kernel touch the memory of another device")
 			first = b.Device
 		case r.device >= 0 && b.Device != r.device:
-			r.problem(PartDevice, -1, fmt.Sprintf("%s is to run on device %d, but %q is on device %d", r.what, r.device, b.Name, b.Device),
+			r.problem(PartDevice, fmt.Sprintf("%s is to run on device %d, but %q is on device %d", r.what, r.device, b.Name, b.Device),
 				"peer: true lets a kernel touch the memory of another device")
 			r.device = -1
 		}
@@ -147,7 +147,7 @@ func (r *resolution) byName(library Library) bool {
 		}
 	}
 	if len(names) == 0 && len(r.spec.Names) > 0 {
-		r.problem(PartArgs, -1, fmt.Sprintf("%s has no names for its parameters", r.what), "give its arguments as a list")
+		r.problem(PartArgs, fmt.Sprintf("%s has no names for its parameters", r.what), "give its arguments as a list")
 		return false
 	}
 	var missing []string
@@ -167,11 +167,11 @@ func (r *resolution) byName(library Library) bool {
 			if near := words.Suggest(name, names); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
-			r.problem(PartArg, i, fmt.Sprintf("%s has no parameter %q", r.what, name), hint)
+			r.problemOf(i, fmt.Sprintf("%s has no parameter %q", r.what, name), hint)
 		}
 	}
 	if len(missing) > 0 && len(r.problems) == 0 {
-		r.problem(PartArgs, -1, fmt.Sprintf("%s is given no %s", r.what, strings.Join(missing, ", ")), "")
+		r.problem(PartArgs, fmt.Sprintf("%s is given no %s", r.what, strings.Join(missing, ", ")), "")
 	}
 	return len(r.problems) == 0
 }
@@ -184,7 +184,7 @@ func (r *resolution) notFound(library Library, err error) {
 		} else if r.spec.Call {
 			hint = callHint(r.spec.Kernel, library.Names())
 		}
-		r.problem(PartKernel, -1, "unknown "+r.what, hint)
+		r.problem(PartKernel, "unknown "+r.what, hint)
 		return
 	}
 	r.libraryError(err)
@@ -210,14 +210,18 @@ func (r *resolution) libraryError(err error) {
 				return
 			}
 		}
-		part, at := PartArgs, -1
-		if about.Index >= 0 && about.Index < len(r.spec.Args) && r.spec.Map == nil {
-			part, at = PartArg, r.place(about.Index)
+		message, at := fmt.Sprintf("argument %s of %s %s", about.Param, r.what, about.Problem), -1
+		if about.Index >= 0 && about.Index < len(r.written) && r.spec.Map == nil {
+			at = r.place(about.Index)
 		}
-		r.problem(part, at, fmt.Sprintf("argument %s of %s %s", about.Param, r.what, about.Problem), "")
+		if at < 0 { // it was left out, or the library does not say which it is
+			r.problem(PartArgs, message, "")
+		} else {
+			r.problemOf(at, message, "")
+		}
 		return
 	}
-	r.problem(PartArgs, -1, fmt.Sprintf("%s: %v", r.what, err), "")
+	r.problem(PartArgs, fmt.Sprintf("%s: %v", r.what, err), "")
 }
 
 // arguments makes the kernel's arguments from the written ones.
@@ -270,7 +274,7 @@ func (r *resolution) pointer(k int, p pointed) {
 	at := slices.IndexFunc(r.params, func(m KernelParam) bool { return m.Within == int32(k)+1 && m.Offset == p.offset })
 	switch {
 	case at < 0:
-		r.problem(PartKernel, -1, fmt.Sprintf("the library describes the structure %s of %s without its pointers", r.paramName(k), r.what), "")
+		r.problem(PartKernel, fmt.Sprintf("the library describes the structure %s of %s without its pointers", r.paramName(k), r.what), "")
 	case p.memory.Null:
 		r.null(at)
 	default:
@@ -465,7 +469,7 @@ func (r *resolution) describe() {
 	}
 	r.info = info
 	if problem := info.problem(r.params); problem != "" {
-		r.problem(PartArgs, -1, fmt.Sprintf("the library describes the launch of %s wrongly: %s", r.what, problem), "")
+		r.problem(PartArgs, fmt.Sprintf("the library describes the launch of %s wrongly: %s", r.what, problem), "")
 		return
 	}
 	for k := range r.args {
@@ -478,12 +482,12 @@ func (r *resolution) describe() {
 		}
 	}
 	if info.Fixed && (r.gridGiven() || r.spec.Block != [3]uint32{} || r.spec.HasShared) {
-		r.problem(PartGrid, -1, fmt.Sprintf("%s is only correct with its own grid, block and shared memory", r.what), "leave grid:, block: and shared: out")
+		r.problem(PartGrid, fmt.Sprintf("%s is only correct with its own grid, block and shared memory", r.what), "leave grid:, block: and shared: out")
 	}
 	r.symbolsKnown()
 	r.clustered()
 	if !info.HasHint && !r.gridGiven() {
-		r.problem(PartGrid, -1, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
+		r.problem(PartGrid, fmt.Sprintf("%s needs a grid", r.what), "write grid: and the number of blocks")
 	}
 }
 
@@ -555,7 +559,7 @@ func (r *resolution) clustered() {
 		problem = fmt.Sprintf("cluster belongs to a kernel of a module, and %s is none", r.what)
 	}
 	if problem != "" {
-		r.problem(PartCluster, -1, problem, "")
+		r.problem(PartCluster, problem, "")
 	}
 }
 

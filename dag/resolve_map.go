@@ -66,7 +66,7 @@ func (r *resolution) findMap(library Library) bool {
 	m.InTypes, m.Single = make([]DType, len(m.Inputs)), nil
 	for i := range 1 + len(m.Inputs) {
 		if b := &r.pipeline.Buffers[r.spec.Args[i].Range.Buffer]; !b.DType.isNumber() {
-			r.problem(PartArg, i, fmt.Sprintf("map: %q is of type %s; a map computes with single numbers", b.Name, b.DType),
+			r.problemOf(i, fmt.Sprintf("map: %q is of type %s; a map computes with single numbers", b.Name, b.DType),
 				"use a kernel, or a buffer of "+b.DType.Component().String())
 			return false
 		}
@@ -75,7 +75,7 @@ func (r *resolution) findMap(library Library) bool {
 		in := &r.spec.Args[1+i]
 		m.InTypes[i] = r.pipeline.Buffers[in.Range.Buffer].DType
 		if partOverlap(out.Range, in.Range) {
-			r.problem(PartArg, 1+i, fmt.Sprintf("map: %s (%s) and %s (%s) overlap, so that elements would be overwritten before they are read",
+			r.problemOf(1+i, fmt.Sprintf("map: %s (%s) and %s (%s) overlap, so that elements would be overwritten before they are read",
 				m.Inputs[i], r.pipeline.rangeText(in.Range), m.Out, r.pipeline.rangeText(out.Range)), "")
 		}
 		switch k := r.elements(in); {
@@ -85,7 +85,7 @@ func (r *resolution) findMap(library Library) bool {
 			}
 			m.Single[i] = true
 		case k != n:
-			r.problem(PartArg, 1+i, fmt.Sprintf("map: %s has %s, %s has %d", m.Inputs[i], words.Count(k, "element", "elements"), m.Out, n),
+			r.problemOf(1+i, fmt.Sprintf("map: %s has %s, %s has %d", m.Inputs[i], words.Count(k, "element", "elements"), m.Out, n),
 				"every buffer that a map reads needs as many elements as its result, or one")
 		}
 	}
@@ -100,7 +100,7 @@ func (r *resolution) findMap(library Library) bool {
 	}
 	kernel, err := library.Map(m)
 	if err != nil {
-		r.problem(PartKernel, -1, fmt.Sprintf("map: %v", err), "")
+		r.problem(PartKernel, fmt.Sprintf("map: %v", err), "")
 		return false
 	}
 	r.written = append([]ArgumentSpec{{Value: expr.Int(n)}}, r.spec.Args...)

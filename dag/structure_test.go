@@ -20,12 +20,15 @@ var scene = &dag.Structure{Name: "Scene", Size: 56, Align: 8, Members: []dag.Mem
 	{Name: "last", Offset: 48, DType: dag.F64}}}
 
 // sceneKernel takes a scene by value, whose pointers are arguments of their own.
-func sceneKernel() dag.Library {
-	params := []dag.KernelParam{{Name: "s", Struct: scene, Size: scene.Size}}
+func sceneKernel() dag.Library { return moduleOf(sceneParams()...) }
+
+// sceneParams are a scene, more parameters, and the pointers of the scene.
+func sceneParams(more ...dag.KernelParam) []dag.KernelParam {
+	params := append([]dag.KernelParam{{Name: "s", Struct: scene, Size: scene.Size}}, more...)
 	for _, p := range scene.Pointers() {
 		params = append(params, dag.KernelParam{Name: p.Path, Buffer: true, DType: p.DType, Mode: p.Mode, Size: 8, Within: 1, Offset: p.Offset})
 	}
-	return moduleOf(params...)
+	return params
 }
 
 // Every member lies where the layout has it, by Go calls and in a file, with or without names, and all other bytes are 0.

@@ -48,8 +48,8 @@ func (b *Buffer) InArena() bool { return b.Place == Device && b.Symbol == "" }
 // BindSymbol makes a buffer stand for the variable that its Symbol names, as MODULE.VARIABLE. It returns what is wrong and what to do about it, or "".
 func (d *Draft) BindSymbol(b *Buffer) (message, hint string) {
 	p := &d.Pipeline
-	module, name, dotted := strings.Cut(b.Symbol, ".")
-	if !dotted || module == "" || name == "" {
+	module, name, _ := strings.Cut(b.Symbol, ".")
+	if module == "" || name == "" {
 		return fmt.Sprintf("%q is no variable of a module", words.Shorten(b.Symbol)), "write symbol: MODULE.VARIABLE"
 	}
 	var table Symbols
@@ -186,7 +186,7 @@ func (r *resolution) symbolsKnown() {
 			continue
 		}
 		name := use.Symbol.Name[strings.LastIndex(use.Symbol.Name, ":")+1:]
-		r.problem(PartKernel, -1, fmt.Sprintf("%s uses the variable %s, which launches share and whose size is not known", r.what, use.Symbol.String()),
+		r.problem(PartKernel, fmt.Sprintf("%s uses the variable %s, which launches share and whose size is not known", r.what, use.Symbol.String()),
 			fmt.Sprintf("declare it under buffers: %s: {place: device, symbol: %s.%s, dtype: ..., shape: [...]}", name, module, use.Symbol.Name))
 	}
 }

@@ -160,12 +160,42 @@ func TestTexturesBesideWhatIsWritten(t *testing.T) {
 		b.Module("m", "m.cu", moduleOf(dag.KernelParam{Size: 8, Buffer: true, Mode: c.mode, DType: dag.F32}, dag.KernelParam{Texture: true, Size: 8}))
 		d := b.Device("d", dag.F32, 256)
 		r := b.Slice(d, c.lo, c.hi)
-		access := map[dag.Mode]dag.Access{dag.Read: r.In(), dag.Write: r.Out(), dag.ReadWrite: r.InOut()}[c.mode]
-		b.Kernel("k", "m.k", dag.Args{access, b.Slice(d, 0, 128).Through(dag.Texture{})}, dag.Grid(1), dag.Block(1))
+		b.Kernel("k", "m.k", dag.Args{dag.Access{Range: r, Mode: c.mode}, b.Slice(d, 0, 128).Through(dag.Texture{})}, dag.Grid(1), dag.Block(1))
 		if _, err := b.Graph(); c.fine {
 			require.NoError(t, err)
 		} else {
 			require.EqualError(t, err, `node "k": argument 2 of kernel "m.k" is a texture over d(0..128), which the same launch writes as argument 1; a texture does not see what its own launch writes`)
 		}
 	}
+}
+
+// A slice by hand that ends within a row is linear memory, and the rows of a texture lie as far apart as in the slice.
+func TestTexturesOfSlicesByHand(t *testing.T) {
+	for _, c := range []struct {
+		shape  []int64
+		lo, hi int64
+		want   string
+		pitch  int64
+	}{
+		{[]int64{4, 256}, 0, 2048, "width: 256, height: 2", 1024},
+		{[]int64{4, 256}, 0, 1536, "width: 384", 1536},
+		{[]int64{4, 256}, 512, 2048, "width: 384", 1536},
+		{[]int64{4, 256}, 1024, 2048, "width: 256, height: 1", 1024},
+		{[]int64{1, 7}, 0, 28, "width: 7, height: 1", 32},
+		{[]int64{1, 1}, 0, 4, "width: 1, height: 1", 32},
+		{[]int64{1, 9}, 0, 36, "width: 9, height: 1", 64},
+	} {
+		b := dag.New("p")
+		b.Module("m", "m.cu", moduleOf(dag.KernelParam{Texture: true, Size: 8}))
+		d := b.Device("d", dag.F32, c.shape...)
+		b.Kernel("k", "m.k", dag.Args{dag.Range{Buffer: d, Lo: c.lo, Hi: c.hi}.Through(dag.Texture{})}, dag.Grid(1), dag.Block(1))
+		g, err := b.Graph()
+		require.NoError(t, err)
+		arg := g.Nodes[0].Launch.Args[0]
+		require.Equal(t, c.want, arg.Texture.String())
+		require.Equal(t, c.pitch, arg.TexturePitch())
+	}
+	require.Zero(t, (&dag.Arg{}).TexturePitch())
+	require.Empty(t, (*dag.Texture)(nil).String())
+	require.EqualValues(t, 256, (&dag.Arg{DType: dag.F32, Range: dag.Range{Pitch: 256}, Texture: &dag.Texture{Width: 8, Height: 2, Channels: 1}}).TexturePitch())
 }

@@ -60,7 +60,8 @@ DAGRUN_API dagrun_result dagrun_load(dagrun_graph **graph, const char *file, con
 DAGRUN_API dagrun_result dagrun_bind(dagrun_graph *graph, const char *buffer, void *pointer);
 
 // Puts a replay into a stream of the graph's context (NULL: the legacy default stream). Replays of one graph never overlap. The first replay takes memory for
-// buffers of the host that are not bound, and makes the executable graph, so make one before a capture.
+// buffers of the host that are not bound, so make one before a capture. A replay in a capture becomes a child graph of what is captured, which has to keep it
+// apart from other replays.
 DAGRUN_API dagrun_result dagrun_replay(dagrun_graph *graph, struct CUstream_st *stream);
 
 // Waits until everything in a stream has finished, replays included.
@@ -162,6 +163,8 @@ union dg_attribute {
     X(cuCtxPopCurrent, 11040, (void **), 0) \
     X(cuCtxSynchronize, 11040, (void), 0) \
     X(cuStreamSynchronize, 11040, (void *), 0) \
+    X(cuStreamGetCaptureInfo, 11040, (void *, int *, uint64_t *, void **, void *const **, size_t *), 0) \
+    X(cuStreamUpdateCaptureDependencies, 11040, (void *, void **, size_t, unsigned), 0) \
     X(cuCtxGetStreamPriorityRange, 11040, (int *, int *), 0) \
     X(cuModuleLoadData, 11040, (void **, const void *), 0) \
     X(cuModuleUnload, 11040, (void *), 0) \
@@ -181,6 +184,7 @@ union dg_attribute {
     X(cuGraphAddMemcpyNode, 11040, (void **, void *, void *const *, size_t, const struct dg_copy_node *, void *), 0) \
     X(cuGraphAddMemsetNode, 11040, (void **, void *, void *const *, size_t, const struct dg_set_node *, void *), 0) \
     X(cuGraphAddEmptyNode, 11040, (void **, void *, void *const *, size_t), 0) \
+    X(cuGraphAddChildGraphNode, 11040, (void **, void *, void *const *, size_t, void *), 0) \
     X(cuGraphAddDependencies, 11040, (void *, void *const *, void *const *, size_t), 0) \
     X(cuGraphKernelNodeSetAttribute, 11040, (void *, int, const union dg_attribute *), 0) \
     X(cuGraphInstantiateWithFlags, 11040, (void **, void *, unsigned long long), 0) \
@@ -884,12 +888,12 @@ static int dg_put_attributes(dagrun_graph *g, const struct dg_graph_node *n, voi
     return code;
 }
 
-// Makes the executable graph, with the addresses as they are now, in the place of what there was.
-static int dg_build(dagrun_graph *g) {
+// Makes a graph of the nodes and edges, with the addresses as they are now. Nodes are in the order of the file.
+static int dg_make(dagrun_graph *g, void **graph, void **handles, int *has_priorities) {
     struct dg_driver *d = &g->driver;
-    void *graph = NULL, *execution = NULL, **handles = DG_NEW(void *, g->node_count), **ends = DG_NEW(void *, 2 * g->edge_count);
+    void **ends = DG_NEW(void *, 2 * g->edge_count);
     int priorities[4] = {0, 0, 0, 0}; // low, normal, high, and whether any node has one
-    int code = handles && ends ? dg_check(g, d->cuGraphCreate(&graph, 0), "cuGraphCreate", "") : dg_no_memory();
+    int code = ends ? dg_check(g, d->cuGraphCreate(graph, 0), "cuGraphCreate", "") : dg_no_memory();
     for (size_t k = 0; k < g->node_count; k++) priorities[3] |= g->nodes[k].type == DG_KERNEL && g->nodes[k].priority != 0;
     if (!code && priorities[3]) {
         code = dg_check(g, d->cuCtxGetStreamPriorityRange(&priorities[0], &priorities[2]), "cuCtxGetStreamPriorityRange", "");
@@ -897,7 +901,7 @@ static int dg_build(dagrun_graph *g) {
     }
     for (size_t k = 0; k < g->node_count && !code; k++) {
         struct dg_graph_node *n = &g->nodes[k];
-        code = dg_check(g, dg_put_node(g, n, graph, &handles[k], 0),
+        code = dg_check(g, dg_put_node(g, n, *graph, &handles[k], 0),
             n->type == DG_KERNEL     ? "cuGraphAddKernelNode"
                 : n->type == DG_COPY ? "cuGraphAddMemcpyNode"
                 : n->type == DG_SET  ? "cuGraphAddMemsetNode"
@@ -906,8 +910,18 @@ static int dg_build(dagrun_graph *g) {
         if (!code && n->type == DG_KERNEL) code = dg_put_attributes(g, n, handles[k], priorities);
     }
     for (size_t k = 0; k < g->edge_count && !code; k++) ends[k] = handles[g->edges[2 * k]], ends[g->edge_count + k] = handles[g->edges[2 * k + 1]];
-    if (!code && g->edge_count) code = dg_check(g, d->cuGraphAddDependencies(graph, ends, ends + g->edge_count, g->edge_count), "cuGraphAddDependencies", "");
-    if (!code) code = dg_check(g, d->cuGraphInstantiateWithFlags(&execution, graph, priorities[3] ? 8 : 0), "cuGraphInstantiateWithFlags", "");
+    if (!code && g->edge_count) code = dg_check(g, d->cuGraphAddDependencies(*graph, ends, ends + g->edge_count, g->edge_count), "cuGraphAddDependencies", "");
+    *has_priorities = priorities[3];
+    free(ends);
+    return code;
+}
+
+// Makes the executable graph, in the place of what there was.
+static int dg_build(dagrun_graph *g) {
+    struct dg_driver *d = &g->driver;
+    void *graph = NULL, *execution = NULL, **handles = DG_NEW(void *, g->node_count);
+    int priorities, code = handles ? dg_make(g, &graph, handles, &priorities) : dg_no_memory();
+    if (!code) code = dg_check(g, d->cuGraphInstantiateWithFlags(&execution, graph, priorities ? 8 : 0), "cuGraphInstantiateWithFlags", "");
     if (!code && g->launched) code = dg_check(g, d->cuCtxSynchronize(), "cuCtxSynchronize", "replays of the graph as it was"); // so that no two replays overlap
     if (code) {
         if (execution) d->cuGraphExecDestroy(execution);
@@ -918,15 +932,34 @@ static int dg_build(dagrun_graph *g) {
         g->graph = graph, g->execution = execution, g->launched = 0, g->changed = 0;
         for (size_t k = 0; k < g->node_count; k++) g->nodes[k].handle = handles[k], g->nodes[k].changed = 0;
     }
-    free(handles), free(ends);
+    free(handles);
+    return code;
+}
+
+// Takes memory for the buffers of the host that are not bound.
+static int dg_own_buffers(dagrun_graph *g) {
+    int code = 0;
+    for (size_t k = 0; k < g->buffer_count && !code; k++)
+        if (g->buffers[k].flags & 1 && !g->buffers[k].bound) code = dg_own_memory(g, &g->buffers[k]);
+    return code;
+}
+
+// Puts a replay into the graph that is captured: the driver captures no cuGraphLaunch.
+static int dg_capture(dagrun_graph *g, void *stream, void *captured, void *const *before, size_t count) {
+    struct dg_driver *d = &g->driver;
+    void *graph = NULL, *node, **handles = DG_NEW(void *, g->node_count);
+    int priorities, code = handles ? dg_own_buffers(g) : dg_no_memory();
+    if (!code) code = dg_make(g, &graph, handles, &priorities);
+    if (!code) code = dg_check(g, d->cuGraphAddChildGraphNode(&node, captured, before, count, graph), "cuGraphAddChildGraphNode", "");
+    if (!code) code = dg_check(g, d->cuStreamUpdateCaptureDependencies(stream, &node, 1, 1), "cuStreamUpdateCaptureDependencies", ""); // in place of those before
+    if (graph) d->cuGraphDestroy(graph); // the child is a copy
+    free(handles);
     return code;
 }
 
 // Makes the executable graph ready to be launched with what is bound now. The driver changes single nodes, but not the kind of memory of a copy, and no rows.
 static int dg_prepare(dagrun_graph *g) {
-    int code = 0;
-    for (size_t k = 0; k < g->buffer_count && !code; k++)
-        if (g->buffers[k].flags & 1 && !g->buffers[k].bound) code = dg_own_memory(g, &g->buffers[k]);
+    int code = dg_own_buffers(g);
     if (code) return code;
     if (!g->execution) return dg_build(g);
     for (size_t k = 0; k < g->node_count; k++)
@@ -1012,11 +1045,16 @@ DAGRUN_API dagrun_result dagrun_bind(dagrun_graph *graph, const char *buffer, vo
 }
 
 DAGRUN_API dagrun_result dagrun_replay(dagrun_graph *graph, struct CUstream_st *stream) {
-    int code;
+    int code, capturing = 0;
+    uint64_t id;
+    void *captured, *const *before;
+    size_t count;
     if (!graph) return (dagrun_result)dg_fail(DG_INVALID, "dagrun_replay needs a graph");
     code = dg_enter(graph);
     if (code) return (dagrun_result)code;
-    if (!graph->execution || graph->changed) code = dg_prepare(graph);
+    code = dg_check(graph, graph->driver.cuStreamGetCaptureInfo(stream, &capturing, &id, &captured, &before, &count), "cuStreamGetCaptureInfo", "");
+    if (!code && capturing) return (dagrun_result)dg_leave(graph, dg_capture(graph, stream, captured, before, count));
+    if (!code && (!graph->execution || graph->changed)) code = dg_prepare(graph);
     if (!code) {
         code = dg_check(graph, graph->driver.cuGraphLaunch(graph->execution, stream), "cuGraphLaunch", "");
         graph->launched |= !code;

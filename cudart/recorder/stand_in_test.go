@@ -111,6 +111,28 @@ func TestProgramIsRecordedAndKeepsItsStatus(t *testing.T) {
 	require.Equal(t, "_Z6doublePfi", p.Functions[0xf1][0].Name)
 }
 
+// The command line is recorded, the environment is not.
+func TestTheEnvironmentIsNotRecorded(t *testing.T) {
+	t.Setenv("HUNTER2", "swordfish")
+	var parts []byte
+	recorded(t, Options{Start: func(ctx context.Context, command, environment []string) (int, error) {
+		status, err := quiet(ctx, command, environment)
+		for _, line := range environment {
+			folder, found := strings.CutPrefix(line, "DAGRUN_RECORD=")
+			names, _ := filepath.Glob(filepath.Join(folder, "*.part"))
+			for _, name := range names {
+				if b, err := os.ReadFile(name); found && err == nil {
+					parts = append(parts, b...)
+				}
+			}
+		}
+		return status, err
+	}}, "two", "an argument")
+	require.Contains(t, string(parts), "an argument")
+	require.NotContains(t, string(parts), "HUNTER2")
+	require.NotContains(t, string(parts), "swordfish")
+}
+
 // The kernel's argument is a pointer that is not const, so two launches conflict as far as anyone can know without measuring.
 func TestMissingWaitIsFound(t *testing.T) {
 	for what, possible := range map[string]int{"two": 1, "waits": 0} {

@@ -147,6 +147,8 @@ func TestErrors(t *testing.T) {
 		{"sqrt(-1)", 0, "sqrt of the negative number -1"},
 		{"log2(0)", 0, "log2 of 0, which is not above 0"},
 		{"m + 1", 0, `unknown name "m"`},
+		{"1 if n > 0 else 2", 2, `unexpected "if"; write select(c, a, b), which is a if c is true, else b`},
+		{"if(n > 0, 1, 2)", 0, `unknown function "if"; write select(c, a, b), which is a if c is true, else b`},
 		{"sqr(2)", 0, `unknown function "sqr"; did you mean "sqrt"?`},
 		{"exp(1)", 0, "exp is only available in map: expressions"},
 		{"pow(2)", 0, "pow takes 2 arguments, not 1"},

@@ -89,6 +89,9 @@ func (l *lexer) skipSpace() {
 
 func (l *lexer) at(s string) bool { return strings.HasPrefix(l.text[l.pos:], s) }
 
+// selectHint is for those who write conditions as other languages do.
+const selectHint = "write select(c, a, b), which is a if c is true, else b"
+
 // next reads a token.
 func (l *lexer) next() (token, *Error) {
 	l.skipSpace()
@@ -141,7 +144,7 @@ func (l *lexer) next() (token, *Error) {
 	case '[':
 		hint = "a slice is written x(lo..hi)"
 	case '?':
-		hint = "write select(c, a, b), which is a if c is true, else b"
+		hint = selectHint
 	case '$':
 		hint = "in an expression a variable has no dollar"
 		if end := nameEnd(l.text, start+1); end > start+1 {

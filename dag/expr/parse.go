@@ -124,6 +124,8 @@ func (p *parser) unexpected(wanted string) *Error {
 		hint = "a comma or an operator is missing before it"
 	case wanted != "":
 		hint = "expected " + wanted + " here"
+	case p.word("if"):
+		hint = selectHint
 	case p.token.kind == tokenName && (p.word("div") || p.word("mod")):
 		hint = "write floor(a / b) or a % b"
 	case p.token.kind == tokenName || p.token.kind == tokenNumber || p.symbol("("):
@@ -357,6 +359,8 @@ func (p *parser) call(name token) (*Term, *Error) {
 		hint := "there are " + strings.Join(known, ", ")
 		if near := words.Suggest(name.text, known); near != "" {
 			hint = "did you mean \"" + near + "\"?"
+		} else if name.text == "if" {
+			hint = selectHint
 		}
 		err := errorAt(name.offset, hint, "unknown function %q", shorten(name.text))
 		err.Unknown, err.Name = UnknownFunction, name.text

@@ -31,6 +31,9 @@ func (p *parser) init(n *yaml.Node, b *dag.Buffer, sound bool) (*dag.Init, bool)
 	if n.Kind == yaml.ScalarNode && n.Value == "zeros" {
 		return &dag.Init{Kind: dag.InitZeros}, sound
 	}
+	if p.bareFile(n, "init") {
+		return nil, false
+	}
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
 		return p.initValue(n, b, sound)
 	}
@@ -102,6 +105,15 @@ func (p *parser) initValue(n *yaml.Node, b *dag.Buffer, sound bool) (*dag.Init, 
 		return nil, false
 	}
 	return &dag.Init{Kind: dag.InitValue, Value: v}, sound
+}
+
+// bareFile reports, as a mistake, that the name of a file stands where a number could.
+func (p *parser) bareFile(n *yaml.Node, what string) bool {
+	if n.Kind != yaml.ScalarNode || !hasSuffix(n.Value, ".npy", ".bin") {
+		return false
+	}
+	p.mistake(position(n), fmt.Sprintf("write {file: %s}", words.Shorten(n.Value)), "%s is the name of a file", what)
+	return true
 }
 
 // exactlyOne returns which of several keys is given.

@@ -30,6 +30,9 @@ var norms = wordsFrom(dag.NormL1, dag.NormMax)
 
 func (p *parser) expect(n *yaml.Node, b *dag.Buffer, sound bool) (*dag.Expect, bool) {
 	var f [expectKeyCount]field
+	if p.bareFile(n, "expect") {
+		return nil, false
+	}
 	if n.Kind == yaml.ScalarNode && !isNull(n) || n.Kind == yaml.SequenceNode {
 		f[expectValue] = field{n, n} // a number is short for {value: NUMBER}
 	} else if !p.fields(n, &expectKeys, f[:]) {

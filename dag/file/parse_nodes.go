@@ -479,7 +479,7 @@ func (p *parser) use(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]fiel
 		p.mistake(position(item), "the names of its nodes and buffers begin with it", "use has no name")
 		return
 	}
-	if p.idle {
+	if p.idle || p.budget < 0 {
 		return
 	}
 	name, named := p.nodeName(item, f)
@@ -534,6 +534,12 @@ func (p *parser) readUse(ctx context.Context, item, at *yaml.Node, name, path st
 	q.budget, q.suggested = p.budget, p.suggested
 	q.readUsed(ctx, file)
 	file.mistakes, file.warnings = q.mistakes, q.warnings
+	if most := p.options.mostRepeated(); most < dag.MaxNodes { // what it makes without foreach counts too: a short file may use it often
+		made := int64(len(pl.Nodes) - q.within.firstNode + len(pl.Buffers) - q.within.firstBuffer)
+		if q.budget = min(q.budget, p.budget-made); q.budget < 0 {
+			p.mistake(position(at), "dagrun check allows more", "the files that are used make more than %d nodes or buffers, the limit here", most)
+		}
+	}
 	p.budget, p.suggested, p.passed = q.budget, q.suggested, p.passed || q.passed
 	if int64(len(pl.Buffers)) > dag.MaxNodes {
 		p.mistake(position(at), "", "the pipeline has more than %d buffers, the limit", int64(dag.MaxNodes))

@@ -48,7 +48,9 @@ func (t tree) replace(ctx context.Context, name string, info os.FileInfo, write 
 	if info == nil {
 		return t.rename(file, name)
 	}
-	if !keepOwner(file, info) || t.root == nil && otherNames(info) { // another name may be outside of a folder
+	switch linked := otherNames(info); {
+	case linked && t.root != nil: // another name may be outside of the folder: only this one gets the new contents
+	case !keepOwner(file, info) || linked:
 		return t.overwrite(file, name) // a rename would lose owner and links
 	}
 	if err := file.Chmod(info.Mode().Perm()); err != nil {

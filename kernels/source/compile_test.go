@@ -301,3 +301,30 @@ func TestNamesInCompiledCode(t *testing.T) {
 		demangle(symbol)
 	}
 }
+
+// Code that no compiler reads may have braces without their like: what follows is split as if it was not there.
+func TestBranchesThatNoCompilerReads(t *testing.T) {
+	const code = `void host() {
+  do {
+#if 0
+    if (a) {
+#if 1
+    } }
+#else
+    {
+#endif
+    } while (b);
+#elif 1
+    while (c) {
+    }
+#endif
+  } while (0);
+}
+__global__ void k() {}
+`
+	f := withoutHostCode("a.cu", []byte(code), &preprocessor{undefined: map[string]*macro{}})
+	require.Len(t, f.spans, 2)
+	require.Equal(t, []int32{1, 16, 17, 17}, []int32{f.spans[0].first, f.spans[0].last, f.spans[1].first, f.spans[1].last})
+	require.False(t, f.spans[0].device)
+	require.True(t, f.spans[1].device)
+}

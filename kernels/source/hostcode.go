@@ -171,7 +171,7 @@ func (s *splitter) skipDirective() bool {
 		s.at++
 		return true
 	}
-	if t.text != "#" || s.at > 0 && s.in[s.at-1].text != "\n" && s.in[s.at-1].line == t.line {
+	if !s.atDirective() {
 		return false
 	}
 	end := s.at
@@ -186,6 +186,9 @@ func (s *splitter) skipDirective() bool {
 	switch d[0].text {
 	case "if", "ifdef", "ifndef":
 		s.open = append(s.open, s.depth)
+		if len(d) == 2 && d[0].text == "if" && d[1].text == "0" {
+			s.skipBranch()
+		}
 	case "else", "elif":
 		if n := len(s.open); n > 0 {
 			s.depth = s.open[n-1]
@@ -207,6 +210,32 @@ func (s *splitter) skipDirective() bool {
 		}
 	}
 	return true
+}
+
+// atDirective reports whether a directive begins at the cursor.
+func (s *splitter) atDirective() bool {
+	return s.in[s.at].text == "#" && (s.at == 0 || s.in[s.at-1].text == "\n" || s.in[s.at-1].line != s.in[s.at].line)
+}
+
+// skipBranch moves to the end of a branch that no compiler reads: its braces may be without their like.
+func (s *splitter) skipBranch() {
+	for inner := 0; s.at+1 < len(s.in); s.at++ {
+		if !s.atDirective() {
+			continue
+		}
+		switch s.in[s.at+1].text {
+		case "if", "ifdef", "ifndef":
+			inner++
+		case "else", "elif":
+			if inner == 0 {
+				return
+			}
+		case "endif":
+			if inner--; inner < 0 {
+				return
+			}
+		}
+	}
 }
 
 // scope reads declarations until the depth falls below the scope's.

@@ -69,7 +69,7 @@ func TestNVRTCHasTheHeadersThatAreKeptForClang(t *testing.T) {
 
 // What nvcc includes in every file is there for NVRTC where a source does not compile without it.
 func TestPreludeForNVRTC(t *testing.T) {
-	const code = "#include <thrust/pair.h>\n__global__ void k(uint *x) { register int i = INT_MAX; x[0] = i * M_PI + std::numeric_limits<float>::infinity() + sizeof(std::size_t); }\n"
+	const code = "#include <thrust/pair.h>\n__global__ void k(uint *x) { register int i = INT_MAX; x[0] = std::max<int>(i, 1) * M_PI + std::numeric_limits<float>::infinity() + sizeof(std::size_t); }\n"
 	m, err := Open("mine", "/mine/k.cu", []byte(code), Options{Build: launch.Build{Compiler: "nvrtc"}})
 	require.NoError(t, err)
 	j := newJob(m.Module(), launch.Target{}, preprocess("/mine/k.cu", code, nil, search{}))

@@ -47,11 +47,13 @@ func TestOnlyHeadersAreIncludedFromOutside(t *testing.T) {
 		"x.h":      {"int f();\n", ""},
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(c.text), 0o600))
-		_, err := Open("m", filepath.Join(in, "a.cu"), []byte("#include \"../"+name+"\"\n__global__ void f(float *x) { x[0] = 1; }\n"), Options{ReadFile: os.ReadFile, Folder: in})
-		if c.problem == "" {
-			require.NoError(t, err, name)
-			continue
+		for _, directive := range []string{"#include", "#import", "#include_next", "%:include"} {
+			_, err := Open("m", filepath.Join(in, "a.cu"), []byte(directive+" \"../"+name+"\"\n__global__ void f(float *x) { x[0] = 1; }\n"), Options{ReadFile: os.ReadFile, Folder: in})
+			if c.problem == "" {
+				require.NoError(t, err, name)
+				continue
+			}
+			require.EqualError(t, err, `module "m": `+filepath.Join(in, "a.cu")+":1: "+filepath.Join(dir, name)+" "+c.problem, directive)
 		}
-		require.EqualError(t, err, `module "m": `+filepath.Join(in, "a.cu")+":1: "+filepath.Join(dir, name)+" "+c.problem)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels/launch"
@@ -60,7 +61,7 @@ func (p *preprocessor) split(source string, file int16) []token {
 	return out
 }
 
-// include reads the file of an #include in its place.
+// include reads the file of an #include, #import or #include_next in its place.
 func (p *preprocessor) include(at token, d []token) {
 	var name string
 	if d[0].word() {
@@ -100,7 +101,7 @@ func (p *preprocessor) include(at token, d []token) {
 			p.missing = append(p.missing, missingHeader{name, quoted, p.files[from], at.line})
 		}
 		return
-	case p.once[path]:
+	case p.once[path], at.text == "include_next" && slices.ContainsFunc(p.open, func(file int16) bool { return p.files[file] == path }):
 		return
 	case len(p.open) > mostIncludes:
 		p.fail(at, "%q is included %d deep; is an include guard missing?", name, len(p.open))
@@ -168,7 +169,7 @@ func (f *fileInParts) directive(hash, name token, rest []token) {
 		f.otherwise(name.text, rest)
 	case "endif":
 		f.end()
-	case "define", "undef", "pragma", "include":
+	case "define", "undef", "pragma", "include", "include_next", "import":
 		if f.taken && len(rest) > 0 {
 			f.plainDirective(name, rest)
 		}
@@ -190,7 +191,7 @@ func (f *fileInParts) plainDirective(name token, rest []token) {
 		p.define(rest)
 	case "undef":
 		p.undefine(rest[0].text)
-	case "include":
+	default:
 		p.include(name, rest)
 	}
 }

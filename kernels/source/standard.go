@@ -75,6 +75,7 @@ typedef decltype(sizeof(0)) size_t;
 typedef decltype((char *)0 - (char *)0) ptrdiff_t;
 typedef decltype(nullptr) nullptr_t;
 }
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -159,6 +160,10 @@ const floatLimits = `#pragma once
 #define FLT_RADIX 2
 #define FLT_MANT_DIG 24
 #define DBL_MANT_DIG 53
+#define FLT_MIN_EXP (-125)
+#define FLT_MAX_EXP 128
+#define DBL_MIN_EXP (-1021)
+#define DBL_MAX_EXP 1024
 #define FLT_DIG 6
 #define DBL_DIG 15
 #define FLT_MAX 3.402823466e+38F

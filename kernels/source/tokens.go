@@ -68,6 +68,12 @@ func firstTokens(source string, file int16, most int) []token {
 		case c == '#' && atStart:
 			inDirective = true
 			i++
+		case atStart && strings.HasPrefix(source[i:], "%:"): // another spelling
+			inDirective = true
+			out = append(out, token{"#", line, int32(start), file, space})
+			atStart, space = false, false
+			i += 2
+			continue
 		case c == '#' && strings.HasPrefix(source[i:], "##"):
 			i += 2
 		case c == '"' || c == '\'':

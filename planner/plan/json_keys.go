@@ -17,28 +17,28 @@ const maxPlanBytes = 4 << 30
 var (
 	planKeys = []string{
 		"version",            // 1
-		"name",               // the name of the pipeline
-		"graph",              // a hash of the nodes, the byte ranges that they use, the buffers, and the dependencies
-		"strategy",           // the strategy that was used
-		"requested_strategy", // the strategy that was asked for
-		"machine",            // the machine that the costs are for
-		"streams",            // the streams, each with its ops in order
-		"order",              // the submission order: one stream id per op, for the next op of that stream. A wait waits for the latest record of its event
+		"name",               // that of the pipeline
+		"graph",              // a hash of nodes, the byte ranges that they use, buffers and dependencies
+		"strategy",           // the one used
+		"requested_strategy", // the one asked for
+		"machine",            // what the costs are for
+		"streams",            // each with its ops in order
+		"order",              // the order of submission: for each op, the id of the stream whose next op it is. A wait waits for the latest record of its event
 		"edges",              // every dependency of the graph
-		"memory",             // where each device buffer lies in the arena of its device, in declaration order
-		"stats",              // totals and predictions, with the fork and the join, which are added when the plan runs
-		"kept",               // the device buffers that share their bytes with no other, in declaration order
-		"work",               // a hash of what the nodes do: kernels, scalar arguments, launch shapes and costs. A program refuses a plan that was made for other work
-		"note",               // what a reader should know about how the plan was made; usually absent
-		"costs",              // for each node in declaration order, the time that the planner took it to take alone; hand-made plans need none
-		"modules",            // the modules that were hashed into `work`; absent if the pipeline has none
-		"works",              // what was hashed into `work`, each work once, as a list of `name=value`, so that the refusal can name the first difference
+		"memory",             // where each device buffer lies, in declaration order
+		"stats",              // totals and predictions
+		"kept",               // the device buffers that share their bytes with no other
+		"work",               // a hash of what the nodes do: kernels, scalar arguments, launch shapes and costs. A plan for other work is refused
+		"note",               // on how the plan was made; usually absent
+		"costs",              // the time that each node was taken to take alone; hand-made plans need none
+		"modules",            // those hashed into `work`; absent if there are none
+		"works",              // what was hashed into `work`, each work once, as a list of `name=value`
 		"bodies",             // the plans of loops and branches; absent without them
-		"spread",             // how the pipeline was spread over several devices ([scaling.md](scaling.md#devices)); absent if it is planned as declared
+		"spread",             // over [several devices](scaling.md#devices) or to host memory; absent if it is planned as declared
 	}
 	streamKeys = []string{
-		"id",       // the stream's place in the list, from 0
-		"device",   // the device that it runs on
+		"id",       // its place in the list, from 0
+		"device",   // where it runs
 		"priority", // `high`, `normal` or `low`
 		"ops",      // its ops, in order
 	}
@@ -62,13 +62,13 @@ var (
 		"bytes",  // its size
 	}
 	statsKeys = []string{
-		"nodes",             // how many nodes
+		"nodes",             // how many
 		"edges",             // how many dependencies
-		"streams",           // how many streams
-		"records",           // how many records
-		"waits",             // how many waits
-		"events",            // how many event objects are needed, after reuse
-		"fork_join",         // the records and waits of the fork and the join
+		"streams",           // how many
+		"records",           // how many
+		"waits",             // how many
+		"events",            // how many are needed, after reuse
+		"fork_join",         // those of the fork and the join, which are added when the plan runs
 		"makespan_us",       // the predicted duration of a replay
 		"lower_bound_us",    // no plan on this machine can take less
 		"critical_path_us",  // the longest chain of dependencies, with unlimited streams
@@ -85,8 +85,8 @@ var (
 		"passes_from", // `learned` from an earlier run, or `most` that the loop may make
 	}
 	forkKeys = []string{
-		"records", // of the fork and the join
-		"waits",   // of the fork and the join
+		"records", // how many
+		"waits",   // how many
 	}
 )
 

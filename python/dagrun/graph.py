@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import command
@@ -41,20 +41,23 @@ class Value:
 
 
 class _Task:
-    __slots__ = ("number", "name", "where", "function", "arguments", "keywords", "reads", "writes", "values", "tensors", "changes", "value")
+    __slots__ = ("number", "name", "place", "function", "arguments", "keywords", "reads", "writes", "values", "tensors", "changes", "value")
 
-    def __init__(self, number: int, name: str, where: str, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        self.number, self.name, self.where = number, name, where
+    def __init__(
+        self, number: int, name: str, place: tuple[str, int], function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> None:
+        self.number, self.name, self.place = number, name, place
         self.function, self.arguments, self.keywords = function, arguments, keywords
-        self.reads: list[int] = []  # numbers of ranges
-        self.writes: list[int] = []
-        self.values: list[Value] = []  # that it uses
-        self.tensors: list[Any] = []  # that it declares to read only
-        self.changes: list[Any] = []  # that it declares to write
+        self.reads: tuple[int, ...] = ()  # numbers of ranges
+        self.writes: tuple[int, ...] = ()
+        self.values: tuple[Value, ...] = ()  # that it uses
+        self.tensors: tuple[Any, ...] = ()  # that it declares to read only
+        self.changes: tuple[Any, ...] = ()  # that it declares to write
         self.value: weakref.ref[Value]
 
     def wrong(self, text: str) -> str:
-        return f"{self.where}: task {self.name!r} {text}"
+        file, line = self.place
+        return f"{os.path.basename(file)}:{line}: task {self.name!r} {text}"
 
 
 class _Memory:
@@ -164,29 +167,23 @@ class Graph:
         <dagrun.Value: what task 'double' returns>
         """
         frame = sys._getframe(1)
-        where = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-        task = _Task(len(self._tasks), self._named(name, function), where, function, arguments, keywords)
+        place = frame.f_code.co_filename, frame.f_lineno
+        task = _Task(len(self._tasks), self._named(name, function), place, function, arguments, keywords)
         if not callable(function):
             kind = type(function).__name__
             raise TypeError(task.wrong(f"has no function to call, but an object of type {kind}: pass the function first, then its arguments"))
-        tensor = self._torch.Tensor
-        for t in (writes,) if isinstance(writes, (tensor, Value)) else writes:
-            task.writes.append(self._declared(task, t, "writes"))
-            if not isinstance(t, Value):
-                task.changes.append(t)
-        for t in (reads,) if isinstance(reads, (tensor, Value)) else reads:
-            task.reads.append(self._declared(task, t, "reads"))
-            if not isinstance(t, Value):
-                task.tensors.append(t)
-        for given in (*arguments, *keywords.values()):
-            for v in _values(given):
-                number = self._of(v, task, "takes")
-                if number not in task.writes:
-                    task.reads.append(number)
-                task.values.append(v)
-        for given in (getattr(function, "__self__", None), *arguments, *keywords.values()):
-            if isinstance(given, tensor) and given.is_cuda and not any(given is t for t in (*task.tensors, *task.changes)):
-                self._undeclared.append((task, given))
+        task.writes, task.changes = self._ranges(task, writes, "writes")
+        task.reads, task.tensors = self._ranges(task, reads, "reads")
+        given = (*arguments, *keywords.values())
+        task.values = tuple([v for g in given for v in _values(g)])
+        for v in task.values:
+            number = self._of(v, task, "takes")
+            if number not in task.writes:
+                task.reads += (number,)
+        declared = {id(t) for t in task.tensors + task.changes}
+        for t in (getattr(function, "__self__", None), *given):
+            if id(t) not in declared and isinstance(t, self._torch.Tensor) and t.is_cuda:
+                self._undeclared.append((task, t))
         value = Value(task)
         task.value = weakref.ref(value)
         self._tasks.append(task)
@@ -199,6 +196,11 @@ class Graph:
             full = f"{base} {self._names[base]}"
         self._names[full] = 0
         return full
+
+    def _ranges(self, task: _Task, given: Any, how: str) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+        """The ranges of what a task says that it reads or writes, and the tensors among it."""
+        all = (given,) if isinstance(given, (self._torch.Tensor, Value)) else tuple(given)
+        return tuple([self._declared(task, t, how) for t in all]), tuple([t for t in all if not isinstance(t, Value)])
 
     def _declared(self, task: _Task, t: Any, how: str) -> int:
         """The range of a tensor, or of what a task returns. Refuses what cannot be planned with, and says what to do instead."""
@@ -240,7 +242,7 @@ class Graph:
         number = self._results.get(of.number)
         if number is None:
             number = self._results[of.number] = self._memory.own(f"what {of.name} returns")
-            of.writes.append(number)
+            of.writes += (number,)
         return number
 
     def plan(self, streams: int = 8) -> Plan:
@@ -268,13 +270,13 @@ def _shape(t: Any) -> str:
     return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
 
 
-def _values(given: Any) -> list[Value]:
-    if isinstance(given, Value):
-        return [given]
+def _values(given: Any) -> Sequence[Value]:
+    if type(given) is Value:
+        return (given,)
     if type(given) is dict:
         given = given.values()
     elif type(given) not in (list, tuple):
-        return []
+        return ()
     return [v for inner in given for v in _values(inner)]
 
 

@@ -14,7 +14,7 @@ from . import command
 from .library import cuda_for
 
 _handle = ctypes.c_void_p
-_TYPES = {
+NAMES = {
     "f16": "float16",
     "bf16": "bfloat16",
     "f32": "float32",
@@ -124,7 +124,7 @@ class Loaded:
         while _library().dagrun_describe(self._graph, len(found), ctypes.byref(d)) == 0:
             kind, _, many = d.type.decode().partition("x")  # f32x4 is float4
             shape = (*d.shape[: d.dimensions], *([int(many)] if many else []))
-            found.append(Buffer(d.name.decode(), getattr(self._torch, _TYPES[kind]), shape, bool(d.host), bool(d.given), bool(d.result)))
+            found.append(Buffer(d.name.decode(), getattr(self._torch, NAMES[kind]), shape, bool(d.host), bool(d.given), bool(d.result)))
         return found
 
     @property
@@ -169,7 +169,7 @@ class Loaded:
                 raise TypeError(f"{name} is an object of type {type(t).__name__}: pass a tensor")
             t = torch.from_dlpack(t)
         if t.dtype != b.dtype or t.shape != b.shape:
-            raise ValueError(f"{name} is {_shown(t)}, and {self._name} has {_shown(b)} there")
+            raise ValueError(f"{name} is {shown(t)}, and {self._name} has {shown(b)} there")
         if t.device != self._device and t.device.type != "cpu":
             raise ValueError(f"{name} is on {t.device}, and {self._name} was loaded for {self._device}")
         if t.layout != torch.strided or not t.is_contiguous() or t.is_conj() or t.is_neg():
@@ -222,26 +222,33 @@ class Loaded:
         return f"<dagrun.Loaded: {self._name}({', '.join(name for name, b in self._buffers.items() if b.given)})>"
 
 
-def _shown(t: Any) -> str:
+def shown(t: Any) -> str:
+    """The type and shape of a tensor or a buffer, in messages."""
     return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
 
 
 def load(file: str | os.PathLike[str], **parameters: Any) -> Loaded:
     """Loads a pipeline for the current device: a file that `dagrun export` wrote, or one that is planned now, with these parameters. Both are code: trust them
-    as you would trust a program.
+    as you would trust a program. Where there is no GPU, but numpy, it runs on the CPU device, with arrays.
 
     >>> double = dagrun.load("first.yaml", n=1024)
     >>> double(x=torch.ones(1024, device="cuda"))["y"].sum()
     tensor(2048., device='cuda:0')
     """
-    torch, name = cuda_for("dagrun.load runs a pipeline on a GPU"), os.fspath(file)
+    name = os.fspath(file)
+    try:
+        torch, numpy = cuda_for("dagrun.load runs a pipeline on a GPU"), None
+    except RuntimeError as why:
+        from . import on_cpu
+
+        torch, numpy = None, on_cpu.numpy_or(why)
     if name.endswith(".dagrun"):
         if parameters:
             raise TypeError(f"{name} was planned when it was exported, and takes no parameters ({', '.join(parameters)}): export it with those")
-        return Loaded(torch, name, name)
+        return Loaded(torch, name, name) if torch else on_cpu.OnCPU(numpy, name, name)
     with tempfile.TemporaryDirectory() as folder:
         planned = os.path.join(folder, "planned.dagrun")
         answer = command.run(["export", name, "--quiet", f"--out={planned}", *(f"--param={key}={value}" for key, value in parameters.items())])
         if answer.status:
             raise RuntimeError(answer.text)
-        return Loaded(torch, planned, name)
+        return Loaded(torch, planned, name) if torch else on_cpu.OnCPU(numpy, planned, name)

@@ -130,7 +130,8 @@ def _deepfm(torch):
 
 
 def _language(name, inputs):
-    """A language model of the package transformers, with random weights, for 128 tokens on each side."""
+    """A language model of the package transformers, with random weights, for 128 tokens on each side. It is given its masks ready, since it would copy numbers to
+    the GPU to make them, which cannot be captured."""
 
     def make(torch):
         import transformers
@@ -139,9 +140,14 @@ def _language(name, inputs):
             def __init__(self):
                 super().__init__()
                 self.model = getattr(transformers, name + "Model")(getattr(transformers, name + "Config")(attn_implementation="eager", use_cache=False))
+                for k in inputs:
+                    mask = torch.zeros(1, 1, 128, 128)
+                    if k.startswith("decoder"):
+                        mask = mask.masked_fill(torch.ones(128, 128, dtype=torch.bool).triu(1), torch.finfo(mask.dtype).min)
+                    self.register_buffer(k.replace("input_ids", "attention_mask"), mask)
 
             def forward(self, *tokens):
-                return self.model(**dict(zip(inputs, tokens))).last_hidden_state
+                return self.model(**dict(zip(inputs, tokens)), **dict(self.named_buffers(recurse=False))).last_hidden_state
 
         return Model(), *(torch.zeros(1, 128, dtype=torch.int64) for _ in inputs)
 

@@ -31,87 +31,107 @@ class Matters(Exception):
         self.nodes = nodes
 
 
+class _Memory:
+    """The stretches of memory that a graph may touch, whose bytes are compared as one tensor."""
+
+    def __init__(self, torch, extents):
+        self.torch, self.extents, self.size = torch, extents, sum(size for _, size in extents)
+        self.views = [bytes_at(torch, at, size) for at, size in extents]
+
+    def read(self, into):
+        self.torch.cat(self.views, out=into)
+
+    def write(self, contents):
+        at = 0
+        for v, (_, size) in zip(self.views, self.extents):
+            v.copy_(contents[at : at + size])
+            at += size
+
+    def marked(self, extents):
+        """Which of the bytes lie in the extents."""
+        marks, begin = self.torch.zeros(self.size, dtype=self.torch.bool, device="cuda"), 0
+        for base, size in self.extents:
+            for at, length in extents:
+                low, high = max(at, base), min(at + length, base + size)
+                if low < high:
+                    marks[begin + low - base : begin + high - base] = True
+            begin += size
+        return marks
+
+
 def nodes(torch, graph, pool, state, trials, stream):
     """Runs the graph node by node. The nodes of trials run once more with all of the pool overwritten that they were not seen to touch, and what they write must
     not differ; and they must write nothing else; bytes that nothing in the graph writes are overwritten too. state is what the graph writes outside the pool. Afterwards the pool is as it was."""
     if not trials:
         return
     by_node = {t["node"]: t for t in trials}
-    views = [(base, size, bytes_at(torch, base, size)) for base, size in [*pool, *state]]
+    memory = _Memory(torch, [*pool, *state])
+    own = sum(size for _, size in pool)
     with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-        first = [v.clone() for _, _, v in views]
+        first = torch.empty(memory.size, dtype=torch.uint8, device="cuda")
+        memory.read(first)
         try:
-            wrong = _tried(torch, graph, views, len(pool), by_node, stream)
+            other = _other(torch, graph, memory, own, by_node, stream)
+            if other:
+                memory.write(first)
+                unsteady = _unsteady(torch, graph, memory, other, stream)
         finally:  # also where memory runs out on the way
-            for f, (_, _, v) in zip(first, views):
-                v.copy_(f)
+            memory.write(first)
             torch.cuda.synchronize()
-    matters = []
-    for k, same, steady in wrong:
-        if same.item():
-            continue
+    for k in other:
         what = f"node {k} of the graph ({graph.nodes[k].function['name']})"
-        if not steady.item():
+        if k in unsteady:
             raise Unsteady(f"{what} gives other bits each time it runs, so that no other order can be compared with it")
-        if by_node[k]["old"]:
-            matters.append(k)
-        else:
+        if not by_node[k]["old"]:
             raise Wrong(f"{what} gave other bits, or wrote elsewhere, when everything was overwritten that it was not seen to touch")
-    if matters:
-        raise Matters(matters)
+    if other:
+        raise Matters(other)
 
 
-def _tried(torch, graph, views, own, by_node, stream):
-    """Runs the nodes. Returns of each that was tried whether it did the same again, and whether it does where nothing is overwritten: tensors on the GPU."""
-    noise = [torch.randint(0, 255, v.shape, dtype=torch.uint8, device="cuda") for _, _, v in views]
-    before = [torch.empty_like(v) for _, _, v in views]
-    after = [torch.empty_like(v) for _, _, v in views]
-    wrong = []
+def _other(torch, graph, memory, own, by_node, stream):
+    """The nodes that do something else when what they were not seen to touch is overwritten."""
+    noise = torch.randint(0, 255, (memory.size,), dtype=torch.uint8, device="cuda")
+    before, after, now = (torch.empty_like(noise) for _ in range(3))
+    verdicts = []
     for k in graph.order():
         node, trial = graph.nodes[k], by_node.get(k)
         if trial is None or node.type != KERNEL:
             launch(node, stream)
             continue
-        reads, writes = _marked(torch, views, trial["reads"]), _marked(torch, views, trial["writes"])
-        for r, o in zip(reads, _marked(torch, views, trial["old"])):
-            r &= ~o
-        for r in reads[own:]:
-            r.fill_(True)  # what is not the graph's own is not overwritten
-        for b, (_, _, v) in zip(before, views):
-            b.copy_(v)
+        reads, writes = memory.marked(trial["reads"]), memory.marked(trial["writes"])
+        if trial["old"]:
+            reads &= ~memory.marked(trial["old"])
+        reads[own:] = True  # what is not the graph's own is not overwritten
+        memory.read(before)
         launch(node, stream)
-        for a, b, (_, _, v) in zip(after, before, views):
-            a.copy_(v)
-            v.copy_(b)
+        memory.read(after)
+        overwritten = torch.where(reads, before, noise)
+        memory.write(overwritten)
         launch(node, stream)
-        steady = torch.ones((), dtype=torch.bool, device="cuda")
-        for a, (_, _, v) in zip(after, views):
-            steady &= (v == a).all()
-        same = torch.ones((), dtype=torch.bool, device="cuda")
-        for b, a, w in zip(before, after, writes):
-            same &= ((a == b) | w).all()
-        for b, n, r, (_, _, v) in zip(before, noise, reads, views):
-            v.copy_(torch.where(r, b, n))
-        launch(node, stream)
-        for b, a, n, r, w, (_, _, v) in zip(before, after, noise, reads, writes, views):
-            untouched = torch.where(r, b, n)
-            same &= (~w & (v == untouched) | w & ((v == a) | (v == untouched) & (a == b))).all()
-            v.copy_(a)
-        wrong.append((k, same, steady))
-    return wrong
+        memory.read(now)
+        same, untouched = after == before, now == overwritten
+        as_before = ((same | writes) & torch.where(writes, (now == after) | untouched & same, untouched)).all()
+        memory.write(after)
+        verdicts.append((k, as_before))
+    return [k for k, as_before in verdicts if not as_before.item()]
 
 
-def _marked(torch, views, extents):
-    """For each view, which of its bytes lie in the extents."""
-    out = []
-    for base, size, v in views:
-        m = torch.zeros(v.shape, dtype=torch.bool, device="cuda")
-        for at, length in extents:
-            low, high = max(at, base), min(at + length, base + size)
-            if low < high:
-                m[low - base : high - base] = True
-        out.append(m)
-    return out
+def _unsteady(torch, graph, memory, some, stream):
+    """Which of some nodes do something else each time they run."""
+    before, after, now = (torch.empty(memory.size, dtype=torch.uint8, device="cuda") for _ in range(3))
+    unsteady = []
+    for k in graph.order():
+        if k in some:
+            memory.read(before)
+            launch(graph.nodes[k], stream)
+            memory.read(after)
+            memory.write(before)
+        launch(graph.nodes[k], stream)
+        if k in some:
+            memory.read(now)
+            if not torch.equal(now, after):
+                unsteady.append(k)
+    return unsteady
 
 
 class Contents:

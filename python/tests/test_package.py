@@ -157,6 +157,12 @@ class Reports(unittest.TestCase):
             def copy_(self, other):
                 self.values[:] = other.values
 
+            def __getitem__(self, part):
+                return Bytes(self.values[part])
+
+        def cat(views, out):
+            out.values[:] = [value for v in views for value in v.values]
+
         memory = {1000: Bytes(b"pool"), 2000: Bytes(b"state")}
 
         def launch(node, stream):
@@ -165,7 +171,8 @@ class Reports(unittest.TestCase):
             memory[2000].values[0] = 0
 
         cuda = types.SimpleNamespace(stream=contextlib.nullcontext, ExternalStream=lambda s: s, synchronize=lambda: None)
-        torch = types.SimpleNamespace(cuda=cuda, randint=lambda *_, **__: None, uint8=None, empty_like=lambda v: v.clone())
+        torch = types.SimpleNamespace(cuda=cuda, cat=cat, uint8=None, empty=lambda size, **_: Bytes([0] * size))
+        torch.randint, torch.empty_like = lambda low, high, shape, **_: torch.empty(*shape), Bytes.clone
         graph = types.SimpleNamespace(order=lambda: [0, 1], nodes=["first", "last"])
         with unittest.mock.patch.multiple(trial, bytes_at=lambda torch, at, size: memory[at], launch=launch):
             with self.assertRaisesRegex(RuntimeError, "out of memory"):

@@ -212,7 +212,7 @@ func TestCopiesThatMbarriersCount(t *testing.T) {
 		@%p9 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 1024, [%r10];
 		`+untilParity("W", "0")+`
 		ld.shared.u32 %r5, [%r2]; add.u32 %r5, %r5, 7; st.shared.u32 [%r2], %r5; bar.sync 0;
-		@%p9 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 512; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+		sub.u32 %r11, %r1, 64; @%p9 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r11+64], 512; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
 		add.u64 %rd3, %rd1, 512; add.u32 %r6, %r1, 512; @%p9 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd3], [%r6], 512;`))
 	for _, check := range everyCheck {
 		out, fault := run(t, p, simt.Launch{Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{256, 1, 1}, Check: check}, 1024)
@@ -246,5 +246,47 @@ func TestStoresThatMbarriersCount(t *testing.T) {
 	require.Nil(t, fault, "%v", fault)
 	for i, got := range out {
 		require.Equal(t, uint32((i+3)&3+100+5+((i+2)&3+100)<<16), got)
+	}
+}
+
+// Some lanes of a warp wait at the barrier of their cluster while others have still to arrive; none goes on before all have.
+func TestLanesWaitForTheirClusterInParts(t *testing.T) {
+	for _, few := range []string{"1", "7", "31"} {
+		p := program(t, clustered(`
+			mov.u32 %r1, cells; shl.b32 %r2, %me, 2; add.u32 %r2, %r1, %r2; mov.u32 %r4, %cluster_ctarank; mov.u32 %r3, %ctaid.x;
+			setp.lt.u32 %p1, %me, `+few+`; @%p1 bra FEW;
+			st.shared.u32 [%r2], %r3; barrier.cluster.arrive; barrier.cluster.wait; bra MET;
+			FEW: add.u32 %r9, %r3, 100; st.shared.u32 [%r2], %r9; barrier.cluster.arrive; barrier.cluster.wait;
+			MET: add.u32 %r5, %r4, 1; and.b32 %r5, %r5, 3; mapa.shared::cluster.u32 %r7, %r2, %r5; ld.shared::cluster.u32 %r8, [%r7];
+			barrier.cluster.arrive; barrier.cluster.wait;
+			shl.b32 %r9, %r3, 5; add.u32 %me, %me, %r9;`+put("%r8")))
+		for _, check := range everyCheck {
+			out, fault := run(t, p, simt.Launch{Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{32, 1, 1}, Check: check}, 128)
+			require.Nil(t, fault, "%v", fault)
+			for i, v := range out {
+				want := uint32((i/32 + 1) % 4)
+				if v >= 100 {
+					want += 100
+				}
+				require.Equal(t, want, v)
+			}
+		}
+	}
+}
+
+// What another block of the cluster has in shared memory can be read once somebody has written it; a store needs no value before it.
+func TestReadingWhatNoBlockOfTheClusterWrote(t *testing.T) {
+	for code, kind := range map[string]simt.FaultKind{"st.shared::cluster.u32 [%r7], 1;": 0, "st.shared::cluster.u32 [%r7], 1; ld.shared::cluster.u32 %r8, [%r7];": 0,
+		"ld.shared::cluster.u32 %r8, [%r7]; setp.eq.u32 %p2, %r8, 0; @%p2 mov.u32 %r9, 0;": simt.Uninitialised, "red.shared::cluster.add.u32 [%r7], 1;": simt.Uninitialised} {
+		p := program(t, clustered(`mov.u32 %r1, cells; mov.u32 %r5, 2; mapa.shared::cluster.u32 %r7, %r1, %r5; mov.u32 %r4, %cluster_ctarank; setp.eq.u32 %p1, %r4, 0;
+			@!%p1 bra OUT; `+code+`
+			OUT: barrier.cluster.arrive; barrier.cluster.wait;`))
+		_, fault := run(t, p, simt.Launch{Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{1, 1, 1}, Check: simt.CheckFull}, 1)
+		if kind == 0 {
+			require.Nil(t, fault, "%s: %v", code, fault)
+			continue
+		}
+		require.NotNil(t, fault, code)
+		require.Equal(t, kind, fault.Kind, code)
 	}
 }

@@ -391,16 +391,14 @@ func quotients[T integral](rest bool) loop2 {
 	}
 }
 
-// eachQuotient divides each lane by its own divisor. What Go's division does not define takes the general way.
+// eachQuotient divides each lane by its own divisor. Go does not divide by 0; its least number divided by -1 wraps, as in the general way.
 func eachQuotient[T integral](rest bool) loop2 {
 	n := 8 * int(unsafe.Sizeof(T(0)))
-	var zero T
-	signed := zero-1 < 0
 	return func(D, A, B *lanes) {
 		for i := range D {
 			switch a, b := T(A[i]), T(B[i]); {
-			case b == 0 || signed && b == zero-1:
-				D[i] = divided(A[i], B[i], n, signed, rest)
+			case b == 0:
+				D[i] = divided(A[i], B[i], n, T(0)-1 < 0, rest)
 			case rest:
 				D[i] = extended(a % b)
 			default:

@@ -95,3 +95,52 @@ func TestEveryFormOfVideoInstructions(t *testing.T) {
 		}
 	}
 }
+
+// vmad multiplies parts, negates at most one side of the sum, adds one or not, shifts, and saturates or not.
+func TestEveryFormOfVideoProducts(t *testing.T) {
+	parts := []string{"", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"}
+	number := 0
+	for types := range 8 {
+		signed := [3]bool{types&1 != 0, types&2 != 0, types&4 != 0}
+		suffix := ""
+		for _, s := range signed {
+			suffix += map[bool]string{true: ".s32", false: ".u32"}[s]
+		}
+		for _, sat := range []string{"", ".sat"} {
+			for shifted, shift := range map[string]int{"": 0, ".shr7": 7, ".shr15": 15} {
+				for _, c := range []struct{ po, a, b, c string }{{"", "", "", ""}, {".po", "", "", ""}, {"", "-", "", ""}, {"", "", "-", ""}, {"", "-", "-", ""}, {"", "", "", "-"}} {
+					number++
+					pa, pb := parts[number%len(parts)], parts[number/2%len(parts)]
+					if pa == "" {
+						pa = ".h1" // a product of two whole words has more bits than its result is defined for
+					}
+					code := fmt.Sprintf("vmad%s%s%s %%rd, %s%%ra%s, %s%%rb%s, %s%%rc;", suffix, sat, shifted, c.a, pa, c.b, pb, c.c)
+					if c.po != "" {
+						code = fmt.Sprintf("vmad%s.po%s%s %%rd, %%ra%s, %%rb%s, %%rc;", suffix, sat, shifted, pa, pb)
+					}
+					form{code, "u32 u32 u32 u32", func(v [3]uint64) (uint64, bool) {
+						r := selected(v[0], pa, signed[1]) * selected(v[1], pb, signed[2])
+						if c.a != c.b {
+							r = -r
+						}
+						third := selected(v[2], "", signed[0] || signed[1] || signed[2])
+						if c.c != "" {
+							third = -third
+						}
+						r += third
+						if c.po != "" {
+							r++
+						}
+						r >>= shift
+						if sat != "" && signed[0] {
+							r = min(max(r, -1<<31), 1<<31-1)
+						} else if sat != "" {
+							r = min(max(r, 0), 1<<32-1)
+						}
+						return uint64(uint32(r)), true
+					}}.check(t)
+				}
+			}
+		}
+	}
+}

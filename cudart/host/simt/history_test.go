@@ -48,3 +48,18 @@ func TestWrittenBytesAreThoseThatWereMarked(t *testing.T) {
 		require.Equal(t, []uint64{base + uint64(first), base + uint64(end)}, []uint64{from, to})
 	})
 }
+
+// A gap begins and ends at any byte, also at the first one of a word of 64.
+func TestGapsOfEveryPlace(t *testing.T) {
+	const base, n = 4096, 200
+	for lo := range n {
+		for _, length := range []int{1, 63, 64, 65, 130} {
+			hi := min(lo+length, n)
+			w := simt.NewWritten(base, n)
+			w.Mark(base, n)
+			w.Forget(base+uint64(lo), int64(hi-lo))
+			from, to := w.Gap(base, n)
+			require.Equal(t, []uint64{base + uint64(lo), base + uint64(hi)}, []uint64{from, to})
+		}
+	}
+}

@@ -414,3 +414,17 @@ ret; }`)
 		runtime.KeepAlive(in)
 	}
 }
+
+// The lower 13 bits of a tf32 do not count.
+func TestLowBitsOfTF32(t *testing.T) {
+	var results [2][]uint32
+	for k, low := range []string{"0", "0x1fff"} {
+		p := program(t, entry(`cvt.rn.f32.u32 %f9, %me; mov.b32 %r1, %f9; or.b32 %r1, %r1, `+low+`; mov.b32 %r9, %f9;
+			mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, {%r1,%r1}, {%r1}, {%f9,%f9,%f9,%f9}; mov.b32 %r2, %f1;`+put("%r2")))
+		out, fault := run(t, p, block(32), 32)
+		require.Nil(t, fault, "%v", fault)
+		results[k] = out
+	}
+	require.Equal(t, results[0], results[1])
+	require.NotZero(t, results[0][9])
+}

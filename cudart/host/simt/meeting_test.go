@@ -62,3 +62,46 @@ func TestEveryTableOfThreeInputs(t *testing.T) {
 		require.Equal(t, table*0x01010101, out[0], body)
 	}
 }
+
+// Each lane holds two neighbours of a row of an 8 x 8 matrix; loads and stores of the transpose, and movmatrix, exchange rows and columns.
+func TestMatricesAndTheirTransposes(t *testing.T) {
+	const fill = "shl.b32 %r9, %me, 2; mov.u32 %r8, tile; add.u32 %r10, %r8, %r9; shl.b32 %r11, %me, 4; add.u32 %r11, %r8, %r11; mul.lo.u32 %r1, %me, 131074; add.u32 %r1, %r1, 65536;\n"
+	plain := func(row, column int) uint32 { return uint32(8*row + column) }
+	transposed := func(row, column int) uint32 { return uint32(8*column + row) }
+	for code, want := range map[string]func(row, column int) uint32{
+		"mov.u32 %r2, %r1;": plain,
+		"movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1;":                                                                                        transposed,
+		"st.shared.u32 [%r10], %r1; bar.sync 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r11];":                                         plain,
+		"st.shared.u32 [%r10], %r1; bar.sync 0; ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r2}, [%r11];":                                   transposed,
+		"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r11], {%r1}; bar.sync 0; ld.shared.u32 %r2, [%r10];":                                         plain,
+		"stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r11], {%r1}; bar.sync 0; ld.shared.u32 %r2, [%r10];":                                   transposed,
+		"stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r11], {%r7, %r1}; bar.sync 0; ld.shared.u32 %r2, [%r10+128];":                          transposed,
+		"st.shared.u32 [%r10+128], %r1; st.shared.u32 [%r10], 0; bar.sync 0; ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r7, %r2}, [%r11];": transposed,
+	} {
+		p := program(t, ".shared .align 16 .b8 tile[512];\n"+entry("mov.u32 %r7, 0;"+fill+code+put("%r2")))
+		for _, level := range everyCheck {
+			l := block(32)
+			l.Check = level
+			out, fault := run(t, p, l, 32)
+			require.Nil(t, fault, "%s: %v", code, fault)
+			for lane, v := range out {
+				row, column := lane/4, lane%4*2
+				require.Equal(t, want(row, column)|want(row, column+1)<<16, v, "%s: lane %d", code, lane)
+			}
+		}
+	}
+}
+
+// Loads of matrices race with stores that nothing orders before them.
+func TestMatricesAreCheckedForRaces(t *testing.T) {
+	for _, barrier := range []string{"", "bar.sync 0;"} {
+		p := program(t, ".shared .align 16 .b8 tile[512];\n"+entry(`mov.u32 %r8, tile; and.b32 %r1, %me, 31; shl.b32 %r9, %r1, 4; add.u32 %r9, %r8, %r9; setp.lt.u32 %p1, %me, 32;
+			@%p1 st.shared.v4.u32 [%r9], {%me, %me, %me, %me}; @%p1 bra STORED;
+			`+barrier+` ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r9]; bra OUT;
+			STORED: `+barrier+" OUT:"))
+		l := block(64)
+		l.Check = simt.CheckFull
+		_, fault := run(t, p, l, 1)
+		require.Equal(t, barrier == "", fault != nil && fault.Kind == simt.Race, "%v", fault)
+	}
+}

@@ -127,7 +127,7 @@ setp.eq.u32 %p1, %r1, 112; setp.eq.and.u32 %p1, %r4, 213, %p1;
 }
 
 func TestLimitsOfKernelsAreTheirDirectives(t *testing.T) {
-	for directive, most := range map[string]int{"": 0, ".maxntid 8, 4, 2": 64, ".maxntid 256": 256, ".reqntid 16, 2": 32, ".maxntid 256 .reqntid 16": 16, ".maxntid 1": 1} {
+	for directive, most := range map[string]int{"": 0, ".maxntid 8, 4, 2": 64, ".maxntid 256": 256, ".reqntid 16, 2": 32, ".maxntid 256 .reqntid 16": 16, ".maxntid 1": 1, ".maxntid 256 .reqntid 1": 1} {
 		k, err := program(t, ".visible .entry k(.param .u64 a, .param .align 4 .b8 s[12], .param .u16 h) "+directive+" { ret; }").Kernel("k")
 		require.NoError(t, err)
 		require.Equal(t, most, k.MaxThreads(), directive)
@@ -152,6 +152,11 @@ func TestResultsInTheFirstPredicate(t *testing.T) {
 		"lop3.or.b32 %r1|%q, %me, 1, 0, 0xc0, 0;":                                      func(lane uint32) bool { return lane&1 != 0 },
 		"setp.ge.u32 %q, %me, 9; not.pred %q, %q;":                                     func(lane uint32) bool { return lane < 9 },
 		"setp.ge.u32 %q, %me, 9; bar.red.or.pred %q, 0, %q;":                           func(uint32) bool { return true },
+		".reg .pred %o; mov.u32 %r1, 0; setp.eq.f16x2 %o|%q, %r1, 0x80000000;":         func(uint32) bool { return true },
+		".reg .pred %o; mov.u32 %r1, 0; setp.eq.f16x2 %q|%o, %r1, 1;":                  func(uint32) bool { return false },
+		".reg .pred %o; setp.lt.u32 %o|%q, %me, 5;":                                    func(lane uint32) bool { return lane >= 5 },
+		"setp.ge.u32 %q, %me, 0; bar.red.and.pred %q, 0, !%q;":                         func(uint32) bool { return false },
+		"setp.ge.u32 %q, %me, 9; bar.red.and.pred %q, 0, %q;":                          func(uint32) bool { return false },
 		"testp.number.f32 %q, 0f7fc00000;":                                             func(uint32) bool { return false },
 		"setp.eq.u32 %q, %me, 3; activemask.b32 %r1; setp.eq.u32 %q, %r1, 0xffffffff;": func(uint32) bool { return true },
 	} {

@@ -460,3 +460,138 @@ func TestInstructionsAtTheirEdges(t *testing.T) {
 		require.Equal(t, c.want, single(t, c.text, true), "%s gives %#x", c.text, single(t, c.text, true))
 	}
 }
+
+// A clock is stored for the lanes that run; the others keep what they had.
+func TestClocksAreReadByTheLanesThatRun(t *testing.T) {
+	for _, c := range []struct{ from, to int }{{0, 32}, {3, 4}, {7, 20}, {31, 32}} {
+		out, fault := run(t, program(t, entry(fmt.Sprintf("mov.u32 %%r1, 0; mov.u64 %%rd1, 0; setp.ge.u32 %%p1, %%me, %d; setp.lt.and.u32 %%p1, %%me, %d, %%p1; @%%p1 mov.u64 %%rd1, %%globaltimer; setp.ne.u64 %%p2, %%rd1, 0; @%%p2 mov.u32 %%r1, 1;", c.from, c.to)+put("%r1"))), block(32), 32)
+		require.Nil(t, fault)
+		for lane, v := range out {
+			require.Equal(t, lane >= c.from && lane < c.to, v == 1, "lane %d of %v", lane, c)
+		}
+	}
+}
+
+// What a warp and the device say of themselves: one multiprocessor runs all blocks.
+func TestRegistersOfTheDevice(t *testing.T) {
+	for register, want := range map[string]func(thread uint32) uint32{
+		"laneid": func(i uint32) uint32 { return i % 32 }, "warpid": func(i uint32) uint32 { return i / 32 }, "nwarpid": func(uint32) uint32 { return 3 },
+		"nsmid": func(uint32) uint32 { return 1 }, "smid": func(uint32) uint32 { return 0 },
+		"lanemask_eq": func(i uint32) uint32 { return 1 << (i % 32) }, "lanemask_lt": func(i uint32) uint32 { return 1<<(i%32) - 1 }, "lanemask_le": func(i uint32) uint32 { return 2<<(i%32) - 1 },
+		"lanemask_gt": func(i uint32) uint32 { return ^(2<<(i%32) - 1) }, "lanemask_ge": func(i uint32) uint32 { return ^(1<<(i%32) - 1) },
+	} {
+		out, fault := run(t, program(t, entry("mov.u32 %r1, %"+register+";"+put("%r1"))), block(70), 70)
+		require.Nil(t, fault)
+		for i, v := range out {
+			require.Equal(t, want(uint32(i)), v, "%%%s of thread %d", register, i)
+		}
+	}
+}
+
+// Functions take and give predicates, and several at once.
+func TestPredicatesOfFunctions(t *testing.T) {
+	p := program(t, ".func (.reg .pred r, .reg .pred s) order(.reg .pred unused, .reg .pred a, .reg .pred b) { and.pred r, a, b; or.pred s, a, b; ret; }\n"+entry(
+		"setp.lt.u32 %p1, %me, 20; setp.ge.u32 %p2, %me, 10; setp.eq.u32 %p5, %me, %me; call (%p3, %p4), order, (%p5, %p1, %p2); selp.u32 %r1, 1, 0, %p3; selp.u32 %r2, 2, 0, %p4; add.u32 %r1, %r1, %r2;"+put("%r1")))
+	out, fault := run(t, p, block(32), 32)
+	require.Nil(t, fault)
+	for i, v := range out {
+		want := uint32(2)
+		if i >= 10 && i < 20 {
+			want = 3
+		}
+		require.Equal(t, want, v, "lane %d", i)
+	}
+}
+
+// The addend of a wide product is as wide as the product.
+func TestAddendsOfWideProducts(t *testing.T) {
+	for _, sign := range []string{"s", "u"} {
+		out, fault := run(t, program(t, entry("mov.u32 %r1, 3; mov.u32 %r2, 5; mad.wide."+sign+"32 %rd1, %r1, %r2, 0x700000001; shr.u64 %rd2, %rd1, 32; cvt.u32.u64 %r3, %rd2; cvt.u32.u64 %r4, %rd1; mad.lo.u32 %r3, %r3, 100, %r4;"+put("%r3"))), block(1), 1)
+		require.Nil(t, fault)
+		require.EqualValues(t, 716, out[0])
+	}
+}
+
+// A parameter is aligned as all memory is.
+func TestParametersAreAligned(t *testing.T) {
+	for at, want := range map[int]simt.FaultKind{0: 0, 4: 0, 2: simt.Misaligned, 1: simt.Misaligned, 6: simt.Misaligned} {
+		for _, threads := range []uint32{32, 31} {
+			_, fault := run(t, program(t, entry(fmt.Sprintf("ld.param.u32 %%r1, [out+%d];", at))), block(threads), 1)
+			require.Equal(t, want != 0, fault != nil, "%d: %v", at, fault)
+			if fault != nil {
+				require.Equal(t, want, fault.Kind)
+			}
+		}
+	}
+}
+
+// Tables may hold addresses in constant memory.
+func TestTablesOfConstants(t *testing.T) {
+	p := program(t, ".const .u32 three = 3;\n.const .u32 pair[2] = {4, 5};\n.global .u64 table[2] = {generic(three), generic(pair)+4};\n"+entry(
+		"ld.global.u64 %rd1, [table]; ld.u32 %r1, [%rd1]; ld.global.u64 %rd2, [table+8]; ld.u32 %r2, [%rd2]; mad.lo.u32 %r1, %r1, 10, %r2;"+put("%r1")))
+	out, fault := run(t, p, block(1), 1)
+	require.Nil(t, fault, "%v", fault)
+	require.EqualValues(t, 35, out[0])
+}
+
+// Local memory of a function holds nothing when it is called again.
+func TestLocalMemoryOfASecondCall(t *testing.T) {
+	const head = ".func (.reg .u32 r) keep(.reg .u32 write) { .local .align 4 .b8 room[16]; .reg .pred %w; .reg .b64 %a; mov.u64 %a, room; setp.ne.u32 %w, write, 0; @%w st.local.u32 [%a], write; ld.local.u32 r, [%a]; setp.eq.u32 %w, r, 1; @%w mov.u32 r, 0; ret; }\n"
+	for second, kind := range map[string]simt.FaultKind{"8": 0, "0": simt.Uninitialised} {
+		p := program(t, head+entry(".local .align 4 .b8 own[64]; mov.u64 %rd1, own; st.local.u32 [%rd1], %me; mov.u32 %r1, 7; call (%r2), keep, (%r1); mov.u32 %r1, "+second+"; call (%r3), keep, (%r1); ld.local.u32 %r4, [%rd1]; add.u32 %r2, %r2, %r4;"+put("%r2")))
+		l := block(32)
+		l.Check = simt.CheckFull
+		out, fault := run(t, p, l, 32)
+		if kind != 0 {
+			require.NotNil(t, fault)
+			require.Equal(t, kind, fault.Kind, "%v", fault)
+			continue
+		}
+		require.Nil(t, fault, "%v", fault)
+		for i, v := range out {
+			require.EqualValues(t, 7+i, v)
+		}
+	}
+}
+
+// Registers that a block does not set are 0 in each of them, also where functions are called.
+func TestRegistersOfABlockAreItsOwn(t *testing.T) {
+	for _, call := range []string{"", "call nothing, ();"} {
+		p := program(t, ".func nothing() { ret; }\n.visible .entry k(.param .u64 out)\n{\n.reg .b32 %first; .reg .pred %q; .reg .b32 %r<9>; .reg .b64 %out, %rd39; .reg .b32 %me;\nld.param.u64 %out, [out]; mov.u32 %me, %ctaid.x; setp.eq.u32 %q, %me, 0; @%q mov.u32 %r1, 5;\n"+
+			call+"add.u32 %r2, %first, %r1; mov.u32 %first, 100;"+put("%r2")+"ret;\n}\n")
+		out, fault := run(t, p, simt.Launch{Grid: [3]uint32{20, 1, 1}, Block: [3]uint32{1, 1, 1}}, 20)
+		require.Nil(t, fault)
+		for i, v := range out {
+			require.Equal(t, i == 0, v == 5, "block %d: %d", i, v)
+			require.Equal(t, i != 0, v == 0, "block %d: %d", i, v)
+		}
+	}
+}
+
+// fma rounds once: where the sum in 64 bits ends half way between two float32, and where the result is denormal.
+func TestFusedSumsAreRoundedOnce(t *testing.T) {
+	for _, c := range [][4]uint64{
+		{0x39800001, 0x397ffffe, 0x3f800001, 0x3f800001}, // 1 + 2^-23 + 2^-24 - 2^-70
+		{0x39800001, 0xb97ffffe, 0xbf800001, 0xbf800001},
+		{0x1a000001, 0x19fffffe, 129, 129}, // 129.5 - 2^-47 times 2^-149
+	} {
+		form{want: func([3]uint64) (uint64, bool) { return c[3], true }}.run(t, "fma.rn.f32 %fd, %fa, %fb, %fc;", "f32", [3][]uint64{{c[0], c[0], c[0], c[0], c[0], c[0]}, {c[1], c[1], c[1], c[1], c[1], c[1]}, {c[2]}})
+		form{want: func([3]uint64) (uint64, bool) { return c[3], true }}.run(t, "fma.rn.f32 %fa, %fa, %fb, %fc; mov.f32 %fd, %fa;", "f32", [3][]uint64{{c[0], c[0], c[0], c[0], c[0], c[0]}, {c[1], c[1], c[1], c[1], c[1], c[1]}, {c[2]}})
+	}
+}
+
+// The least and the greatest of three: as of two, twice.
+func TestLeastAndGreatestOfThree(t *testing.T) {
+	for _, m := range []string{"", ".ftz", ".NaN", ".ftz.NaN", ".abs", ".NaN.abs"} {
+		for _, word := range []string{"min", "max"} {
+			once := word + m + ".f32 %fd, %fa, %fb; "
+			if m == ".abs" || m == ".NaN.abs" {
+				once = "abs.f32 %fa, %fa; abs.f32 %fb, %fb; abs.f32 %fc, %fc; " + word + m[:len(m)-4] + ".f32 %fd, %fa, %fb; "
+			}
+			lists := [3][]uint64{edgesOf("f32", true), edgesOf("f32", true), edgesOf("f32", true)}
+			open := form{want: func([3]uint64) (uint64, bool) { return 0, false }}
+			want := open.run(t, once+word+map[bool]string{true: m, false: m[:max(0, len(m)-4)]}[m == "" || m[len(m)-1] != 's']+".f32 %fd, %fd, %fc;", "f32", lists)
+			require.Equal(t, want, open.run(t, word+m+".f32 %fd, %fa, %fb, %fc;", "f32", lists), "%s%s", word, m)
+		}
+	}
+}

@@ -295,3 +295,22 @@ func TestMistakesWithTextures(t *testing.T) {
 		require.Equal(t, reason, unsupported.Reason, code)
 	}
 }
+
+// NaN and infinities read the texel at 0, wrapped and mirrored or not.
+func TestCoordinatesThatAreNoNumbers(t *testing.T) {
+	image := make([]byte, 64)
+	for i := range 4 {
+		image[4*i+2], image[4*i+3] = 0x80, 0x3f // 1
+	}
+	image[3] = 0x40 // the first is 4
+	for _, mode := range []cudart.AddressMode{cudart.Clamp, cudart.Wrap, cudart.Mirror, cudart.Border} {
+		texture := cudart.Texture{Element: cudart.ElementF32, Channels: 1, Width: 4, Height: 1, Pitch: 16, Normalized: true, Address: [3]cudart.AddressMode{mode, mode, mode}}
+		nan, inf, minus := math.Float32bits(float32(math.NaN())), math.Float32bits(float32(math.Inf(1))), math.Float32bits(float32(math.Inf(-1)))
+		got, fault := fetchAt(t, "tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd2, {%f11, %f12}];"+toWords, &texture, image, [][3]uint32{{0}, {nan}, {inf}, {minus}}, simt.Launch{})
+		require.Nil(t, fault)
+		require.Equal(t, uint32(0x40800000), got[0][0])
+		for _, v := range got {
+			require.Equal(t, got[0], v)
+		}
+	}
+}

@@ -36,9 +36,9 @@ func readArena(g *dag.Graph, device int32, kept, used []bool, offset []int64) *a
 				offset[i] = alignedTo(a.base, plan.TextureAlign)
 			}
 			a.base = offset[i] + plan.AlignUp(b.Bytes)
-		case used[i] && b.Bytes > 0:
+		case used[i]:
 			a.sharing = append(a.sharing, int32(i))
-		case !used[i]:
+		default:
 			unused = append(unused, int32(i))
 		}
 	}

@@ -24,7 +24,7 @@ func Least(g *dag.Graph, kept []bool) ([]plan.Peak, error) {
 	var buffers []int32
 	index := make([]int32, len(g.Buffers)) // plus 1
 	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.InArena() && !kept[i] && b.Bytes > 0 {
+		if b := &g.Buffers[i]; b.InArena() && !kept[i] {
 			buffers = append(buffers, int32(i))
 			index[i] = int32(len(buffers))
 		}

@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -158,15 +159,7 @@ func (l *lifetimes) chooseColumns(p *plan.Plan, stays []stay, most int) []int32 
 	for i := range stays {
 		weight[stays[i].stream] += float64(l.bytes[stays[i].buffer])
 	}
-	slices.SortStableFunc(order, func(a, b int32) int {
-		switch {
-		case weight[a] > weight[b]:
-			return -1
-		case weight[a] < weight[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(weight[b], weight[a]) })
 	chosen := order[:most]
 	slices.Sort(chosen)
 	for k, stream := range chosen {

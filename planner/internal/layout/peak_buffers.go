@@ -33,7 +33,7 @@ func PeakBuffers(g *dag.Graph, p *plan.Plan, kept []bool) ([]plan.Peak, error) {
 			case !b.InArena() || b.Device != device:
 			case kept[i]:
 				peak.Live += addBuffer(&peak, g, dag.BufferID(i), true)
-			case used[i] && b.Bytes > 0:
+			case used[i]:
 				sharing = append(sharing, int32(i))
 			}
 		}

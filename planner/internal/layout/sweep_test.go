@@ -154,3 +154,57 @@ func TestSizeClassesAscend(t *testing.T) {
 	}
 	require.Less(t, sizeClass(1<<62), 256)
 }
+
+// Where everything has finished, the next buffer begins at the bottom, however large it is.
+func TestASweepBeginsAgainAtTheBottom(t *testing.T) {
+	const n = 6
+	l := &lifetimes{buffers: make([]int32, n), bytes: make([]int64, n), first: make([]int32, n), last: make([]int32, n), endless: make([]bool, n), columns: 1,
+		start: make([]int32, n), endStart: make([]int32, n+1), ends: make([]mark, n)}
+	for k := range int32(n) {
+		l.bytes[k], l.first[k], l.last[k] = int64(k+1)*256, k, k
+		l.start[k], l.ends[k], l.endStart[k+1] = k, mark{0, k + 1}, k+1
+	}
+	require.Equal(t, make([]int64, n), sweepLayout(l, n))
+	l.last[1], l.ends[1] = 3, mark{0, 4} // buffers 2 and 3 lie above it
+	require.Equal(t, []int64{0, 0, 512, 512, 0, 0}, sweepLayout(l, n))
+	l.first[1], l.start[1] = 0, 0 // what one node brings to life comes largest first
+	require.Equal(t, []int64{512, 0, 512, 512, 0, 0}, sweepLayout(l, n))
+}
+
+// The next class with pieces is found among all of them, from any class on.
+func TestTheNextClassWithPieces(t *testing.T) {
+	s := &sweep{}
+	for _, class := range []int{3, 63, 64, 65, 130, 191, 192, 255} {
+		s.filled[class/64] |= 1 << (class % 64)
+	}
+	next := -1
+	for class := 255; class >= 0; class-- {
+		if s.filled[class/64]>>(class%64)&1 == 1 {
+			next = class
+		}
+		require.Equal(t, next, s.nextClass(class))
+	}
+	require.Equal(t, -1, s.nextClass(256))
+}
+
+// Runs are looked for as long as there are steps, one for each piece from the top.
+func TestRunsAreLookedForWhileThereAreSteps(t *testing.T) {
+	const n = 4
+	for _, c := range []struct {
+		steps, left int
+		found       int32
+	}{{10, 6, 0}, {4, 0, 0}, {3, 0, -1}, {0, 0, -1}} {
+		l := &lifetimes{buffers: make([]int32, n+1), endless: make([]bool, n+1), columns: 1, start: []int32{0, 0, 0, 0, 9}, endStart: []int32{0, 1, 2, 3, 4, 4}, ends: make([]mark, n)}
+		s := &sweep{l: l, top: -1, pieceOf: make([]int32, n+1), stepsLeft: c.steps}
+		for i := range s.oldest {
+			s.oldest[i], s.newest[i] = -1, -1
+		}
+		for k := range int32(n) {
+			l.bytes = append(l.bytes, 256)
+			s.pieces = append(s.pieces, piece{lo: int64(k) * 256, hi: int64(k+1) * 256, owner: k, ended: true, below: k - 1, above: k + 1})
+		}
+		s.pieces[n-1].above, s.top = -1, n-1
+		require.Equal(t, c.found, s.findRun(n, 1024), "%d steps", c.steps)
+		require.Equal(t, c.left, s.stepsLeft)
+	}
+}

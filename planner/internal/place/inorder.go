@@ -25,12 +25,10 @@ func InOrder(p *Problem, order []int32, streams int) *Assignment {
 	r := p.newResolver(most, func(i int32) int32 { return s.stream[i] }, func(a, b int32) bool { return end[a] > end[b] })
 	for _, i := range order {
 		before := r.before(i)
-		// ready is when everything before a node on a stream has ended, and how many waits that takes.
+		// ready is when everything before a node on other streams than one has ended, and how many waits that takes.
 		ready := func(k int32) (at float64, waits int) {
 			for _, q := range before {
-				if s.stream[q] == k {
-					at = max(at, end[q])
-				} else {
+				if s.stream[q] != k {
 					at, waits = max(at, end[q]+wait), waits+1
 				}
 			}

@@ -84,10 +84,7 @@ func (l *lister) placeCompute(q int32) {
 		if first.rank() < l.patience*(l.goal-l.now) {
 			least = math.MaxUint64
 		}
-		a, b := -1, -1
-		if c.rows > 0 {
-			a, b = c.pick(first, least)
-		}
+		a, b := c.pick(first, least)
 		if a < 0 {
 			if a, b = l.weigh(pool, q, least); a < 0 {
 				return
@@ -111,7 +108,7 @@ func (l *lister) placeCompute(q int32) {
 	}
 }
 
-func (c *costTable) clear() { c.rows, c.columns = 0, 0 }
+func (c *costTable) clear() { c.rows = 0 }
 
 // drop removes a node and a stream from the table; the costs of the others do not change.
 func (c *costTable) drop(a, b int) {

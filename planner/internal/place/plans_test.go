@@ -84,9 +84,21 @@ func described(t *testing.T, p *Problem, strategy func(p *Problem) (*Assignment,
 			waits++
 		}
 	})
+	nodes, records := 0, 0
 	for _, s := range made.Streams {
 		fmt.Fprintln(sum, s.Device, s.Priority)
+		for _, op := range s.Ops {
+			switch op.Kind {
+			case plan.Launch:
+				nodes++
+			case plan.Record:
+				records++
+			}
+		}
 	}
+	stats := plan.Stats{Nodes: nodes, Edges: len(p.g.Edges()), Streams: len(made.Streams), Waits: waits, Records: records, Events: int(made.Events)}
+	stats.ForkRecords, stats.ForkWaits = made.CountForkJoin()
+	require.Equal(t, stats, made.Stats)
 	return fmt.Sprintf("%d streams, %d waits, %d events, %08x", len(made.Streams), waits, made.Events, sum.Sum32())
 }
 
@@ -144,6 +156,17 @@ func TestPlansAreThoseThatWereReviewed(t *testing.T) {
 	sample("pieces", pieces, plantest.Model(), 3)
 	sample("chains", plantest.Chains(6, 7).Graph(t), model.Unit(), 4)
 	sample("many streams", plantest.RandomShape(0, 200, 9).Graph(t), model.H200(), 70)
+	engines := *model.H200()
+	engines.Name, engines.CopyEngines = "one copy engine", 1
+	for seed := range uint64(6) {
+		g := plantest.MixedGraph(t, 40+seed, 120, seed%2 == 1)
+		sample(fmt.Sprintf("mixed %d", 40+seed), g, []*model.Machine{model.Unit(), &engines, plantest.Free()}[seed%3], 1+int(seed))
+	}
+	for k, n := range []int{60, 68, 600, 640} {
+		s := plantest.RandomShape(3*k, n, 5)
+		sample(s.Name, s.Graph(t), model.H200(), 4)
+	}
+	sample("cholesky", plantest.RandomShape(6, 2200, 1).Graph(t), model.H200(), 6)
 	defer crowd.Early(false)()
 	for family := 0; family < len(plantest.Families); family += 3 {
 		s := plantest.RandomShape(family, 40, 2)

@@ -198,11 +198,9 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 			}
 			touched |= 1 << t
 			h.direct[t], h.source[t] = position, q
-			own := mine[t]
 			for b, v := range timing.clock[q*w : (q+1)*w] {
 				mine[b] = max(mine[b], v)
 			}
-			mine[t] = own
 		}
 		for ; touched != 0; touched &= touched - 1 {
 			t := bits.TrailingZeros64(touched)
@@ -218,7 +216,6 @@ func (h *polisher) evaluate(from, to int32, limit float64, most int) bool {
 				records++
 			}
 		}
-		mine[k] = at + 1
 		finish := start + h.p.duration[i]
 		if finish+h.tail[i] > limit || int(waits+rest) > most {
 			h.steps -= int(at - from)

@@ -110,7 +110,7 @@ func isAscending(order []int32) bool {
 	return true
 }
 
-// reach holds one vector clock per node over a block of streams: the last position of each stream that comes before the node.
+// reach holds one vector clock per node over a block of streams: the last position of each other stream that comes before the node.
 type reach struct {
 	p        *Problem
 	s        *Assignment
@@ -145,8 +145,7 @@ func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 			if t == own {
 				continue
 			}
-			inside := t >= lo && t < hi
-			if inside {
+			if t >= lo && t < hi {
 				if position[q] <= mine[t-lo] {
 					continue // and so is everything before q
 				}
@@ -161,10 +160,7 @@ func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 			}
 			theirs := c.clock[q*width : (q+1)*width]
 			for b, v := range theirs[:len(mine)] {
-				// The entry of q for its own stream stays, or q would seem to be implied by another.
-				if v > mine[b] && (!inside || int32(b) != t-lo) {
-					mine[b] = v
-				}
+				mine[b] = max(mine[b], v)
 			}
 		}
 		if len(touched) > 1 {
@@ -180,9 +176,6 @@ func (c *reach) walk(lo int32, count, to, from []int32) ([]int32, []int32) {
 			c.direct[b] = 0
 		}
 		touched = touched[:0]
-		if own >= lo && own < hi {
-			mine[own-lo] = position[i]
-		}
 	}
 	return to, from
 }

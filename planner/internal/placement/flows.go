@@ -73,9 +73,9 @@ func findFlows(p *Problem) *flows {
 			}
 		}
 	}
+	f.follow(p)
 	if p.around {
 		f.carried(last)
-		f.follow(p)
 		return f
 	}
 	for k := range last {
@@ -87,7 +87,6 @@ func findFlows(p *Problem) *flows {
 			}
 		}
 	}
-	f.follow(p)
 	return f
 }
 
@@ -116,12 +115,12 @@ func (f *flows) from(id int32, homes, at []int32) int32 {
 
 // read notes the data of an interval that a node reads. Neighbours by one writer in several bands stay apart.
 func (f *flows) read(p *Problem, ids map[datum]int32, b dag.BufferID, last []span, x interval) {
+	if p.constant(b) {
+		return
+	}
 	for _, s := range last[spanAt(last, x.lo):] {
 		if s.lo >= x.hi {
 			return
-		}
-		if s.writer < 0 && p.constant(b) {
-			continue
 		}
 		d := datum{writer: s.writer, buffer: b, lo: max(s.lo, x.lo), hi: min(s.hi, x.hi)}
 		d.bytes = p.spaces[b].bytes(interval{d.lo, d.hi})

@@ -21,7 +21,7 @@ type seen struct {
 
 func TestFlowsAreWhatNodesFind(t *testing.T) {
 	const size = 12
-	reads, finals := 0, 0
+	reads, finals, carried, apart := 0, 0, 0, 0
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		b := dag.New("flows")
@@ -104,7 +104,34 @@ func TestFlowsAreWhatNodesFind(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, got, "seed %d, in the end", seed)
+		p.around = true
+		f = findFlows(p)
+		require.Empty(t, f.final)
+		for id, d := range f.data {
+			carry := int32(-1)
+			if d.writer < 0 { // it stays where the pass before wrote it, if one node wrote all of it
+				carry = last[d.buffer][d.lo]
+				for _, writer := range last[d.buffer][d.lo:d.hi] {
+					if writer != carry {
+						carry = -1
+						break
+					}
+				}
+			}
+			switch f.carry[id] {
+			case carry:
+				if carry >= 0 {
+					carried++
+				}
+			case -1: // the node wrote it in two accesses
+				apart++
+			default:
+				t.Fatalf("seed %d: %+v is carried from %d, not %d", seed, d, f.carry[id], carry)
+			}
+		}
 	}
+	require.Greater(t, carried, 20*apart)
+	require.Greater(t, carried, 100)
 	require.Greater(t, reads, 1000)
 	require.Greater(t, finals, 1000)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/dag"
 )
 
 const grain = 256
@@ -126,5 +128,20 @@ func TestLongListsAreLookedAtUntilThereIsASpot(t *testing.T) {
 				require.LessOrEqual(t, choice.seen, c.most+lookedAtOnce)
 			}
 		})
+	}
+}
+
+// The unit of a range has all of it; an empty range belongs to what begins there, and at the very end to what ends there.
+func TestUnitsOfRanges(t *testing.T) {
+	p := &SpillProblem{first: []int32{0, 1, 3, 3}}
+	for _, u := range [][3]int64{{0, 0, 8}, {1, 0, 8}, {1, 8, 16}} {
+		p.units = append(p.units, unit{buffer: dag.BufferID(u[0]), lo: u[1], hi: u[2]})
+	}
+	for _, c := range []struct {
+		buffer dag.BufferID
+		lo, hi int64
+		want   int32
+	}{{0, 0, 8, 0}, {0, 2, 4, 0}, {1, 0, 8, 1}, {1, 8, 16, 2}, {1, 15, 16, 2}, {1, 7, 9, -1}, {1, 16, 17, -1}, {1, 8, 17, -1}, {1, 0, 0, 1}, {1, 3, 3, 1}, {1, 8, 8, 2}, {1, 16, 16, 2}, {0, 8, 8, 0}, {2, 0, 0, -1}, {2, 0, 1, -1}} {
+		require.Equal(t, c.want, p.unitOf(dag.Range{Buffer: c.buffer, Lo: c.lo, Hi: c.hi}), "%+v", c)
 	}
 }

@@ -132,35 +132,15 @@ for whose, shape in zip(("plan.capture()", "by hand"), shapes):
 print(f"captured, us a replay: {ours:.1f} with plan.capture(), {hand:.1f} by hand ({within(ratio)}), {again:.1f} by hand, captured again ({within(noise)})")
 bar("captured, to by hand", ratio[1], 1.0)
 
-N, REPLAYS = 1_000_000, 1000
-with tempfile.TemporaryDirectory() as folder:
-    subprocess.run([command.path(), "init", "--quiet", "first"], cwd=folder, check=True)
-    words = [command.path(), "first.yaml", f"--param=n={N}", "--graph=on", "--learn=off", "--machine=h200", f"--iterations={REPLAYS}", "--warmup=100", "--output=json"]
-    first = os.path.join(folder, "first.yaml")
-    double, small = dagrun.load(first, n=N), dagrun.load(first, n=1000)
-    x, y = torch.rand(N).pin_memory(), torch.empty(N).pin_memory()
-
-    def replays():
-        for _ in range(REPLAYS):
-            double(x=x, y=y)
-
-    replays()
-    rows = []
-    for _ in range(7):
-        by_command = json.loads(subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout)["each_us"]
-        rows.append((device(replays) / REPLAYS, by_command))
-print("loaded, us a replay: {:.2f} with dagrun.load, {:.2f} with dagrun first.yaml --graph".format(*(statistics.median(of) for of in zip(*rows))))
-bar("loaded, to the command", statistics.median(a / b for a, b in rows), 1.02)
-given = {"x": torch.rand(1000, device="cuda"), "y": torch.empty(1000, device="cuda")}
-small(**given)
-alone = []
-for _ in range(ROUNDS):
-    torch.cuda.synchronize()
-    began = time.perf_counter()
-    for _ in range(50):
-        small(**given)
-    alone.append(1e6 * (time.perf_counter() - began) / 50)
-print(f"loaded, us of the host a call with two tensors: {statistics.median(alone):.2f}")
+beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cost_loaded.py")
+queues = "CUDA_DEVICE_MAX_CONNECTIONS"  # the command asks for 1 where graphs are replayed
+others = {k: v for k, v in os.environ.items() if k != queues}
+for how, environment in (("with the queues that CUDA makes by itself", others), ("with 1 hardware queue, as the command has", {**others, queues: "1"})):
+    found = json.loads(subprocess.run([sys.executable, beside], env=environment, capture_output=True, text=True, check=True).stdout)
+    ours, theirs = (statistics.median(of) for of in zip(*found["rounds"]))
+    ratios = statistics.quantiles([a / b for a, b in found["rounds"]])
+    print(f"loaded, {how}, us a replay: {ours:.2f}, by the command {theirs:.2f}; {within(ratios)}; us of the host a call with two tensors: {found['host']:.2f}")
+bar("loaded, to the command", ratios[1], 1.02)
 
 times = []
 for _ in range(5):

@@ -22,7 +22,7 @@ func (u *Commands) CacheCommand() *cobra.Command {
 		Short: "Show what was learned from runs, or forget it",
 		Long: `Show what earlier runs learned: how long nodes take, which plan was best for which pipeline, how
 many passes loops made, what "dagrun devices --measure" measured, and how dagrun.replan planned
-captured graphs. What is missing is learned again.`,
+captured graphs.`,
 		Example: `  dagrun cache
   dagrun cache --clear
   dagrun pipelines/saxpy.yaml --cache-dir off   use nothing from earlier runs`,

@@ -33,12 +33,11 @@ func (u *Commands) DevicesCommand() *cobra.Command {
 engines, which GPUs can access each other's memory, driver, compiler, and, if NVIDIA's management
 library is installed, temperature, power and load.
 
---measure times copies, launches, waits and kernels for a few seconds and prints a machine file for
---machine. Later runs on this device are planned with it, unless --cache-dir is off.`,
+--measure takes a few seconds and prints a machine file for --machine. Later runs on this device
+are planned with it, unless --cache-dir is off.`,
 		Example: `  dagrun devices
   dagrun devices --backend cpu:2
-  dagrun devices --measure -o here.json      measure the device, for runs from now on and for --machine
-  dagrun devices --measure > here.json && dagrun plan pipelines/saxpy.yaml --machine here.json`,
+  dagrun devices --measure -o here.json      for runs from now on, and for --machine`,
 		Args: flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := u.CheckFlags(c); err != nil {

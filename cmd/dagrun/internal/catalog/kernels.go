@@ -26,16 +26,14 @@ func (u *Commands) KernelsCommand() *cobra.Command {
 call. With a NAME, describe that one: its arguments, what it reads and writes, its element types.
 
 With a FILE of CUDA C, PTX or compiled code, list its kernels: signatures, what they do with their
-arguments, shared memory, registers if the code is compiled, and the lines to paste into a
-pipeline. CUDA C is compiled for this if a compiler is installed.
+arguments, shared memory, registers, and the lines to paste into a pipeline.
 
-With a recording, list the kernels that ran: how often, in which shapes and from where, how much
-they were measured to read and write of what, or why that is not known.`,
+With a recording, list the kernels that ran: how often, in which shapes and from where, and how much
+they were measured to read and write of what.`,
 		Example: `  dagrun kernels
   dagrun kernels gemm
-  dagrun kernels cublas.gemm
   dagrun kernels pipelines/add2.cu
-  dagrun kernels infer.rec                         what dagrun record -o infer.rec wrote
+  dagrun kernels infer.rec                         a recording of dagrun record
   dagrun kernels --output json | jq -r .kernels[].name`,
 		Args: flags.AtMost(1),
 		RunE: func(c *cobra.Command, args []string) error {

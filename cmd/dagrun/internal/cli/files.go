@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/dagrun/dagrun/internal/files"
 )
@@ -14,18 +13,6 @@ import (
 // NoteInput remembers a file that is read.
 func (t *Console) NoteInput(role, name string) {
 	t.Inputs = append(t.Inputs, Input{NamedFile: NamedFile{Role: role, Name: name}, Place: files.PlaceOf(name)})
-}
-
-// OpenInput opens the pipeline file; - is standard input. It and its reads end with the context, whatever is at the other end.
-func (t *Console) OpenInput(ctx context.Context, name string) (io.ReadCloser, error) {
-	if name != "-" {
-		t.NoteInput("the pipeline", name)
-		return files.Open(ctx, name)
-	}
-	if file, ok := t.Stdin.(*os.File); ok {
-		t.Inputs = append(t.Inputs, Input{NamedFile: NamedFile{Role: "the pipeline", Name: name}, Place: files.PlaceOfOpen(file)})
-	}
-	return files.Reader(ctx, t.Stdin), nil
 }
 
 // DecodeFile reads a file with one of the decoders that take a reader.

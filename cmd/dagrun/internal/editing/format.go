@@ -22,15 +22,10 @@ func (u *Commands) FormatCommand() *cobra.Command {
 		Use:   "fmt FILE...",
 		Short: "Format pipeline files: print them in canonical form, or rewrite them",
 		Long: `Print a pipeline file in canonical form: one form for all files that mean the same, with comments
-kept. - is standard input. Use check to validate the pipeline.
-
-With -w, a write that fails leaves the old file. --check and --diff exit with status 1 if there is
-something to change.`,
+kept. - is standard input. --check and --diff exit with status 1 if there is something to change.`,
 		Example: `  dagrun fmt mine.yaml
   dagrun fmt -w *.yaml
-  dagrun fmt --check pipelines/*.yaml
-  dagrun fmt --diff mine.yaml
-  dagrun fmt - < mine.yaml`,
+  dagrun fmt --check pipelines/*.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {

@@ -23,9 +23,8 @@ func (u *Commands) LanguageServerCommand() *cobra.Command {
 		Short: "Help an editor with pipeline files, as a language server",
 		Long: `A language server for pipeline files, on stdin and stdout. It reports mistakes and warnings as
 check finds them before it plans, formats, completes, explains what is under the cursor, and goes
-to declarations. Files of modules are read; nothing is compiled, run or written. The exit status
-is 1 if the editor disconnects without ending the session. docs/editor.md has the settings of
-editors.`,
+to declarations. Files of modules are read; nothing is compiled, run or written. docs/editor.md has
+the settings of editors.`,
 		Example: `  dagrun lsp   # vim.lsp.start({name = "dagrun", cmd = {"dagrun", "lsp"}})`,
 		Args:    flags.AtMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -48,6 +48,17 @@ func TestDocumentsOfMillionsOfNodes(t *testing.T) {
 	list := next().Diagnostics
 	require.Len(t, list, 1)
 	require.Equal(t, "foreach makes more than 131072 nodes or buffers, the limit here; dagrun check allows more", list[0].Message)
+
+	folder := t.TempDir()
+	part := "version: 1\nbuffers:\n  d: {place: device, dtype: u8, shape: [8]}\nnodes:\n"
+	for k := range 1000 {
+		part += fmt.Sprintf("  - {name: n.%d, memset: {to: d, value: 1}}\n", k)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "part.yaml"), []byte(part), 0o600))
+	s.opens(t, "file://"+filepath.ToSlash(folder)+"/a.yaml", "version: 1\nnodes:\n  - {foreach: {i: 4000}, name: n.$i, use: part.yaml}\n")
+	list = next().Diagnostics
+	require.Len(t, list, 1)
+	require.Equal(t, "the files that are used make more than 131072 nodes or buffers, the limit here; dagrun check allows more", list[0].Message)
 }
 
 // A document whose check takes long, here because another one reads a module, does not keep others waiting, and a change of it is checked next.
@@ -96,5 +107,5 @@ func TestConfinedDocuments(t *testing.T) {
 func TestThePageTellsTheLimits(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/security.md")
 	require.NoError(t, err)
-	require.Contains(t, string(page), fmt.Sprintf("more than %d repeated nodes or after %.0f s", mostRepeated, mostTime.Seconds()))
+	require.Contains(t, string(page), fmt.Sprintf("more than %d repeated or used nodes or after %.0f s", mostRepeated, mostTime.Seconds()))
 }

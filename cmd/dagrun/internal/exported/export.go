@@ -45,9 +45,8 @@ of memory, contents of buffers. C and C++ run such files with dagrun.h (--header
 the driver; dagrun FILE.dagrun runs them too, and check proves their order.
 
 The code is PTX, which the driver compiles for any GPU that is not older than it; with --arch it is
-machine code for that architecture, where there is some. Host functions, library calls, ranks, loops,
-textures and variables of modules cannot be exported. A .dagrun file is code: trust those of
-others as you would their programs.`,
+machine code for that architecture, where there is some. A .dagrun file is code: trust those of
+others as you would their programs. docs/export.md says what cannot be exported.`,
 		Example: `  dagrun export pipelines/saxpy.yaml -o saxpy.dagrun
   dagrun saxpy.dagrun                              run it
   dagrun check saxpy.dagrun                        prove that its edges order every conflict

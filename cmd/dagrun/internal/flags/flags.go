@@ -145,7 +145,7 @@ func (s *Sets) DeviceFlags(c *cobra.Command) {
 
 func (s *Sets) ReplayFlags(c *cobra.Command) {
 	f, values := c.Flags(), s.ValuesOf(c)
-	s.GraphFlag(c, GraphAuto, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
+	s.GraphFlag(c, GraphAuto, "replay as one CUDA graph: the `mode` is auto (if that is faster), on (--graph alone), off, or built (nodes are added one by one)")
 	f.IntVar(&values.Iterations, "iterations", 1, "run `N` replays; the result is the state after exactly N")
 	f.IntVar(&values.Warmup, "warmup", 0, "run `N` warm-up replays first; contents are restored afterwards")
 	f.IntVar(&values.Inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")

@@ -112,7 +112,7 @@ func TestHeader(t *testing.T) {
 			t.Parallel()
 			program := compiled(t, b.compiler, b.language, b.sanitize, "testdata/program.c")
 			require.Equal(t, "3 left of the program\n", ran(t, program("lives", file)))
-			for _, what := range []string{"orders", "mistakes", "contexts", "threads", "tries", "lacks"} {
+			for _, what := range []string{"orders", "captures", "mistakes", "contexts", "threads", "tries", "lacks"} {
 				ran(t, program(what, file))
 			}
 		})

@@ -37,14 +37,12 @@ func (u *Commands) BenchCommand() *cobra.Command {
 		Short: "Measure strategies, stream counts, streams and graphs",
 		Long: `Plan with every strategy at 1, 2, 4 and 8 streams, replay each plan as a CUDA graph and as
 streams, and show how long a replay takes: on the device (by events), on the host (to
-submit it), and by wall clock (one replay after the other), beside the prediction.
-Identical plans are measured once. The last line is the fastest command line, or says that
-no row is faster than others by more than their replays differ.
+submit it), and by wall clock, beside the prediction. The last line is the fastest command
+line, or says that no row is faster than others by more than their replays differ.
 
 Of a recording, it shows predictions for plans of the captured graph that the program passed to
-dagrun.replan, beside the graph as captured. Only the program can run it.`,
+dagrun.replan, beside the graph as captured.`,
 		Example: `  dagrun bench pipelines/chunks.yaml
-  dagrun bench pipelines/chunks.yaml --strategy list --streams 4 --iterations 1000
   dagrun bench pipelines/chunks.yaml --save-profile chunks.profile.json
   dagrun plan pipelines/chunks.yaml --profile chunks.profile.json   plan with what was measured`,
 		Args: flags.OneFile,
@@ -68,7 +66,7 @@ dagrun.replan, beside the graph as captured. Only the program can run it.`,
 	f, values := c.Flags(), u.ValuesOf(c)
 	f.IntVar(&values.Iterations, "iterations", 200, "time `N` replays of each plan, as a graph and as streams")
 	f.IntVar(&values.Warmup, "warmup", 20, "run `N` warm-up replays before the timed ones")
-	u.GraphFlag(c, flags.GraphAuto, "which replays to measure: the `mode` is auto (as a graph and as streams), on (graphs), off (streams), or built (graphs, nodes added one by one); --graph alone means on")
+	u.GraphFlag(c, flags.GraphAuto, "which replays to measure: the `mode` is auto (as a graph and as streams), on (graphs; --graph alone), off (streams), or built (graphs, nodes added one by one)")
 	f.StringVar(&saveProfile, "save-profile", "", "write the measured node durations of the best plan to this `file`")
 	c.Flags().Lookup("streams").DefValue = "1, 2, 4 and 8"
 	c.Flags().Lookup("strategy").DefValue, values.Strategy = flags.AllStrategies, flags.AllStrategies

@@ -39,20 +39,16 @@ beside it, in the Trace Event Format: open it at https://ui.perfetto.dev or chro
 Where NVIDIA's CUPTI is found (it comes with the CUDA toolkit; CUDA_HOME says where) the times are
 those of the kernels and copies themselves, otherwise those of an event before and after every node.
 
-Predictions use what earlier runs learned. The last replay is explained: what limits it
-(submission, an engine, or a chain of nodes), its critical path, why engines were idle, which waits
-delayed nodes, and how much memory was in use. Loops and branches have each pass, up to a few
-thousand. A traced replay takes longer than a plain one; by how much is printed.
+The last replay is explained: what limits it (submission, an engine, or a chain of nodes), its
+critical path, why engines were idle, which waits delayed nodes, and how much memory was in use.
+A traced replay takes longer than a plain one; by how much is printed.
 
-Of a recording (dagrun record), the timeline has the calls of the program at the times of the host:
-how long anything ran on the device is not in a recording. For a graph passed to dagrun.replan,
-fast.trace(FILE) in the program measures when each node runs.`,
+Of a recording (dagrun record), the timeline has the calls of the program at the times of the host.
+For a graph passed to dagrun.replan, fast.trace(FILE) in the program measures when each node runs.`,
 		Example: `  dagrun trace pipelines/chunks.yaml
   dagrun trace pipelines/chunks.yaml --html chunks.html
-  dagrun trace pipelines/chunks.yaml --graph --iterations 10 -o chunks.trace.json
   dagrun trace pipelines/chunks.yaml --output json -o /dev/null | jq .analysis.binds
-  dagrun trace pipelines/chunks.yaml --html chunks.html --against serial
-  dagrun trace infer.rec --html infer.html         what dagrun record -o infer.rec wrote`,
+  dagrun trace infer.rec --html infer.html         a recording of dagrun record`,
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := u.CheckFlags(c); err != nil {
@@ -79,7 +75,7 @@ fast.trace(FILE) in the program measures when each node runs.`,
 	u.DeviceRunFlags(c)
 	u.RankFlags(c)
 	f, values := c.Flags(), u.ValuesOf(c)
-	u.GraphFlag(c, flags.GraphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on, off, or built (nodes are added one by one); --graph alone means on")
+	u.GraphFlag(c, flags.GraphOff, "replay as one CUDA graph: the `mode` is auto (if that is faster), on (--graph alone), off, or built (nodes are added one by one)")
 	f.IntVar(&values.Iterations, "iterations", 3, "trace `N` replays, after a warm-up")
 	f.StringVarP(&out, "out", "o", "", "write the timeline to this `file` (default: the pipeline's name with .trace.json)")
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
@@ -123,6 +119,8 @@ func (u *Commands) tracePipeline(ctx context.Context, name, out, html, against s
 		if out == "" {
 			out = traceName(name, g)
 		}
+		u.Flags.Sanitize = flags.SanitizeAuto // as in the runs that learned
+		u.Sanitize = u.SanitizeFor(g)
 		return u.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}, {Role: "--html", Name: html}}, nil)
 	})
 	if err != nil {
@@ -144,8 +142,12 @@ func (u *Commands) tracePipeline(ctx context.Context, name, out, html, against s
 	if trace.Mode != runtime.Streams.String() {
 		predict = planner.SimulateGraph
 	}
-	predicted, err := predict(p.Graph, p.Plan, p.Options.Machine, u.knownTo(p))
+	p.Options.Profile = u.knownTo(p)
+	predicted, err := predict(p.Graph, p.Plan, p.Options.Machine, p.Options.Profile)
 	if err != nil {
+		return err
+	}
+	if err := runs.PredictAgain(p.Graph, p.Plan, p.Options, u.Flags.Streams); err != nil {
 		return err
 	}
 	machine, device := runtime.MachineOf(p.Platform), p.Platform.Devices()[0].Name
@@ -192,7 +194,11 @@ func (u *Commands) tracePipeline(ctx context.Context, name, out, html, against s
 		report.Plan = plan.Bytes()
 		return u.Answer(report)
 	}
-	return u.printTrace(report, p.Platform)
+	guess, _, unknown := strings.Cut(p.Plan.GuessText(p.Graph), ":")
+	if unknown {
+		guess = ", a guess with " + guess
+	}
+	return u.printTrace(report, guess, p.Platform)
 }
 
 // knownTo is what earlier runs learned about a pipeline's nodes on this device, and what a profile says.
@@ -265,15 +271,16 @@ func tracedNodes(p *runs.Prepared, trace *runtime.Trace, predicted *planner.Time
 	return nodes
 }
 
-func (u *Commands) printTrace(r *TraceReport, platform *session.Opened) error {
+// printTrace prints a table; guess says that what is predicted is one.
+func (u *Commands) printTrace(r *TraceReport, guess string, platform *session.Opened) error {
 	u.Progress.Clear()
 	if !u.Flags.Quiet {
 		last := 0.0
 		for i := range r.Nodes {
 			last = max(last, r.Nodes[i].End)
 		}
-		_ = u.Stdout.Printf("%s: %s traced on %s, %s without tracing, %s predicted; %s, %s\n\n", r.Name, u.Paint(u.Stdout, cli.Bold, cli.Duration(last)), platform.Place(),
-			cli.Duration(r.PlainUS), cli.Duration(r.Predicted), cli.Counted(len(r.Replays), "replay"), measuredBy(r.Trace))
+		_ = u.Stdout.Printf("%s: %s traced on %s, %s without tracing, %s predicted%s; %s, %s\n\n", r.Name, u.Paint(u.Stdout, cli.Bold, cli.Duration(last)), platform.Place(),
+			cli.Duration(r.PlainUS), cli.Duration(r.Predicted), guess, cli.Counted(len(r.Replays), "replay"), measuredBy(r.Trace))
 		for _, line := range r.Analysis.Lines() {
 			if err := u.Stdout.Printf("%s\n", line); err != nil {
 				return err

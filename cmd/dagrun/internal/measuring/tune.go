@@ -28,10 +28,9 @@ func (u *Commands) TuneCommand() *cobra.Command {
 		Long: `Measure how long each node takes, plan with that, and time the plans of all strategies, as
 a graph and as streams. The best is kept, and dagrun FILE takes it from then on.
 
-No result is saved or compared. With -p name=1,2,4 each value is tuned, and the last line says
-which is best. With loops or branches, the CPU device measures nodes and times replays, but does
-not compare plans. What was learned until an interrupt or a timeout is kept, except of loops and
-branches.`,
+No result is saved or compared. With -p name=1,2,4 each value is tuned. With loops or branches,
+the CPU device measures nodes and times replays, but does not compare plans. What was learned until
+an interrupt or a timeout is kept, except of loops and branches.`,
 		Example: `  dagrun tune pipelines/chunks.yaml
   dagrun tune pipelines/chunks.yaml --for 30s
   dagrun tune pipelines/chunks.yaml -p k=1,2,4,8`,

@@ -35,13 +35,12 @@ Check a recording (dagrun record): the pairs of accesses that nothing orders, an
 would. The exit status is 0 if all are proved ordered, 1 if there is a race, 3 if none was found
 but something is assumed or was not covered, which is listed.`,
 		Example: `  dagrun check pipelines/saxpy.yaml
-  dagrun check infer.rec                           what dagrun record -o infer.rec wrote
+  dagrun check infer.rec                           a recording of dagrun record
   dagrun check one.rec two.rec --merge             one program with two inputs
   dagrun check pipelines/*.yaml
   dagrun check mine.yaml --plan plan.json          does this plan fit this pipeline?
   dagrun check pipelines/halo.yaml --ranks 64      can 64 ranks run this together?
-  dagrun check mine.yaml --arch sm_80              can a GPU of this compute capability run this?
-  dagrun check mine.yaml --output json`,
+  dagrun check mine.yaml --arch sm_80              can a GPU of this compute capability run this?`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("no pipeline file given; usage: %s", c.UseLine())

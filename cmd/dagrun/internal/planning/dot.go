@@ -21,8 +21,8 @@ func (u *Commands) DotCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dot FILE",
 		Short: "Draw the schedule: DOT, SVG, PNG, PDF or Mermaid",
-		Long: `Draw the schedule. DOT, the default, has a cluster for each stream, and waits dashed, with what
-they are for. -o x.svg, x.png and x.pdf are laid out by Graphviz if its command dot is installed.
+		Long: `Draw the schedule, as DOT unless --format or -o says otherwise. SVG, PNG and PDF are
+laid out by Graphviz if its command dot is installed: a cluster for each stream, waits dashed.
 
 dagrun's own SVG has streams as lanes, time from left to right, and waits as arrows with the data
 that caused them. It is drawn with --own, where Graphviz is missing or would take long (above some
@@ -36,8 +36,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
   dagrun dot pipelines/chunks.yaml -o two.svg --compare list,roundrobin
   dagrun dot pipelines/saxpy.yaml -o both.svg --before --after
   dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
-  dagrun dot pipelines/saxpy.yaml --before               the graph as declared
-  dagrun dot infer.rec -o infer.svg                      what dagrun record -o infer.rec wrote
+  dagrun dot infer.rec -o infer.svg                      a recording of dagrun record
   dagrun dot net.rec -o two.svg --compare recorded,auto  a captured graph, planned again`,
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {

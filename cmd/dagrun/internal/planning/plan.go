@@ -93,11 +93,11 @@ func (u *Commands) PlanCommand() *cobra.Command {
 		Long: `Show which node runs on which stream, where streams wait for each other and why, the device memory
 that is needed, and how long it should take. Plans are the same everywhere: they are made for the
 machine that --machine names, and no device is opened. Only --learn=auto plans as a run on this
-computer would, with what earlier runs learned; a note says what was taken.
+computer would.
 
 Of a recording (dagrun record) it says what is known of the graphs that the program passed to
 dagrun.replan: how many values can be moved, what stays, and what binds the largest, which it then
-plans like a pipeline. A recording does not hold how long kernels take: those times are guesses.`,
+plans. A recording does not hold how long kernels take: those times are guesses.`,
 		Example: `  dagrun plan pipelines/saxpy.yaml
   dagrun plan pipelines/saxpy.yaml --compare          every strategy side by side
   dagrun plan pipelines/saxpy.yaml --explain          how each dependency is enforced
@@ -106,7 +106,7 @@ plans like a pipeline. A recording does not hold how long kernels take: those ti
   dagrun plan pipelines/saxpy.yaml --learn=auto       with what earlier runs learned
   dagrun plan pipelines/saxpy.yaml --html saxpy.html --against serial  two schedules on one page
   dagrun plan pipelines/saxpy.yaml --output json | jq .stats
-  dagrun plan net.rec --explain                       a captured graph that dagrun record -o net.rec found`,
+  dagrun plan net.rec --explain                       a captured graph`,
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {

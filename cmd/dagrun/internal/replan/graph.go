@@ -53,6 +53,7 @@ type Plans struct {
 	Others  []Trial  `json:"others,omitempty"` // of the nodes that need not be tried here
 	Outputs []Extent `json:"outputs"`          // what the graph writes and others may read
 	State   []Extent `json:"state"`            // what it writes outside its own memory
+	Used    [][2]int `json:"used,omitempty"`   // words through which nodes were seen to touch something: node, offset in its parameters
 	Stays   bool     `json:"stays"`            // whether something stays in the graph's own memory that the program does not hold
 	Plans   []Plan   `json:"plans"`
 

@@ -1,5 +1,5 @@
-// Plans that are kept between processes. Everything in one that is an address is the number of a place, which the graph mentions in the same order in every
-// process, and a distance into it.
+// Plans that are kept between processes. Everything in one that is an address is the number of a place, which the graph's words mention in the same order in
+// every process, and a distance into it. Only words that the recording saw used count: structures have others, which nobody wrote.
 
 package replan
 
@@ -20,9 +20,20 @@ type Kept struct {
 	Made    Environment `json:"made"`
 	Report  string      `json:"report"` // what the program was told
 	Plans   *Plans      `json:"plans"`  // with the plan that was chosen, or with none
+	Places  []uint64    `json:"places"` // how many bytes each has
+	Held    []Extent    `json:"held"`   // of the graph's own memory, what the program holds
+	Words   []keptWord  `json:"words"`  // that pointed to a place
 	Bytes   []Row       `json:"bytes"`  // the parameters of each node
 	US      []float64   `json:"us"`     // of each node
 	Times   []Time      `json:"times"`  // of the graph as it was, and of each plan
+}
+
+// keptWord is a word of a node's parameters, or, below 0, an address of a copy or a memset.
+type keptWord struct {
+	Node   int    `json:"node"`
+	Offset int    `json:"offset"`
+	To     uint64 `json:"to"`
+	Used   bool   `json:"used"` // the node was seen to touch what is there
 }
 
 // Time is how long a graph was measured to take.
@@ -60,7 +71,7 @@ func (e *Environment) Same(is *Environment) error {
 	return nil
 }
 
-// places are the memory that a graph's words point into: first as its nodes mention them, then the rest of its own.
+// places are the memory that a graph's words point into: first as its used words mention them, then the rest of its own.
 type places struct {
 	all    []Extent
 	sorted []Extent
@@ -72,7 +83,7 @@ const (
 	mostPlaces = 1 << 18
 )
 
-func placesOf(g *Graph) *places {
+func placesOf(g *Graph, used [][2]int) *places {
 	p := &places{number: map[uint64]int{}}
 	for _, e := range append(slices.Clone(g.Pool), g.Active...) {
 		inside := slices.ContainsFunc(g.Pool, func(own Extent) bool { return own != e && own.holds(e[0]) })
@@ -88,8 +99,12 @@ func placesOf(g *Graph) *places {
 			p.all = append(p.all, e)
 		}
 	}
-	g.words(func(_, _ int, word uint64) {
-		if e, found := p.at(word); found {
+	is := map[[2]int]bool{}
+	for _, w := range used {
+		is[w] = true
+	}
+	g.words(func(node, offset int, word uint64) {
+		if e, found := p.at(word); found && (offset < 0 || is[[2]int{node, offset}]) {
 			mention(e)
 		}
 	})
@@ -98,6 +113,27 @@ func placesOf(g *Graph) *places {
 		mention(e)
 	}
 	return p
+}
+
+// sizes are the bytes of the places, in order.
+func (p *places) sizes() []uint64 {
+	var list []uint64
+	for _, e := range p.all {
+		list = append(list, e[1])
+	}
+	return list
+}
+
+// held returns what the program holds of a graph's own memory.
+func (p *places) held(g *Graph) []Extent {
+	var list []Extent
+	for _, e := range g.Active {
+		if apart, found := p.apart(e[0]); found && slices.ContainsFunc(g.Pool, e.overlaps) {
+			list = append(list, Extent{apart, e[1]})
+		}
+	}
+	slices.SortFunc(list, func(a, b Extent) int { return slices.Compare(a[:], b[:]) })
+	return list
 }
 
 // words visits every word of a graph that may point somewhere: its node and offset, the offset below 0 where it is none of a kernel's parameters.
@@ -148,10 +184,9 @@ func (p *places) address(apart uint64) (uint64, bool) {
 	return p.all[number][0] + offset, true
 }
 
-// Signature names a graph: code, shapes, edges, and its parameters but for pointers, of which it holds into which of its tensors they point. Other bytes of
-// parameters are not in it, since structures have bytes that nobody writes.
+// Signature names a graph: code, shapes, edges and sizes. Its parameters are not in it: structures have bytes that nobody writes.
 func (g *Graph) Signature() string {
-	p, sum := placesOf(g), sha256.New()
+	sum := sha256.New()
 	add := func(what ...any) { _ = json.NewEncoder(sum).Encode(what) } // a hash takes everything
 	for k := range g.Nodes {
 		n := &g.Nodes[k]
@@ -163,37 +198,36 @@ func (g *Graph) Signature() string {
 			add(s.Pitch, s.Value, s.Element, s.Width, s.Height)
 		}
 	}
-	g.words(func(node, offset int, word uint64) {
-		if apart, found := p.apart(word); found {
-			add(node, offset, apart)
-		}
-	})
 	edges := slices.SortedFunc(slices.Values(g.Edges), func(a, b [3]int) int { return slices.Compare(a[:], b[:]) })
 	add(edges)
-	for _, e := range p.all {
-		add(e[1])
+	var pool []uint64
+	for _, e := range g.Pool {
+		pool = append(pool, e[1])
 	}
-	var held []Extent
-	for _, e := range g.Active {
-		if apart, found := p.apart(e[0]); found && slices.ContainsFunc(g.Pool, e.overlaps) {
-			held = append(held, Extent{apart, e[1]})
-		}
-	}
-	slices.SortFunc(held, func(a, b Extent) int { return slices.Compare(a[:], b[:]) })
-	add(held)
+	slices.Sort(pool)
+	add(pool)
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Keep makes what is kept of a choice.
 func (g *Graph) Keep(made Environment) (*Kept, error) {
-	c, p := g.Chosen, placesOf(g)
+	c := g.Chosen
 	if c.Plans == nil || c.Best < -1 || c.Best >= len(c.Plans.Plans) || len(c.US) > len(c.Plans.Plans)+1 {
 		return nil, errors.New("a graph's description: what was chosen is none of its plans")
 	}
-	kept := &Kept{Version: 2, Made: made, Report: c.Report, US: g.US}
+	p, used := placesOf(g, c.Plans.Used), map[[2]int]bool{}
+	for _, w := range c.Plans.Used {
+		used[w] = true
+	}
+	kept := &Kept{Version: 3, Made: made, Report: c.Report, Places: p.sizes(), Held: p.held(g), US: g.US}
+	g.words(func(node, offset int, word uint64) {
+		if apart, found := p.apart(word); found {
+			kept.Words = append(kept.Words, keptWord{node, offset, apart, offset < 0 || used[[2]int{node, offset}]})
+		}
+	})
 	plans := *c.Plans
 	plans.Plans, plans.Try = nil, append(slices.Clone(c.Plans.Try), c.Plans.Others...)
-	plans.Others = nil
+	plans.Others, plans.Used = nil, nil
 	if c.Best >= 0 {
 		plans.Plans = []Plan{c.Plans.Plans[c.Best]}
 	}
@@ -216,35 +250,65 @@ func (g *Graph) Keep(made Environment) (*Kept, error) {
 
 // In returns the plans for the process that a graph is in, with the nodes to try there, or why they cannot be used.
 func (k *Kept) In(g *Graph) (*Plans, error) {
-	plans, p := *k.Plans, placesOf(g)
 	if len(k.Bytes) != len(g.Nodes) {
 		return nil, fmt.Errorf("it is of %d nodes, and the graph has %d", len(k.Bytes), len(g.Nodes))
 	}
-	other := map[int]bool{}
 	for n := range g.Nodes {
-		is, was := g.Nodes[n].Bytes, k.Bytes[n]
-		if len(is) != len(was) {
+		if len(g.Nodes[n].Bytes) != len(k.Bytes[n]) {
 			return nil, fmt.Errorf("node %d of the graph takes other parameters", n)
 		}
-		pointers := map[int]bool{}
-		for _, par := range g.Nodes[n].Parameters {
-			for at := (par[0] + 7) &^ 7; at+8 <= par[0]+par[1]; at += 8 {
-				if _, found := p.at(binary.LittleEndian.Uint64(is[at:])); found {
-					pointers[at/8] = true
-				}
-			}
-		}
-		for at := range is {
-			if is[at] != was[at] && !pointers[at/8] {
-				other[n] = true // it may be a byte that nobody wrote: the node is tried
-			}
+	}
+	another := errors.New("the graph's memory is another")
+	var used [][2]int
+	for _, w := range k.Words {
+		if w.Used {
+			used = append(used, [2]int{w.Node, w.Offset})
 		}
 	}
-	plans.Try = slices.DeleteFunc(slices.Clone(plans.Try), func(t Trial) bool { return !other[t.Node] })
+	p, now := placesOf(g, used), map[[2]int]uint64{}
+	if !slices.Equal(k.Places, p.sizes()) || !slices.Equal(k.Held, p.held(g)) {
+		return nil, another
+	}
+	g.words(func(node, offset int, word uint64) {
+		if apart, found := p.apart(word); found {
+			now[[2]int{node, offset}] = apart
+		}
+	})
+	same := map[[2]int]bool{} // words that point to where they did
+	for _, w := range k.Words {
+		at := [2]int{w.Node, w.Offset}
+		apart, found := now[at]
+		same[at] = found && apart == w.To
+		if w.Used && !same[at] {
+			return nil, another
+		}
+	}
+	plans := *k.Plans
+	plans.Try = slices.DeleteFunc(slices.Clone(plans.Try), func(t Trial) bool { return !k.differs(g, t.Node, same) })
 	if !plans.moved(p.address) {
-		return nil, errors.New("the graph's memory is another")
+		return nil, another
 	}
-	return &plans, plans.check(g)
+	if err := plans.check(g); err != nil {
+		return nil, err
+	}
+	for n := range plans.Plans {
+		plan := &plans.Plans[n]
+		plan.Words = slices.DeleteFunc(plan.Words, func(w [4]int64) bool { return !same[[2]int{int(w[0]), int(w[1])}] }) // it points to nothing that the node uses
+	}
+	return &plans, nil
+}
+
+// differs tells whether a node has other parameters than it had, besides words that point to where they did. These may be bytes that nobody wrote, so it is tried.
+func (k *Kept) differs(g *Graph, node int, same map[[2]int]bool) bool {
+	if node < 0 || node >= len(g.Nodes) {
+		return true
+	}
+	for at, b := range g.Nodes[node].Bytes {
+		if b != k.Bytes[node][at] && !same[[2]int{node, at &^ 7}] {
+			return true
+		}
+	}
+	return false
 }
 
 // moved gives every address in plans another form; false if one has none. What a node touches in memory that has none is left out: it is not tried.
@@ -338,8 +402,8 @@ func DecodeKept(text []byte) (*Kept, error) {
 	if err := json.Unmarshal(text, kept); err != nil {
 		return nil, err
 	}
-	if kept.Version != 2 || kept.Plans == nil {
-		return nil, fmt.Errorf("it is of version %d, where this program knows 2", kept.Version)
+	if kept.Version != 3 || kept.Plans == nil {
+		return nil, fmt.Errorf("it is of version %d, where this program knows 3", kept.Version)
 	}
 	return kept, nil
 }

@@ -105,6 +105,11 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 		} else if node.Type == kernelNode {
 			plans.Others = append(plans.Others, t)
 		}
+		for _, w := range node.Words {
+			if w.Touched {
+				plans.Used = append(plans.Used, [2]int{k, w.Offset})
+			}
+		}
 	}
 	return plans, n.plan(ctx, plans)
 }

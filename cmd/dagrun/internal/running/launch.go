@@ -52,8 +52,7 @@ Each has a GPU of its own, or the CPU device with --backend cpu. Lines of a rank
 its number. With --nodes M, launch is run on each of M machines, each time with another --node, and
 with the same --rendezvous on machine 0 and the same DAGRUN_SECRET; N counts the ranks of all machines.
 
-Under torchrun, srun, mpirun and Kubernetes indexed jobs, dagrun FILE finds its rank by itself
-(docs/scaling.md).`,
+Under torchrun, srun, mpirun and in Kubernetes, dagrun FILE finds its rank by itself (docs/scaling.md).`,
 		Example: `  dagrun launch -n 4 pipelines/allreduce.yaml --backend cpu
   dagrun launch -n 8 pipelines/data-parallel.yaml -p layers=4
   dagrun launch -n 4 pipelines/halo.yaml --backend cpu --trace halo.trace.json --html halo.html

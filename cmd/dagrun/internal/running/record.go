@@ -38,16 +38,15 @@ With --accesses=arguments a kernel is assumed to touch all that its arguments po
 launches then take about a microsecond longer.
 
 With --contents, the recording also holds the memory that each CUDA graph reaches, as it was
-before the graph's first launch, so that the graph can be run again. That launch waits until its
-stream is done (at most 10 seconds) and the memory is copied. Equal stretches of 4 MB are stored once.
+before its first launch, which waits until its stream is done (at most 10 seconds) and the memory is
+copied.
 
-With --host-accesses, the program's own reads and writes of pinned and managed memory are noted,
-at the byte that was touched: on x86 the first 64 of each allocation after work was given to the
-GPU, and the first read and write of each page (4 KB; of memory above 2 MB, of each 512th part).
-These pages are closed whenever work is given to the GPU, and opened by a handler of SIGSEGV,
-which costs some 10 us for each and breaks system calls: read() into such a page fails with
-EFAULT. Not noted: the first and last page of registered memory, unless it fills them, and what
-host functions touch. Managed memory needs driver 550 or later.
+With --host-accesses, the program's own reads and writes of pinned and managed memory are noted:
+on x86 the first 64 of each allocation after work was given to the GPU, and the first read and
+write of each page (4 KB; of memory above 2 MB, of each 512th part). Each costs some 10 us, and
+system calls that touch such a page fail with EFAULT. Not noted: the first and last page of
+registered memory, unless it fills them, and what host functions touch. Managed memory needs
+driver 550 or later.
 
 The program's output and exit status are its own, and signals are passed on to it. Its processes
 write into the folder FILE.parts, which dagrun check FILE reads if the recording was not finished.`,

@@ -25,15 +25,15 @@ func (u *Runs) Planned(ctx context.Context, g *dag.Graph) (*planner.Plan, planne
 		}
 	}
 	if machine := r.Options.Machine; kept || u.Flags.Plan != "" && (r.Options.Profile != nil || machine != nil && machine.Name != r.plan.Machine) {
-		err = predictAgain(g, r.plan, r.Options, u.Flags.Streams)
+		err = PredictAgain(g, r.plan, r.Options, u.Flags.Streams)
 	}
 	return r.plan, r.Options, err
 }
 
-// predictAgain gives a plan that was made earlier the costs, the prediction and the bound of the durations that are known now.
-func predictAgain(g *dag.Graph, plan *planner.Plan, o planner.Options, streams int) error {
+// PredictAgain gives a plan that was made earlier the costs, the prediction and the bound of the durations that are known now.
+func PredictAgain(g *dag.Graph, plan *planner.Plan, o planner.Options, streams int) error {
 	for _, b := range plan.Bodies {
-		if err := predictAgain(g.Nodes[b.Node].Control.Bodies[b.Body], b.Plan, o, streams); err != nil {
+		if err := PredictAgain(g.Nodes[b.Node].Control.Bodies[b.Body], b.Plan, o, streams); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,10 +40,13 @@ func (u *Session) ReadSource(ctx context.Context, name string) ([]byte, error) {
 	if name != "-" && recording.Recognize(name) {
 		return nil, noPipeline(name)
 	}
+	if err := u.confine(folderOf(name)); err != nil {
+		return nil, err
+	}
 	if IsModule(name) {
 		return nil, fmt.Errorf("%s is a file of kernels, not a pipeline; dagrun kernels %s lists them, with what to paste into a pipeline", name, name)
 	}
-	input, err := u.OpenInput(ctx, name)
+	input, err := u.openInput(ctx, name)
 	if err != nil {
 		return nil, &cli.MissingFile{Name: name, Err: err}
 	}
@@ -58,6 +62,26 @@ func (u *Session) ReadSource(ctx context.Context, name string) ([]byte, error) {
 func noPipeline(name string) error {
 	return fmt.Errorf("%[1]s is a recording of a program, not a pipeline: dagrun check %[1]s proves its order or names its races, dagrun trace %[1]s --html FILE and dagrun dot %[1]s show what it did, "+
 		"dagrun kernels %[1]s lists its kernels, and dagrun plan %[1]s its graphs", name)
+}
+
+// folderOf is the folder that the names in a pipeline file start from.
+func folderOf(name string) string {
+	if name == "-" {
+		return "."
+	}
+	return filepath.Dir(name)
+}
+
+// openInput opens the pipeline file; - is standard input. It and its reads end with the context, whatever is at the other end.
+func (u *Session) openInput(ctx context.Context, name string) (io.ReadCloser, error) {
+	if name != "-" {
+		u.NoteInput("the pipeline", name)
+		return u.folder.Open(ctx, name)
+	}
+	if file, ok := u.Stdin.(*os.File); ok {
+		u.Inputs = append(u.Inputs, cli.Input{NamedFile: cli.NamedFile{Role: "the pipeline", Name: name}, Place: files.PlaceOfOpen(file)})
+	}
+	return files.Reader(ctx, u.Stdin), nil
 }
 
 // LoadGraph reads a pipeline file and makes its graph. Mistakes are printed with their places and become one reported error.
@@ -87,10 +111,13 @@ func (u *Session) LoadGraph(ctx context.Context, name string) (*dag.Graph, error
 	return g, nil
 }
 
-// confine keeps the files that a pipeline names in its folder, with --confined.
+// confine keeps the pipeline's file, which may be a link, and the files that it names in its folder, with --confined.
 func (u *Session) confine(dir string) (err error) {
-	if !u.Flags.Confined || u.folder != nil {
+	if !u.Flags.Confined {
 		return nil
+	}
+	if err := u.folder.Close(); err != nil { // of the file before, where check has several
+		return err
 	}
 	if u.folder, err = files.OpenFolder(dir); err != nil {
 		return files.CannotRead(dir, err)
@@ -115,13 +142,7 @@ func (u *Session) Parse(ctx context.Context, name string) (*dag.Graph, error) {
 		u.inOrder = true
 		return tasks.Decode(cli.ShownName(name), source)
 	}
-	options := file.Options{Name: cli.ShownName(name), Library: kernels.Library(), MaxEdges: u.Flags.MaxEdges, Devices: flags.DeviceCount(u.Flags.Devices)}
-	if options.Dir = "."; name != "-" {
-		options.Dir = filepath.Dir(name)
-	}
-	if err := u.confine(options.Dir); err != nil {
-		return nil, err
-	}
+	options := file.Options{Name: cli.ShownName(name), Dir: folderOf(name), Library: kernels.Library(), MaxEdges: u.Flags.MaxEdges, Devices: flags.DeviceCount(u.Flags.Devices)}
 	options.Rank, options.Ranks, options.LocalRank = u.Place.Rank, u.Place.Ranks, u.Place.LocalRank
 	options.OpenModule = u.ModuleOpener(ctx, options.Dir)
 	options.Outside = func(name string) bool { return files.Foreign(options.Dir, name) }

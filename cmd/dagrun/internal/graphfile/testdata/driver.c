@@ -9,7 +9,7 @@
 typedef uint64_t address;
 
 enum { MOST = 4096, HOST = 1, DEVICE = 2 };
-enum { INVALID = 1, NO_ROOM = 2, NO_CONTEXT = 201, NOT_FOUND = 500, IMAGE = 200 };
+enum { INVALID = 1, NO_ROOM = 2, NO_CONTEXT = 201, NOT_FOUND = 500, IMAGE = 200, CAPTURING = 900 };
 
 static void stop(const char *why) {
     fprintf(stderr, "stand-in driver: %s\n", why);
@@ -97,6 +97,8 @@ static struct launch { // what a launch found; it runs when somebody waits
 } pending[64];
 static int pending_count;
 static uint32_t chance = 1;
+static struct graph *captured; // while a stream is captured
+static void *captured_last;    // the node that what comes next depends on
 
 // Every call begins with this. The call with the number that is to fail does nothing.
 static int begin(int needs_context) {
@@ -226,7 +228,7 @@ void stand_in_forget(void) {
 }
 static int cu_synchronize(void) {
     BEGIN(1);
-    return stand_in_wait();
+    return captured ? CAPTURING : stand_in_wait();
 }
 
 static int cu_stream_synchronize(void *stream) {
@@ -319,6 +321,7 @@ static int cu_alloc(address *at, size_t bytes) {
 static int cu_free(address at) { return give(at); }
 static int cu_host_alloc(void **at, size_t bytes, unsigned flags) {
     BEGIN(1);
+    if (captured) return CAPTURING;
     if (bytes > 1ull << 28) return NO_ROOM;
     *at = take(bytes, HOST);
     return flags == 1 ? 0 : INVALID;
@@ -490,16 +493,59 @@ static int cu_change_set(void *execution, void *node, const struct set_node *set
     ((struct execution *)execution)->nodes[((struct node *)node)->index]->set = *set;
     return 0;
 }
+static int launch(struct node **nodes, int count, int (*edges)[2], int edge_count) {
+    struct launch *l = &pending[pending_count];
+    if (++pending_count == 64) stop("too many launches that nobody waits for");
+    l->count = count, l->edge_count = edge_count;
+    l->nodes = malloc(((size_t)count + 1) * sizeof *l->nodes), l->edges = malloc(((size_t)edge_count + 1) * sizeof *edges);
+    for (int k = 0; k < count; k++) l->nodes[k] = *nodes[k];
+    memcpy(l->edges, edges, (size_t)edge_count * sizeof *edges);
+    return 0;
+}
 static int cu_launch(void *execution, void *stream) {
     struct execution *e = execution;
-    struct launch *l = &pending[pending_count];
     BEGIN(1);
     (void)stream;
-    if (++pending_count == 64) stop("too many launches that nobody waits for");
-    l->count = e->count, l->edge_count = e->edge_count;
-    l->nodes = malloc(((size_t)e->count + 1) * sizeof *l->nodes), l->edges = malloc(sizeof e->edges);
-    for (int k = 0; k < e->count; k++) l->nodes[k] = *e->nodes[k];
-    memcpy(l->edges, e->edges, sizeof e->edges);
+    return captured ? CAPTURING : launch(e->nodes, e->count, e->edges, e->edge_count);
+}
+
+void stand_in_begin_capture(void) { captured = calloc(1, sizeof *captured), captured_last = NULL; }
+// Launches what was captured, this many times.
+void stand_in_end_capture(int times) {
+    for (; times; times--) launch(captured->nodes, captured->count, captured->edges, captured->edge_count);
+    for (int k = 0; k < captured->count; k++) free(captured->nodes[k]);
+    free(captured), captured = NULL;
+}
+static int cu_capture_info(void *stream, int *status, uint64_t *id, void **graph, void *const **before, size_t *count) {
+    BEGIN(1);
+    *status = captured != NULL;
+    if (captured) *id = 1, *graph = captured, *before = &captured_last, *count = captured_last != NULL;
+    return stream ? INVALID : 0;
+}
+// The nodes of a child stand in its place, between two that are empty; the handle is that of the last.
+static int cu_add_child(void **node, void *graph, void *const *before, size_t count, void *child) {
+    struct graph *g = graph, *from = child;
+    void *first;
+    int base = g->count + 1, last = base + from->count;
+    BEGIN(1);
+    add(&first, g, EMPTY);
+    for (size_t k = 0; k < count; k++) g->edges[g->edge_count][0] = ((struct node *)before[k])->index, g->edges[g->edge_count++][1] = base - 1;
+    for (int k = 0; k < from->count; k++) {
+        struct node *n = add(node, g, EMPTY);
+        *n = *from->nodes[k], n->index = base + k;
+        g->edges[g->edge_count][0] = base - 1, g->edges[g->edge_count++][1] = base + k;
+        g->edges[g->edge_count][0] = base + k, g->edges[g->edge_count++][1] = last;
+    }
+    for (int k = 0; k < from->edge_count; k++)
+        for (int end = 0; end < 2; end++) g->edges[g->edge_count + k][end] = base + from->edges[k][end];
+    g->edge_count += from->edge_count;
+    add(node, g, EMPTY);
+    return 0;
+}
+static int cu_update_capture(void *stream, void **nodes, size_t count, unsigned flags) {
+    BEGIN(1);
+    if (!captured || stream || count != 1 || flags != 1) return INVALID;
+    captured_last = nodes[0];
     return 0;
 }
 
@@ -519,7 +565,9 @@ static const struct {
     ROW("cuGraphAddMemcpyNode", cu_add_copy), ROW("cuGraphAddMemsetNode", cu_add_set), ROW("cuGraphAddEmptyNode", cu_add_empty),
     ROW("cuGraphAddDependencies", cu_add_edges), ROW("cuGraphKernelNodeSetAttribute", cu_node_attribute), ROW("cuGraphInstantiateWithFlags", cu_instantiate),
     ROW("cuGraphExecDestroy", cu_execution_destroy), ROW("cuGraphExecKernelNodeSetParams", cu_change_kernel),
-    ROW("cuGraphExecMemcpyNodeSetParams", cu_change_copy), ROW("cuGraphExecMemsetNodeSetParams", cu_change_set), ROW("cuGraphLaunch", cu_launch)};
+    ROW("cuGraphExecMemcpyNodeSetParams", cu_change_copy), ROW("cuGraphExecMemsetNodeSetParams", cu_change_set), ROW("cuGraphLaunch", cu_launch),
+    ROW("cuStreamGetCaptureInfo", cu_capture_info), ROW("cuGraphAddChildGraphNode", cu_add_child),
+    ROW("cuStreamUpdateCaptureDependencies", cu_update_capture)};
 
 int cuGetProcAddress(const char *name, void **at, int version, uint64_t flags) {
     *at = NULL;

@@ -18,6 +18,8 @@ int stand_in_pending(void);
 int stand_in_wait(void);
 void stand_in_forget(void);
 void stand_in_move(void *at, int device);
+void stand_in_begin_capture(void);
+void stand_in_end_capture(int times);
 int cuGetProcAddress(const char *name, void **at, int version, uint64_t flags);
 #ifdef __cplusplus
 }
@@ -116,6 +118,37 @@ static void orders(const char *file) {
     EXPECT(!dagrun_free(g));
 }
 
+// Replays in a capture are part of what is captured, one after the other, with what was bound then.
+static void captures(const char *file) {
+    dagrun_graph *g = NULL;
+    float *x = (float *)malloc(COUNT * sizeof *x), *out;
+    for (int k = 0; k < COUNT; k++) x[k] = 3 * (float)k / 2;
+    EXPECT(!dagrun_load(&g, file, NULL));
+    stand_in_begin_capture();
+    EXPECT(dagrun_replay(g, NULL) == 900 && strstr(dagrun_error(), "cuMemHostAlloc")); // there was no replay before
+    stand_in_end_capture(0);
+    out = (float *)described(g, "out").pointer;
+    EXPECT(!dagrun_replay(g, NULL) && !stand_in_wait());
+    for (uint32_t seed = 0; seed < 50; seed++) {
+        float *second = (float *)device_memory(COUNT * 4);
+        memset(out, 0, COUNT * 4), stand_in_seed(seed);
+        stand_in_begin_capture();
+        EXPECT(!dagrun_bind(g, "x", x) && !dagrun_replay(g, NULL) && !dagrun_bind(g, "out", second) && !dagrun_replay(g, NULL));
+        EXPECT(!dagrun_bind(g, "x", out) && !dagrun_replay(g, NULL));
+        EXPECT(dagrun_free(g) == 900); // a replay before may be in flight, and nobody can wait for it now
+        stand_in_end_capture(1);
+        EXPECT(!dagrun_bind(g, "x", NULL) && !dagrun_bind(g, "out", NULL)); // which concerns later replays
+        EXPECT(stand_in_pending() == 1 && out[7] == 0 && !stand_in_wait());
+        expect_result(out, 3);
+        for (int k = 0; k < COUNT; k++) EXPECT(second[k] == 2 * out[k] + 1);
+        EXPECT(!driver.cuCtxPushCurrent(stand_in_context(0)) && !driver.cuMemFree((uint64_t)(uintptr_t)second) && !driver.cuCtxPopCurrent((void **)&second));
+    }
+    EXPECT(!dagrun_replay(g, NULL) && !stand_in_wait());
+    expect_result(out, 1);
+    EXPECT(!dagrun_free(g));
+    free(x);
+}
+
 // Each mistake gives a message that names it, and leaves the graph as it was.
 static void mistakes(const char *file) {
     dagrun_graph *g = NULL;
@@ -177,6 +210,9 @@ static int try_all(const char *file) {
         if (!code) code = dagrun_replay(g, NULL);
         if (!code) code = dagrun_bind(g, "out", memory);
         if (!code) code = dagrun_replay(g, NULL);
+        stand_in_begin_capture();
+        if (!code) code = dagrun_replay(g, NULL);
+        stand_in_end_capture(0);
         EXPECT(!code || (code == 999 && strstr(dagrun_error(), "this call was to fail")));
         if (code) EXPECT(!dagrun_replay(g, NULL)); // and then it works
         stand_in_wait();
@@ -238,6 +274,7 @@ int main(int count, char **arguments) {
     EXPECT(!dg_open_driver(&driver));
     if (!strcmp(what, "lives")) lives(file), printf("%d left of the program\n", stand_in_live());
     if (!strcmp(what, "orders")) orders(file);
+    if (!strcmp(what, "captures")) captures(file);
     if (!strcmp(what, "mistakes")) mistakes(file);
     if (!strcmp(what, "contexts")) contexts(file);
     if (!strcmp(what, "tries")) tries(file);
