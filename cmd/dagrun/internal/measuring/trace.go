@@ -81,6 +81,7 @@ For a graph passed to dagrun.replan, fast.trace(FILE) in the program measures wh
 	f.StringVar(&html, "html", "", "also write a page with the timeline to this `file`; it needs no network")
 	f.StringVar(&against, "against", "", pictures.AgainstUsage)
 	u.CacheFlag(c)
+	u.SanitizeFlag(c)
 	return c
 }
 
@@ -119,8 +120,7 @@ func (u *Commands) tracePipeline(ctx context.Context, name, out, html, against s
 		if out == "" {
 			out = traceName(name, g)
 		}
-		u.Flags.Sanitize = flags.SanitizeAuto // as in the runs that learned
-		u.Sanitize = u.SanitizeFor(g)
+		u.Sanitize = u.SanitizeFor(g) // as in the runs that learned
 		return u.CheckOutputs(g, []cli.NamedFile{{Role: "-o", Name: out}, {Role: "--html", Name: html}}, nil)
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // mostChecked is the most threads of a replay that is checked by default, because checks make it about four times slower.
 const mostChecked = 1_000_000
 
-// SanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing, but for trace, which checks as runs do.
+// SanitizeFor chooses the checks for a pipeline. Commands without the flag check nothing.
 func (u *Session) SanitizeFor(g *dag.Graph) Sanitize {
 	s := Sanitize{Chosen: u.Flags.Sanitize != flags.SanitizeAuto}
 	threads := uint64(0)
