@@ -428,3 +428,51 @@ func TestLowBitsOfTF32(t *testing.T) {
 	require.Equal(t, results[0], results[1])
 	require.NotZero(t, results[0][9])
 }
+
+// Matrices of four and of single bits are 16 bytes a row of A and a column of B.
+func TestProductsOfSmallElementsByWmma(t *testing.T) {
+	for _, c := range []struct {
+		k        int
+		t, word  string
+		multiply func(a, b uint64) int32 // of one byte
+	}{
+		{32, "s4", "wmma.mma.sync.aligned", func(a, b uint64) int32 {
+			low := func(v uint64) int32 { return int32(v<<28) >> 28 }
+			return low(a)*low(b) + low(a>>4)*low(b>>4)
+		}},
+		{32, "u4", "wmma.mma.sync.aligned", func(a, b uint64) int32 { return int32(a&15*(b&15) + a>>4*(b>>4)) }},
+		{128, "b1", "wmma.mma.xor.popc.sync.aligned", func(a, b uint64) int32 { return int32(bits.OnesCount64(a ^ b)) }},
+		{128, "b1", "wmma.mma.and.popc.sync.aligned", func(a, b uint64) int32 { return int32(bits.OnesCount64(a & b)) }},
+	} {
+		shape := fmt.Sprintf("m8n8k%d", c.k)
+		p := program(t, fmt.Sprintf(`.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 d)
+{ .reg .b32 %%r<9>; .reg .b64 %%rd<9>;
+ld.param.u64 %%rd1, [a]; ld.param.u64 %%rd2, [b]; ld.param.u64 %%rd4, [d];
+wmma.load.a.sync.aligned.row.%[1]s.global.%[2]s {%%r0}, [%%rd1], %[3]d;
+wmma.load.b.sync.aligned.col.%[1]s.global.%[2]s {%%r1}, [%%rd2];
+wmma.load.c.sync.aligned.row.%[1]s.global.s32 {%%r2, %%r3}, [%%rd4];
+%[4]s.row.col.%[1]s.s32.%[2]s.%[2]s.s32 {%%r4, %%r5}, {%%r0}, {%%r1}, {%%r2, %%r3};
+wmma.store.d.sync.aligned.row.%[1]s.global.s32 [%%rd4], {%%r4, %%r5}, 8;
+ret; }`, shape, c.t, c.k, c.word))
+		left, right, out := onHeap[byte](128), onHeap[byte](128), onHeap[int32](64)
+		for i := range 128 {
+			left[i], right[i] = byte(i*73+11), byte(i*151+89)
+		}
+		for i := range out {
+			out[i] = int32(i - 30)
+		}
+		arg := func(p unsafe.Pointer, n int64) simt.Arg {
+			return simt.Arg{Bits: uint64(uintptr(p)), Pointer: true, Bytes: n}
+		}
+		fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{32, 1, 1}, Check: simt.CheckFull,
+			Args: []simt.Arg{arg(unsafe.Pointer(&left[0]), 128), arg(unsafe.Pointer(&right[0]), 128), arg(unsafe.Pointer(&out[0]), 256)}})
+		require.Nil(t, fault, "%s of %s: %v", c.word, c.t, fault)
+		for i, got := range out {
+			want := int32(i - 30)
+			for k := range 16 {
+				want += c.multiply(uint64(left[i/8*16+k]), uint64(right[i%8*16+k]))
+			}
+			require.Equal(t, want, got, "%s of %s: row %d, column %d", c.word, c.t, i/8, i%8)
+		}
+	}
+}

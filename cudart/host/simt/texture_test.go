@@ -242,6 +242,14 @@ func TestTexturesByIndex(t *testing.T) {
 	require.Equal(t, [][4]uint32{{0xffff, 0, 0, 1}, {7, 0, 0, 1}, {9, 0, 0, 1}, {7, 8, 9, 10}}, got)
 }
 
+// A plane of one row has a border too.
+func TestBordersOfOneRow(t *testing.T) {
+	texture := &cudart.Texture{Element: cudart.ElementU16, Channels: 2, Width: 4, Height: 1, Pitch: 16, Address: [3]cudart.AddressMode{cudart.Border, cudart.Border}, Border: [4]float32{7, 8, 9, 10}}
+	got, fault := fetchAt(t, "tex.2d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%rd2, {%r11, %r12}];", texture, []byte{1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8, 0}, [][3]uint32{{1, 0}, {4, 0}, {1, 1}, {math.MaxUint32, 0}}, simt.Launch{})
+	require.Nil(t, fault)
+	require.Equal(t, [][4]uint32{{3, 4, 0, 1}, {7, 8, 9, 10}, {7, 8, 9, 10}, {7, 8, 9, 10}}, got)
+}
+
 func TestMistakesWithTextures(t *testing.T) {
 	image := make([]byte, 4*4*16)
 	good := cudart.Texture{Element: cudart.ElementF32, Channels: 1, Width: 4, Height: 4, Pitch: 64}
