@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
+	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
@@ -49,6 +51,65 @@ func TestPlansAlikeCorrectPredictions(t *testing.T) {
 	require.ErrorContains(t, err, "nothing was learned")
 	_, err = learned.PredictEach(g, nil, engine.Streams)
 	require.Error(t, err)
+}
+
+// A plan of two streams: the second waits for the first node of the first one, and has the longest path.
+func TestPlansAreLikenedByStreamsWaitsAndDepth(t *testing.T) {
+	op := func(kind planner.OpKind, node, event int32) planner.Op {
+		return planner.Op{Kind: kind, Node: dag.NodeID(node), Event: event}
+	}
+	plan := &planner.Plan{Events: 1, Order: []int32{0, 0, 1, 0, 1, 1, 1}, Streams: []planner.Stream{
+		{Ops: []planner.Op{op(planner.Launch, 0, 0), op(planner.Record, 0, 0), op(planner.Launch, 1, 0)}},
+		{Ops: []planner.Op{op(planner.Wait, 0, 0), op(planner.Launch, 2, 0), op(planner.Launch, 3, 0), op(planner.Launch, 4, 0)}}, {}}}
+	got := likenessOf(plan, 20)
+	for k, want := range (likeness{math.Log(20) / unlikeUS, 1 / unlikeStreams, 1.0 / 5 / unlikeWaits, math.Log(4) / unlikeDepth}) {
+		require.InDelta(t, want, got[k], 1e-12, "feature %d", k)
+	}
+	require.Equal(t, likeness{math.Log(0.01) / unlikeUS, 0, 0, 0}, likenessOf(&planner.Plan{}, 0))
+	require.Equal(t, 1.0, got.says(got))
+	other := got
+	other[1]++
+	other[3]--
+	require.InDelta(t, math.Exp(-1), got.says(other), 1e-12)
+	require.Equal(t, got.says(other), other.says(got))
+}
+
+// What plans say together explains, with the part that is due to chance, exactly how far each is off.
+func TestSharesExplainWhatPlansAreOff(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 6).Draw(t, "plans")
+		of, off := make([]likeness, n), make([]float64, n)
+		for i := range of {
+			for k := range of[i] {
+				of[i][k] = rapid.Float64Range(-2, 2).Draw(t, "feature")
+			}
+			off[i] = rapid.Float64Range(-mostCorrect, mostCorrect).Draw(t, "off")
+		}
+		weights := shares(of, off)
+		require.Len(t, weights, n)
+		for i := range of {
+			require.InDelta(t, off[i], of[i].expects(of, off)+byChance*weights[i], 1e-9)
+			doubt := of[i].doubt(of)
+			require.True(t, doubt > 0 && doubt < byChance/(1+byChance)+1e-9, "only chance is left of what a plan that was timed itself leaves open, and others make it less: %g", doubt)
+		}
+	})
+}
+
+// How far all ways are off in the mean is left out, and what is left is bounded.
+func TestMispredictionsAreAgainstTheMean(t *testing.T) {
+	plan := &planner.Plan{}
+	way := func(predicted, took float64) Way {
+		return Way{Plan: plan, Predicted: predicted, Each: engine.Series{Count: 3, Median: took}}
+	}
+	m := mispredictionsSoFar([]Way{way(10, 20), way(0, 5), way(10, 0), way(10, 40)})
+	require.Len(t, m.of, 2)
+	require.InDelta(t, -math.Log(2)/2, m.off[0], 1e-12)
+	require.InDelta(t, math.Log(2)/2, m.off[1], 1e-12)
+	m = mispredictionsSoFar([]Way{way(10, 1), way(10, 1000)})
+	require.Equal(t, []float64{-mostCorrect, mostCorrect}, m.off)
+	require.Empty(t, mispredictionsSoFar(nil).off)
+	unknown := way(10, 0)
+	require.InDelta(t, 10*math.Exp(-0.2), mispredictionsSoFar(nil).hope(&unknown), 1e-12, "of what nobody has timed anything like, a fifth less")
 }
 
 func TestFittingAgainFindsWhatLearningFound(t *testing.T) {
