@@ -288,11 +288,14 @@ def _replanned(torch, g, recording, stream, flags):
         times = trial.in_turn([old, *(c.launch for c in copies)], stream)
         best = min(range(1, len(times)), key=times.__getitem__)
         trial.carry(torch, plans, memory)  # what the old graph left since
-        equal = trial.equal(torch, old, copies[best - 1].launch, kept, plans["outputs"], stream)
+        other = trial.differing(torch, old, copies[best - 1].launch, kept, plans["outputs"], stream)
+        unsteady = other and trial.unsteady(torch, old, kept, plans["outputs"], stream)
     seconds = [planned - began, tried - planned, time.perf_counter() - tried]
-    facts = {"plans": plans, "us": times, "best": best, "seconds": seconds, "equal": equal}
-    if not equal:
-        return Replanned(g, "replays as it was: the new graph gave other bits", about=facts)
+    facts = {"plans": plans, "us": times, "best": best, "seconds": seconds, "other": other}
+    if unsteady:
+        raise trial.Unsteady("the graph gives other bits each time it replays, so that no other order can be compared with it")
+    if other:
+        return Replanned(g, f"replays as it was: the new graph gave other bits in {len(other)} of {len(plans['outputs'])} stretches of memory", about=facts)
     gains = times[best] <= 0.99 * times[0]
     if gains:
         report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved; "
@@ -329,7 +332,7 @@ def _as_kept(torch, g, graph, about, earlier, stream, began, before):
     copy = _built(graph, plans["plans"][0], memory.data_ptr())
     torch.cuda.synchronize()
     with state:
-        if not trial.equal(torch, _launch_of(g), copy.launch, state, plans["outputs"], stream):
+        if trial.differing(torch, _launch_of(g), copy.launch, state, plans["outputs"], stream):
             raise trial.Wrong("it gave other bits")
     facts["seconds"] = [time.perf_counter() - began]
     return Replanned(g, report, copy, memory, facts, before)

@@ -154,8 +154,9 @@ class Contents:
         for v, k in zip(self.views, self.kept):
             v.copy_(k)
 
-    def same_as(self, other):
-        return all(self.torch.equal(a, b) for a, b in zip(self.kept, other.kept))
+    def differing(self, other):
+        """The numbers of the stretches in which other contents differ."""
+        return [k for k, (a, b) in enumerate(zip(self.kept, other.kept)) if not self.torch.equal(a, b)]
 
 
 def carry(torch, plans, memory):
@@ -164,8 +165,8 @@ def carry(torch, plans, memory):
         memory[to : to + size].copy_(bytes_at(torch, address, size))
 
 
-def equal(torch, old, new, state, outputs, stream):
-    """Whether two graphs, launched from the same state, leave the same bits. The last to run is the new one; if it leaves others, the state is as before."""
+def differing(torch, old, new, state, outputs, stream):
+    """The outputs in which two graphs, launched from the same state, leave other bits. The last to run is the new one; if there are such, the state is as before."""
     left = []
     for launch_on in (old, new):
         state.restore()
@@ -173,10 +174,17 @@ def equal(torch, old, new, state, outputs, stream):
         launch_on(stream)
         torch.cuda.synchronize()
         left.append(Contents(torch, outputs))
-    same = left[1].same_as(left[0])
-    if not same:
+    found = left[0].differing(left[1])
+    if found:
         state.restore()
-    return same
+    return found
+
+
+def unsteady(torch, old, state, outputs, stream):
+    """Whether a graph leaves other bits each time it replays. The state is as before."""
+    found = differing(torch, old, old, state, outputs, stream)
+    state.restore()
+    return bool(found)
 
 
 def in_turn(launches, stream, rounds=9, replays=5):

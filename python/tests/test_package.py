@@ -205,7 +205,7 @@ class Keeping(unittest.TestCase):
     plan = {"name": "list on 2 streams", "memory": 0, "edges": [], "words": [], "sets": [], "copies": []}
     plans = {"plans": [plan], "state": [], "outputs": [], "try": [], "binds": "its critical path", "moved": 1, "values": 2}
 
-    def replanned(self, *answers, equal=True, times=(100, 50)):
+    def replanned(self, *answers, other=(), unsteady=False, times=(100, 50)):
         """Plans with a command that gives these answers to what it is asked in turn. Returns the result, and what was asked."""
         asked, left = [], list(answers)
 
@@ -231,7 +231,12 @@ class Keeping(unittest.TestCase):
             _memory=lambda *all: types.SimpleNamespace(data_ptr=lambda: 0),
             _launch_of=lambda g: copy.launch,
         ), unittest.mock.patch.multiple(command, run=run), unittest.mock.patch.multiple(observe, durations=durations), unittest.mock.patch.multiple(replanning.prologue, drawn=lambda torch, g: 0), unittest.mock.patch.multiple(
-            trial, nodes=lambda *all: None, Contents=lambda *all: contextlib.nullcontext(), equal=lambda *all: equal, in_turn=lambda *all: list(times)
+            trial,
+            nodes=lambda *all: None,
+            Contents=lambda *all: contextlib.nullcontext(),
+            differing=lambda *all: list(other),
+            unsteady=lambda *all: unsteady,
+            in_turn=lambda *all: list(times),
         ):
             torch = types.SimpleNamespace(cuda=types.SimpleNamespace(synchronize=lambda: None))
             return replanning._replanned(torch, None, "infer.rec", 0, []), asked
@@ -265,10 +270,43 @@ class Keeping(unittest.TestCase):
         self.assertTrue(fast.report.endswith("; a plan that was kept is not used: no cache; no room"), fast.report)
 
     def test_other_bits_are_never_used(self):
-        fast, asked = self.replanned({"plans": self.plans, "report": "100 us before"}, self.plans, {}, equal=False)
+        fast, asked = self.replanned({"plans": self.plans, "report": "100 us before"}, self.plans, {}, other=[1])
         self.assertEqual(asked, ["earlier", "measure", "plan"])
         self.assertFalse(fast.changed)
-        self.assertEqual(fast.report, "replays as it was: the new graph gave other bits")
+        self.assertRegex(fast.report, "^replays as it was: the new graph gave other bits in 1 of [0-9]+ stretches of memory$")
+        with self.assertRaisesRegex(trial.Unsteady, "gives other bits each time it replays"):
+            self.replanned({"plans": None, "report": ""}, self.plans, {}, other=[1], unsteady=True)
+
+    def test_graphs_are_compared_bit_by_bit(self):
+        memory = {"y": [0, 0], "n": [7]}
+        torch = types.SimpleNamespace(cuda=types.SimpleNamespace(synchronize=lambda: None), equal=lambda a, b: a == b)
+
+        class Contents(trial.Contents):
+            def __init__(self, torch, extents):
+                self.torch, self.extents, self.kept = torch, extents, [list(memory[e]) for e in extents]
+
+            def restore(self):
+                memory.update((e, list(k)) for e, k in zip(self.extents, self.kept))
+
+        def count(stream):
+            memory["n"][0] += 1
+            memory["y"][:] = memory["n"] * 2
+
+        def drift(stream):
+            drifted.append(1)
+            memory["y"][:] = [1, len(drifted)]
+
+        drifted = []
+        with unittest.mock.patch.object(trial, "Contents", Contents):
+            state = Contents(torch, ["n"])
+            self.assertEqual(trial.differing(torch, count, count, state, ["n", "y"], 0), [])
+            self.assertEqual(memory, {"n": [8], "y": [8, 8]})
+            state.restore()
+            self.assertEqual(trial.differing(torch, count, drift, state, ["n", "y"], 0), [0, 1])
+            self.assertEqual(memory["n"], [7])
+            self.assertFalse(trial.unsteady(torch, count, state, ["n", "y"], 0))
+            self.assertEqual(memory["n"], [7])
+            self.assertTrue(trial.unsteady(torch, drift, state, ["y"], 0))
 
 
 class Drawing(unittest.TestCase):
