@@ -1,9 +1,11 @@
-// Tests of learning in later runs: close plans are compared again, until enough runs have compared them.
+// Tests of learning in later runs: close plans are compared again, what was learned is corrected by the replays that followed, and passes of loops are kept.
 
 package runtime_test
 
 import (
+	"bytes"
 	"context"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
@@ -214,4 +218,134 @@ func TestTwoRunsInARowForgetAChoice(t *testing.T) {
 		}
 		require.Equal(t, run.again, len(recall().Ways) == 0)
 	}
+}
+
+func TestLaterReplaysCorrectWhatWasLearned(t *testing.T) {
+	ctx := context.Background()
+	b := dag.New("pair")
+	b.Use(kernels.Library())
+	x := b.Device("x", dag.F32, 1<<16)
+	b.Kernel("measured", "square", dag.Args{1 << 16, b.Whole(x), b.Whole(x)})
+	b.Cost(b.Kernel("declared", "square", dag.Args{1 << 15, b.Whole(x), b.Whole(x)}), 50)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	platform, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer platform.Close()
+	machine := runtime.MachineOf(platform)
+	options := runtime.LearnOptions{Replays: 40, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}, Plan: planner.Options{Machine: machine}}
+	plan, err := planner.New(ctx, g, options.Plan)
+	require.NoError(t, err)
+	way := &runtime.LearnedWay{Plan: plan, Mode: runtime.Streams, Threads: 1, Each: runtime.Series{Count: 3, Median: 150}}
+	for _, c := range []struct {
+		name         string
+		us, measured float64 // of a replay, and then of the node that took 100
+	}{
+		{"slower", 200, 150},
+		{"faster", 110, 60},
+		{"close enough", 154, 100},
+		{"much slower: the declared cost may be wrong", 1000, 100},
+		{"much faster: the declared cost may be wrong", 20, 100},
+		{"not measured", 0, 100},
+		{"nonsense", math.NaN(), 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			folder := cache.Open(t.TempDir())
+			recalled := runtime.Recall(g, platform, folder, options, runtime.Arena)
+			learned := &runtime.Learned{Samples: [][]float64{{90, 100, 110}, nil}, Ways: []runtime.LearnedWay{*way}}
+			require.NoError(t, recalled.Keep(ctx, learned, false))
+			require.NoError(t, recalled.Correct(ctx, way, c.us, options))
+			again := runtime.Recall(g, platform, folder, options, runtime.Arena)
+			require.Empty(t, again.Warnings)
+			require.Len(t, again.Known.Nodes, 1, "a declared cost is not replaced")
+			require.InEpsilon(t, c.measured, again.Known.Nodes["measured"], 0.05)
+			if c.measured != 100 && c.us > 50 && c.us < 1000 {
+				require.InEpsilon(t, c.us, again.Best(100).Predicted, 0.01)
+			}
+		})
+	}
+	t.Run("without declared costs, by a factor of 2 at most", func(t *testing.T) {
+		b := dag.New("single")
+		b.Use(kernels.Library())
+		x := b.Device("x", dag.F32, 1<<16)
+		b.Kernel("measured", "square", dag.Args{1 << 16, b.Whole(x), b.Whole(x)})
+		single, err := b.Graph()
+		require.NoError(t, err)
+		plan, err := planner.New(ctx, single, options.Plan)
+		require.NoError(t, err)
+		for us, measured := range map[float64]float64{1000: 200, 20: 50} {
+			folder := cache.Open(t.TempDir())
+			recalled := runtime.Recall(single, platform, folder, options, runtime.Arena)
+			require.NoError(t, recalled.Keep(ctx, &runtime.Learned{Samples: [][]float64{{90, 100, 110}}}, false))
+			require.NoError(t, recalled.Correct(ctx, &runtime.LearnedWay{Plan: plan, Threads: 1}, us, options))
+			require.InEpsilon(t, measured, runtime.Recall(single, platform, folder, options, runtime.Arena).Known.Nodes["measured"], 0.01)
+		}
+	})
+	t.Run("a device with engines is left as measured", func(t *testing.T) {
+		folder := cache.Open(t.TempDir())
+		gpu := options
+		gpu.Plan.Machine = planner.H200()
+		recalled := runtime.Recall(g, platform, folder, gpu, runtime.Arena)
+		require.NoError(t, recalled.Keep(ctx, &runtime.Learned{Samples: [][]float64{{100, 100, 100}, nil}}, false))
+		require.NoError(t, recalled.Correct(ctx, way, 500, gpu))
+		require.Equal(t, 100.0, runtime.Recall(g, platform, folder, gpu, runtime.Arena).Known.Nodes["measured"])
+	})
+	var none *runtime.Recalled
+	require.NoError(t, none.Correct(ctx, way, 100, options))
+	require.NoError(t, runtime.Recall(g, platform, nil, options, runtime.Arena).Correct(ctx, way, 100, options))
+	require.NoError(t, runtime.Recall(g, platform, cache.Open(t.TempDir()), options, runtime.Arena).Correct(ctx, nil, 100, options))
+}
+
+// halvings halves x until it is below 1, three times over. The inner loop makes 10 passes, of at most most.
+func halvings(t *testing.T, most int64) *dag.Graph {
+	t.Helper()
+	b := dag.New("halvings")
+	b.Use(kernels.Library())
+	x := b.Device("x", dag.F64, 1)
+	b.Repeat("outer", dag.Loop{Times: 3}, func() {
+		b.Memset("start", b.Whole(x), 1000)
+		b.Repeat("inner", dag.Loop{Until: "x < 1", Most: most}, func() { b.Kernel("half", "scale", dag.Args{1, 0.5, b.Whole(x)}) })
+	})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	return g
+}
+
+func TestPlansCountWithThePassesOfTheLastRun(t *testing.T) {
+	ctx, folder := t.Context(), cache.Open(t.TempDir())
+	g := halvings(t, 500)
+	known, warnings := runtime.KnownPasses(g, folder)
+	require.Nil(t, known)
+	require.Empty(t, warnings)
+	before, err := planner.New(ctx, g, planner.Options{})
+	require.NoError(t, err)
+	require.Equal(t, planner.Passes{}, before.Costs[0].Passes, "three passes are not learned")
+	require.Equal(t, "at most 500 passes", before.Bodies[0].Plan.Costs[1].Passes.Text())
+
+	loops, _ := loopsOf(t, g)
+	require.NoError(t, runtime.KeepPasses(ctx, g, folder, loops))
+	known, warnings = runtime.KnownPasses(g, folder)
+	require.Empty(t, warnings)
+	require.Equal(t, map[string]int64{"inner": 10}, known.Passes)
+	after, err := planner.New(ctx, g, planner.Options{Profile: known})
+	require.NoError(t, err)
+	require.Equal(t, "learned 10 passes", after.Bodies[0].Plan.Costs[1].Passes.Text())
+	require.Less(t, after.Stats.MakespanUS, before.Stats.MakespanUS/20)
+
+	var text bytes.Buffer
+	require.NoError(t, after.EncodeJSON(&text, g))
+	read, err := planner.DecodePlan(&text, g)
+	require.NoError(t, err)
+	require.Equal(t, after.Bodies[0].Plan.Costs, read.Bodies[0].Plan.Costs)
+	text.Reset()
+	require.NoError(t, after.WriteText(&text, g, nil))
+	require.Contains(t, text.String(), "\nloops: inner learned 10 passes\n")
+
+	other := halvings(t, 499)
+	known, _ = runtime.KnownPasses(other, folder)
+	require.Nil(t, known, "it is another loop")
+	known = &planner.Profile{Passes: map[string]int64{"inner": 500}}
+	wrong, err := planner.New(ctx, other, planner.Options{Profile: known})
+	require.NoError(t, err)
+	require.Equal(t, "at most 499 passes", wrong.Bodies[0].Plan.Costs[1].Passes.Text(), "it cannot make 500")
 }

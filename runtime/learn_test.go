@@ -1,19 +1,23 @@
-// Tests that learning changes only plans between replays: results are the same bits with it, without it, and with a plan from the cache.
+// Tests that learning changes only plans between replays: results are the same bits with it, without it, with a plan from the cache, and among ranks, which take the same way.
 
 package runtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/dagrun/dagrun/cudart/host"
+	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
@@ -349,4 +353,106 @@ func TestReplaysAreCountedWhereTheContextEnds(t *testing.T) {
 		require.NoError(t, program.Run(t.Context(), 1))
 		require.NoError(t, program.Close())
 	}
+}
+
+func TestLearningChangesNoResult(t *testing.T) {
+	folders := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		seed := rapid.Uint64().Draw(t, "graph")
+		g := random(t, seed, rapid.IntRange(1, 30).Draw(t, "nodes"))
+		replays := rapid.IntRange(1, 60).Draw(t, "replays")
+		memory := rapid.SampledFrom([]runtime.MemoryMode{runtime.Arena, runtime.Separate}).Draw(t, "memory")
+		separate := memory == runtime.Separate
+		want := outcome(t, g, planner.Options{Strategy: "serial", KeepAll: true}, host.Options{}, runtime.Options{}, replays)
+		platform, err := host.Open(host.Options{CheckOrder: true, Perturb: rapid.Uint64Range(0, 1<<40).Draw(t, "perturb")})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, platform.Close()) }()
+		options := runtime.LearnOptions{
+			Replays:  replays,
+			Plan:     planner.Options{Machine: runtime.MachineOf(platform), KeepAll: separate, Streams: rapid.IntRange(0, 5).Draw(t, "streams")},
+			Modes:    rapid.SampledFrom([][]runtime.Mode{nil, {runtime.Streams}, {runtime.Captured}, {runtime.Streams, runtime.Captured}}).Draw(t, "modes"),
+			Threads:  rapid.IntRange(0, 3).Draw(t, "threads"),
+			For:      time.Duration(rapid.IntRange(0, 20).Draw(t, "milliseconds")) * time.Millisecond,
+			Thorough: rapid.Bool().Draw(t, "thorough"),
+		}
+		options.Plan.SingleUseEvents = options.Threads > 1
+		folder := cache.Open(folders)
+		for range rapid.IntRange(1, 4).Draw(t, "runs") {
+			recalled := runtime.Recall(g, platform, folder, options, memory)
+			require.Empty(t, recalled.Warnings)
+			options.Known, options.Ways, options.Runs, options.Seen = recalled.Known, nil, recalled.Runs, recalled.Seen
+			how := runtime.Options{Memory: memory, Threads: options.Threads}
+			var plan *planner.Plan
+			if way := recalled.Best(replays); way != nil {
+				plan, how.Mode, how.Threads, options.Ways = way.Plan, way.Mode, way.Threads, []runtime.LearnedWay{*way}
+			} else if plan, err = planner.New(ctx, g, options.Plan); err != nil {
+				require.NoError(t, err)
+			}
+			program, err := runtime.New(ctx, g, plan, platform, how)
+			require.NoError(t, err)
+			learned, err := program.Learn(ctx, options)
+			require.NoError(t, err)
+			require.NoError(t, program.Run(ctx, replays-learned.Replays))
+			id, _ := program.Buffer("out")
+			got := make([]byte, g.Buffers[id].Bytes)
+			require.NoError(t, program.Read(ctx, id, got))
+			require.NoError(t, program.Close())
+			require.Equal(t, want, got)
+			require.NoError(t, recalled.Keep(ctx, learned, false))
+			require.NoError(t, recalled.Correct(ctx, recalled.Best(replays), rapid.Float64Range(0, 1000).Draw(t, "us"), options))
+		}
+	})
+}
+
+func TestRanksLearnTheSameWay(t *testing.T) {
+	var mu sync.Mutex
+	ways := map[int][]string{}
+	replays := map[int]uint64{}
+	onRanks(t, runtime.Options{}, func(rank int, p *runtime.Program, w *world.World) error {
+		learned, err := p.Learn(t.Context(), runtime.LearnOptions{Plan: planner.Options{}, Replays: 120})
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		for _, way := range learned.Ways {
+			ways[rank] = append(ways[rank], fmt.Sprintf("%s %d %v %v", way.Plan.Strategy, len(way.Plan.Streams), way.Mode, way.Each))
+		}
+		replays[rank] = p.Replays()
+		mu.Unlock()
+		require.Equal(t, p.Mode(), learned.Ways[0].Mode)
+		require.Equal(t, learned.Ways[0].Plan, p.Plan())
+		return p.Run(t.Context(), 120-learned.Replays)
+	})
+	require.NotEmpty(t, ways[0])
+	require.Equal(t, ways[0], ways[1])
+	require.Equal(t, replays[0], replays[1])
+}
+
+func TestARankThatFailsWhileLearningEndsTheOther(t *testing.T) {
+	over := errors.New("over")
+	ends := make([]error, 2)
+	endsOfRanks(t, runtime.Options{}, false, func(rank int, p *runtime.Program, w *world.World) error {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		count := 0
+		_, err := p.Learn(ctx, runtime.LearnOptions{Replays: 120, Progress: func(stage string, done, total int) {
+			if count++; rank == 1 && count == 9 {
+				cancel(over)
+			}
+		}})
+		ends[rank] = err
+		return w.Leave(err)
+	})
+	require.Error(t, ends[0])
+	require.ErrorContains(t, ends[0], "rank 1 of 2")
+	require.ErrorContains(t, ends[0], "over")
+	require.Error(t, ends[1])
+}
+
+func TestSeveralRanksNeedAnExchangeToLearn(t *testing.T) {
+	require.Equal(t, []error{nil, nil}, endsOfRanks(t, runtime.Options{}, true, func(_ int, p *runtime.Program, _ *world.World) error {
+		require.EqualError(t, p.CanLearn(), "several ranks learn together, and Options.Exchange is not set")
+		return p.Run(t.Context(), 1)
+	}))
 }
