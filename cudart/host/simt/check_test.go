@@ -309,6 +309,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"table", "bar.sync 0;", "setp.lt.u32 %p1, %me, 32; @%p1 bra ON;\nbar.sync 0;\nbra OFF; ON: bar.sync 0; OFF:", simt.Diverged, "bar.sync", "waits at another place"},
 		{"reverse", "bar.sync 0;", "mov.u32 %r12, 3; AGAIN: bar.sync 0; setp.lt.u32 %p1, %r12, 3; setp.ge.and.u32 %p1, %me, 48, %p1; @%p1 exit; sub.u32 %r12, %r12, 1; setp.ne.u32 %p2, %r12, 0; @%p2 bra AGAIN;",
 			simt.Diverged, "bar.sync", "thread (0,0,0): this thread waits at a barrier that thread (48,0,0) of its block does not come to again: it has ended"},
+		{"reverse", "bar.sync 0;", "bar.sync 0; setp.ge.u32 %p1, %me, 48; @%p1 exit;\nbar.sync 0;",
+			simt.Diverged, "bar.sync", "thread (0,0,0): this thread waits at a barrier that thread (48,0,0) does not come to: it has ended, other than the rest of its warp"},
 		{"reverse", "bar.sync 0;", "bar.sync 0; bar.warp.sync 0x0000ffff;", simt.Diverged, "bar.warp.sync", "the lanes that this operation is for, 0xffff, are without this one, which is lane 16"},
 		{"reverse", "bar.sync 0;", "bar.sync 0; shfl.sync.idx.b32 %r12, %me, 0, 31, 0xfffffff7;", simt.Diverged, "shfl.sync", "the lanes that this operation is for, 0xfffffff7, are without this one, which is lane 3"},
 	} {
@@ -327,6 +329,14 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		if assert.NotNil(t, fast, "%s: %s is not found by the fast checks", c.kernel, c.planted) {
 			assert.Equal(t, fault.Kind, fast.Kind)
 		}
+	}
+}
+
+// Warps may end between barriers, and so may lanes before the first.
+func TestThreadsMayEndBeforeBarriers(t *testing.T) {
+	for _, leaves := range []string{"bar.sync 0; setp.ge.u32 %p1, %me, 32; @%p1 exit;\nbar.sync 0;", "setp.ge.u32 %p1, %me, 48; @%p1 exit;\nbar.sync 0; bar.sync 0;"} {
+		fault := check(t, strings.Replace(checked("reverse"), "bar.sync 0;", leaves, 1), simt.CheckFull)
+		require.True(t, fault == nil || fault.Kind != simt.Diverged, "%s: %v", leaves, fault)
 	}
 }
 

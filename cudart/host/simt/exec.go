@@ -506,8 +506,9 @@ func (b *block) together(bar *barrier, name int) {
 	}
 }
 
-// meetAgain reports a barrier that threads come to again, without others that have been there with them and have ended since. Threads that end
-// before they meet any are left out: programs rely on that.
+// meetAgain reports a barrier that threads come to again, without others that have been there with them and have ended since, and one that lanes
+// come to without others of their warp that have been at a barrier before: compilers unroll loops, so that each pass has barriers of its own.
+// Threads that end before they meet any are left out: programs rely on that.
 func (b *block) meetAgain(first *group, firstWarp *warp, name int) {
 	site := first.frame.fn.blocks[first.pc].bar
 	before := b.met[site]
@@ -518,6 +519,9 @@ func (b *block) meetAgain(first *group, firstWarp *warp, name int) {
 		before = make([]uint32, len(b.warps))
 		b.met[site] = before
 	}
+	if b.came == nil {
+		b.came = make([]uint32, len(b.warps))
+	}
 	for k, w := range b.warps {
 		here := uint32(0)
 		for i := range w.groups {
@@ -525,12 +529,16 @@ func (b *block) meetAgain(first *group, firstWarp *warp, name int) {
 				here |= w.groups[i].mask
 			}
 		}
+		x := &firstWarp.x
+		x.frame, x.at = first.frame, first.frame.fn.blocks[first.pc].last
 		if missing := before[k] &^ here; missing != 0 {
-			x := &firstWarp.x
-			x.frame, x.at = first.frame, first.frame.fn.blocks[first.pc].last
 			x.fail(Diverged, firstLane(first.mask), "this thread waits at a barrier that thread %s of its block does not come to again: it has ended", triple(b.thread(k*warpSize+firstLane(missing))))
 		}
+		if missing := b.came[k] &^ here; here != 0 && missing != 0 {
+			x.fail(Diverged, firstLane(first.mask), "this thread waits at a barrier that thread %s does not come to: it has ended, other than the rest of its warp", triple(b.thread(k*warpSize+firstLane(missing))))
+		}
 		before[k] = here
+		b.came[k] |= here
 	}
 }
 

@@ -258,6 +258,7 @@ func (b *block) begin(n uint64) {
 	if b.history != nil {
 		clear(b.history.valid)
 		clear(b.met)
+		clear(b.came)
 		b.base, b.pairs, b.acquired, b.heard, b.pending = b.tick(), nil, nil, heard{}, nil
 		b.board.clear()
 	}

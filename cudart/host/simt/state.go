@@ -328,6 +328,7 @@ type block struct {
 	board    board
 	history  *blockHistory
 	met      map[*barrierOp][]uint32 // of barriers of the whole block: the lanes of each warp that met there last
+	came     []uint32                // the lanes of each warp that have met at any of them
 	pending  *Fault                  // to be reported at the next barrier or at the end
 }
 
