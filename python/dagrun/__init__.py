@@ -5,7 +5,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .checking import Race, check
     from .graph import Captured, Graph, Plan, Value
-    from .loading import Loaded, load
+    from .loaded import Loaded
+    from .loading import load
     from .replanning import Replanned, replan
 
 __all__ = ["Captured", "Graph", "Loaded", "Plan", "Race", "Replanned", "Value", "check", "load", "replan"]
@@ -14,7 +15,8 @@ __all__ = ["Captured", "Graph", "Loaded", "Plan", "Race", "Replanned", "Value", 
 _homes = {
     "checking": ["Race", "check"],
     "graph": ["Captured", "Graph", "Plan", "Value"],
-    "loading": ["Loaded", "load"],
+    "loaded": ["Loaded"],
+    "loading": ["load"],
     "replanning": ["Replanned", "replan"],
 }
 

@@ -11,7 +11,7 @@ import threading
 from typing import Any
 
 from . import command
-from .loading import NAMES, Buffer, Loaded, shown
+from .loaded import NAMES, Buffer, Loaded, shown
 
 
 def numpy_or(why: RuntimeError) -> Any:

@@ -12,7 +12,7 @@ import built  # puts the package on the path
 from stand_in import device as Device
 
 import dagrun
-from dagrun import command, loading
+from dagrun import command, loaded
 
 N = 1000
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -222,7 +222,7 @@ def mistakes(p):
 
 
 def main(file):
-    assert (p := dagrun.load(file, n=N)).buffers["x"] == loading.Buffer("x", "torch.float32", (N,), True, True, False)
+    assert (p := dagrun.load(file, n=N)).buffers["x"] == loaded.Buffer("x", "torch.float32", (N,), True, True, False)
     assert repr(p) == f"<dagrun.Loaded: {file}(x, y)>"
     results(p)
     host_memory(p)

@@ -11,7 +11,7 @@ import warnings
 import torch
 
 import dagrun
-from dagrun import checking, command, graph, loading, replanning
+from dagrun import checking, command, graph, loaded, loading, replanning
 
 warnings.simplefilter("ignore", RuntimeWarning)  # dagrun.check in a process that is not recorded
 
@@ -49,7 +49,7 @@ subprocess.run([command.path(), "init", "--quiet", "first"], check=True)
 failed = tried = 0
 runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
 finder = doctest.DocTestFinder(exclude_empty=True)
-for module in (checking, graph, loading, replanning):
+for module in (checking, graph, loaded, loading, replanning):
     for test in finder.find(module, module.__name__, module=module, globs={}):
         if test.examples:
             test.globs = names()
