@@ -264,9 +264,9 @@ func TestOperandsOfARegisterAndANumber(t *testing.T) {
 // The fourth part of a place is 0.
 func TestPlacesHaveThreeParts(t *testing.T) {
 	for _, register := range []string{"tid", "ntid", "ctaid", "nctaid"} {
-		out, fault := run(t, program(t, entry("mov.u32 %r1, %"+register+".w;"+put("%r1"))), simt.Launch{Grid: [3]uint32{2, 2, 2}, Block: [3]uint32{1, 1, 1}}, 1)
+		out, fault := run(t, program(t, entry("mov.u32 %r1, %"+register+".w;"+put("%r1"))), simt.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{2, 2, 2}}, 8)
 		require.Nil(t, fault)
-		require.Zero(t, out[0], register)
+		require.Equal(t, make([]uint32, 8), out, register)
 	}
 }
 
