@@ -529,13 +529,14 @@ func (b *block) meetAgain(first *group, firstWarp *warp, name int) {
 				here |= w.groups[i].mask
 			}
 		}
-		x := &firstWarp.x
-		x.frame, x.at = first.frame, first.frame.fn.blocks[first.pc].last
-		if missing := before[k] &^ here; missing != 0 {
-			x.fail(Diverged, firstLane(first.mask), "this thread waits at a barrier that thread %s of its block does not come to again: it has ended", triple(b.thread(k*warpSize+firstLane(missing))))
+		missing, does := before[k]&^here, "of its block does not come to again: it has ended"
+		if missing == 0 && here != 0 {
+			missing, does = b.came[k]&^here, "does not come to: it has ended, other than the rest of its warp"
 		}
-		if missing := b.came[k] &^ here; here != 0 && missing != 0 {
-			x.fail(Diverged, firstLane(first.mask), "this thread waits at a barrier that thread %s does not come to: it has ended, other than the rest of its warp", triple(b.thread(k*warpSize+firstLane(missing))))
+		if missing != 0 {
+			x := &firstWarp.x
+			x.frame, x.at = first.frame, first.frame.fn.blocks[first.pc].last
+			x.fail(Diverged, firstLane(first.mask), "this thread waits at a barrier that thread %s %s", triple(b.thread(k*warpSize+firstLane(missing))), does)
 		}
 		before[k] = here
 		b.came[k] |= here

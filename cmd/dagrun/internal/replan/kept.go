@@ -83,7 +83,7 @@ const (
 	mostPlaces = 1 << 18
 )
 
-func placesOf(g *Graph, used [][2]int) *places {
+func placesOf(g *Graph, used map[[2]int]bool) *places {
 	p := &places{number: map[uint64]int{}}
 	for _, e := range append(slices.Clone(g.Pool), g.Active...) {
 		inside := slices.ContainsFunc(g.Pool, func(own Extent) bool { return own != e && own.holds(e[0]) })
@@ -99,12 +99,8 @@ func placesOf(g *Graph, used [][2]int) *places {
 			p.all = append(p.all, e)
 		}
 	}
-	is := map[[2]int]bool{}
-	for _, w := range used {
-		is[w] = true
-	}
 	g.words(func(node, offset int, word uint64) {
-		if e, found := p.at(word); found && (offset < 0 || is[[2]int{node, offset}]) {
+		if e, found := p.at(word); found && (offset < 0 || used[[2]int{node, offset}]) {
 			mention(e)
 		}
 	})
@@ -215,10 +211,11 @@ func (g *Graph) Keep(made Environment) (*Kept, error) {
 	if c.Plans == nil || c.Best < -1 || c.Best >= len(c.Plans.Plans) || len(c.US) > len(c.Plans.Plans)+1 {
 		return nil, errors.New("a graph's description: what was chosen is none of its plans")
 	}
-	p, used := placesOf(g, c.Plans.Used), map[[2]int]bool{}
+	used := map[[2]int]bool{}
 	for _, w := range c.Plans.Used {
 		used[w] = true
 	}
+	p := placesOf(g, used)
 	kept := &Kept{Version: 3, Made: made, Report: c.Report, Places: p.sizes(), Held: p.held(g), US: g.US}
 	g.words(func(node, offset int, word uint64) {
 		if apart, found := p.apart(word); found {
@@ -259,11 +256,9 @@ func (k *Kept) In(g *Graph) (*Plans, error) {
 		}
 	}
 	another := errors.New("the graph's memory is another")
-	var used [][2]int
+	used := map[[2]int]bool{}
 	for _, w := range k.Words {
-		if w.Used {
-			used = append(used, [2]int{w.Node, w.Offset})
-		}
+		used[[2]int{w.Node, w.Offset}] = w.Used
 	}
 	p, now := placesOf(g, used), map[[2]int]uint64{}
 	if !slices.Equal(k.Places, p.sizes()) || !slices.Equal(k.Held, p.held(g)) {
