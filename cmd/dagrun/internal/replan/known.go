@@ -532,13 +532,12 @@ func (l *learner) contents(value int, uses []used, shared bool) {
 		l.old(value, uses, old)
 		starts = append([]int{0}, starts...)
 	}
-	last := value
+	last, is := value, l.known.Values[value]
 	for _, start := range starts[1:] {
-		next := l.known.Values[value]
-		if shared && next.Pinned == notOwn {
+		if shared && is.Pinned == notOwn {
 			l.known.Values[last].Pinned = ""
 		}
-		l.known.Values = append(l.known.Values, next)
+		l.known.Values = append(l.known.Values, is)
 		from := l.position[uses[start].node]
 		for k := range l.known.Nodes {
 			if l.position[k] >= from {

@@ -313,7 +313,7 @@ func (n *Network) results(plans *Plans) {
 	for v, is := range n.known.Values {
 		e := Extent{n.at[v], is.Bytes}
 		switch {
-		case !written[v] || n.at[v] == 0:
+		case !written[v] || n.at[v] == 0 || slices.Contains(plans.Outputs, e): // a workspace has many contents
 		case !is.Pool:
 			plans.State = append(plans.State, e)
 			plans.Outputs = append(plans.Outputs, e)
