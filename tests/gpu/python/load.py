@@ -60,7 +60,7 @@ for k in range(60):
         other = torch.full((N,), -1.0, device="cuda")
         total = (got.min() + got.max()).clone()
         del got, other
-    check(f"call {k}", total.item() == 4.0 * k)
+        check(f"call {k}", total.item() == 4.0 * k)  # waits for the stream that it was computed on
 
 # Two threads, each with its own stream.
 sums = {}
