@@ -69,24 +69,14 @@ def apart(node, at, words, pool, before, launch, memory, copy, stream):
         launch(node, stream, row)
         call("cuStreamSynchronize", handle(stream))
         moved = [offset for offsets_ in words.values() for offset in offsets_]
-        same = True
-        for base, size in pool:
-            was = _read(before[base].address.value, size)
-            changed = 0
-            for _, _, _, there, low, high in (c for c in copies if c[0] == base):
-                own = ((1 << 8 * (high - low)) - 1) << 8 * low
-                left = _read(there, size)
-                same = same and not left & ~own
-                changed |= left ^ (was & own)
-            same = same and changed == usual[base] ^ was and not _read(base, size)
-        return moved, same
+        return moved, all(_as_usual(base, size, usual[base], before, copies) for base, size in pool)
     except driver.DriverError as wrong:
         if wrong.call != "cuMemAlloc_v2":
             raise
         return [], False
     finally:
         for base, size in pool:
-            _write(base, size, usual[base])
+            _write(base, usual[base])
         for _, _, other, *_ in copies:
             other.free()
 
@@ -95,12 +85,27 @@ def _clear(address, size, stream):
     call("cuMemsetD8Async", driver.address(address), ctypes.c_ubyte(0), ctypes.c_size_t(size), handle(stream))
 
 
+def _as_usual(base, size, usual, before, copies):
+    """Whether the tensors of a segment hold what they usually do, in their places, and nothing else was changed."""
+    was, at = _read(before[base].address.value, size), 0
+    for there, low, high in sorted((c[3:] for c in copies if c[0] == base), key=lambda c: c[1]):
+        left = _read(there, size)
+        if left[low:high] != usual[low:high] or _changed(left[:low]) or _changed(left[high:]) or usual[at:low] != was[at:low]:
+            return False
+        at = high
+    return usual[at:] == was[at:] and not _changed(_read(base, size))
+
+
+def _changed(row):
+    """Whether some byte is not zero, where all were."""
+    return row != bytes(len(row))
+
+
 def _read(address, size):
-    """Device memory as one number."""
-    row = ctypes.create_string_buffer(size)
-    call("cuMemcpyDtoH_v2", row, driver.address(address), ctypes.c_size_t(size))
-    return int.from_bytes(row.raw, "little")
+    row = bytearray(size)
+    call("cuMemcpyDtoH_v2", (ctypes.c_ubyte * size).from_buffer(row), driver.address(address), ctypes.c_size_t(size))
+    return row
 
 
-def _write(address, size, number):
-    call("cuMemcpyHtoD_v2", driver.address(address), number.to_bytes(size, "little"), ctypes.c_size_t(size))
+def _write(address, row):
+    call("cuMemcpyHtoD_v2", driver.address(address), (ctypes.c_ubyte * len(row)).from_buffer(row), ctypes.c_size_t(len(row)))

@@ -47,7 +47,7 @@ type Plans struct {
 	Version int      `json:"version"`
 	Memory  int64    `json:"memory"` // bytes that the plan of the most memory needs
 	Moved   int      `json:"moved"`
-	Values  int      `json:"values"` // of the graph's own memory
+	Values  int      `json:"values"` // of the graph's own memory, and of workspaces
 	Opaque  int      `json:"opaque"`
 	Try     []Trial  `json:"try"`
 	Others  []Trial  `json:"others,omitempty"` // of the nodes that need not be tried here

@@ -87,8 +87,10 @@ func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error
 		case is.Pool:
 			plans.Pinned[n.pinned[v]]++
 		}
-		if is.Pool {
+		if is.Pool || n.moves[v] { // contents of workspaces can move, too
 			plans.Values++
+		}
+		if is.Pool {
 			plans.Stays = plans.Stays || o.Cap == 0 || !n.moves[v] && n.pinned[v] != held
 		}
 	}
