@@ -78,3 +78,41 @@ race on 4 bytes (RAW): nothing orders these two
 	require.Equal(t, cli.StatusExpectation, status)
 	require.Contains(t, text, one+"\nall conflicting accesses are ordered (2 launches measured)\n\n"+two+"\nrace on 4 bytes (RAW)")
 }
+
+// A program that plans two graphs again: the larger is shown, or the one that is named.
+func TestAGraphOfSeveralIsNamedByItsNumber(t *testing.T) {
+	part := recordingtest.Part{Process: 7, Measured: true, Ended: true}
+	part.Command([]string{"./two"})
+	for _, nodes := range []string{`{"type":5}`, `{"type":5},{"type":5}`} {
+		part.Record(0, recording.Note, []uint64{recording.NoteGraph, part.Sequence()}, []byte(`{"version":1,"nodes":[`+nodes+`]}`))
+	}
+	file := filepath.Join(t.TempDir(), "two.rec")
+	var packed bytes.Buffer
+	require.NoError(t, recording.PackTo(&packed, recording.Meta{Command: []string{"./two"}}, recording.Part{Name: file, Bytes: part.Bytes(0)}))
+	require.NoError(t, os.WriteFile(file, packed.Bytes(), 0o644))
+	run := func(arguments ...string) (string, string, int) {
+		var out, wrong bytes.Buffer
+		status := newApp(nil, &out, &wrong).execute(t.Context(), arguments)
+		return out.String(), wrong.String(), status
+	}
+	out, notes, status := run("plan", file)
+	require.Equal(t, cli.StatusOK, status)
+	require.Contains(t, out, "a graph of 1 nodes")
+	require.Contains(t, out, "two.rec: 2 nodes")
+	require.Contains(t, notes, file+" has 2 graphs; this is the largest, and "+file+"#1 is the first")
+	for _, command := range []string{"plan", "bench"} {
+		out, notes, status = run(command, file+"#1")
+		require.Equal(t, cli.StatusOK, status)
+		require.NotContains(t, out+notes, "2 nodes")
+		require.NotContains(t, notes, "largest")
+	}
+	out, _, status = run("dot", file+"#1")
+	require.Equal(t, cli.StatusOK, status)
+	require.Contains(t, out, "digraph")
+	_, wrong, status := run("plan", file+"#3")
+	require.Equal(t, cli.StatusWrong, status)
+	require.Contains(t, wrong, file+" has 2 graphs, so there is no "+file+"#3")
+	_, wrong, status = run("check", file+"#1")
+	require.Equal(t, cli.StatusWrong, status)
+	require.Contains(t, wrong, "#1: ")
+}

@@ -37,7 +37,8 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
   dagrun dot pipelines/saxpy.yaml -o both.svg --before --after
   dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
   dagrun dot infer.rec -o infer.svg                      a recording of dagrun record
-  dagrun dot net.rec -o two.svg --compare recorded,auto  a captured graph, planned again`,
+  dagrun dot net.rec -o two.svg --compare recorded,auto  a captured graph, planned again
+  dagrun dot net.rec#2 -o second.svg                     the second of several`,
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {
@@ -45,7 +46,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 					return err
 				}
 				allowed := []string{"out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"}
-				if own.Compare != "" || c.Flags().Changed("strategy") {
+				if _, graph := recording.CutGraph(args[0]); graph > 0 || own.Compare != "" || c.Flags().Changed("strategy") {
 					if err := cli.OnlyFlags(c, args[0], append(allowed, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
 						return err
 					}

@@ -163,9 +163,10 @@ func (u *Recordings) earlierPlans(name string, g *replan.Graph, o replan.Options
 	return found
 }
 
-// KnownGraphs reads what a recording tells of the graphs that its program passed to dagrun.replan.
+// KnownGraphs reads what a recording tells of the graphs that its program passed to dagrun.replan: of FILE#N, the Nth of them.
 func (u *Recordings) KnownGraphs(name string) ([]*replan.Known, error) {
-	archive, err := u.OpenRecording(name)
+	file, number := recording.CutGraph(name)
+	archive, err := u.OpenRecording(file)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +188,13 @@ func (u *Recordings) KnownGraphs(name string) ([]*replan.Known, error) {
 			all = append(all, known)
 		}
 	}
-	if len(all) == 0 {
-		return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph, FILE) in the program, and record it with its accesses measured", cli.ShownName(name)))
+	switch {
+	case len(all) == 0:
+		return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph, FILE) in the program, and record it with its accesses measured", cli.ShownName(file)))
+	case number > len(all):
+		return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has %s, so there is no %s", cli.ShownName(file), cli.Counted(len(all), "graph"), cli.ShownName(name)))
+	case number > 0:
+		return all[number-1 : number], nil
 	}
 	return all, nil
 }
@@ -204,7 +210,7 @@ func (u *Recordings) networkOptions(ctx context.Context, own *ReplanFlags) (o re
 	return o, err
 }
 
-// ChooseNetwork lets a command of pipelines work on a captured graph: the largest of a recording.
+// ChooseNetwork lets a command of pipelines work on a captured graph: the largest of those that are known.
 func (u *Recordings) ChooseNetwork(ctx context.Context, name string, known []*replan.Known, own *ReplanFlags) error {
 	u.NoteInput("the recording", name)
 	largest := known[0]
@@ -214,7 +220,7 @@ func (u *Recordings) ChooseNetwork(ctx context.Context, name string, known []*re
 		}
 	}
 	if len(known) > 1 {
-		u.Note("%s has %d graphs; this is the largest", cli.ShownName(name), len(known))
+		u.Note("%s has %d graphs; this is the largest, and %s is the first", cli.ShownName(name), len(known), cli.ShownName(name+"#1"))
 	}
 	o, err := u.networkOptions(ctx, own)
 	if err != nil {
