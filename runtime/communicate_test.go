@@ -263,9 +263,15 @@ func TestAutoIsOneDecisionForAllRanks(t *testing.T) {
 // sharing is a platform on which ranks reach each other's memory. It lets no program be made.
 type sharing struct {
 	*host.Platform
-	memory cudart.Ptr
-	bytes  int64
-	calls  int
+	memory  cudart.Ptr
+	bytes   int64
+	calls   int
+	encoded bool // before memory was shared, so that what is encoded cannot use it
+}
+
+func (s *sharing) Encode(commands []cudart.Command, options cudart.ListOptions) (cudart.List, error) {
+	s.encoded = s.encoded || s.calls == 0
+	return s.Platform.Encode(commands, options)
 }
 
 var errShared = errors.New("shared")
@@ -302,6 +308,7 @@ func TestRanksShareTheMemoryOfDeviceBuffers(t *testing.T) {
 		}
 		require.NoError(t, program.Close())
 		require.Equal(t, c.calls, p.calls)
+		require.Equal(t, c.ranks == 1, p.encoded)
 		require.Equal(t, c.bytes, p.bytes)
 		require.Equal(t, c.bytes > 0, p.memory != 0)
 		require.NoError(t, inner.Close())

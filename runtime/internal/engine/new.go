@@ -98,12 +98,9 @@ func (p *Program) prepare(ctx context.Context) error {
 	p.loading = time.Since(start)
 	p.report("allocate memory", 0, 0)
 	for flight := range p.options.Inflight {
-		in, err := p.newInstance(flight)
+		in, err := p.newInstance(ctx, flight)
 		if in != nil {
 			p.instances = append(p.instances, in)
-		}
-		if err == nil {
-			err = p.share(ctx, in)
 		}
 		if err != nil {
 			return err
@@ -218,7 +215,7 @@ func (p *Program) enablePeers(devices []cudart.Info) error {
 	return nil
 }
 
-func (p *Program) newInstance(flight int) (in *instance, err error) {
+func (p *Program) newInstance(ctx context.Context, flight int) (in *instance, err error) {
 	in = &instance{flight: flight}
 	bound := map[dag.BufferID][]byte{}
 	for i := range p.graph.Buffers {
@@ -254,6 +251,9 @@ func (p *Program) newInstance(flight int) (in *instance, err error) {
 		clear(p.platform.HostBytes(in.progress, 4*int64(p.graph.Len())))
 	}
 	if err := p.followCommunication(in); err != nil {
+		return in, err
+	}
+	if err := p.share(ctx, in); err != nil { // before commands are encoded, which depend on it
 		return in, err
 	}
 	return in, p.equip(in)
