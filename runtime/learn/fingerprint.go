@@ -183,3 +183,23 @@ func tileText(ranges ...dag.Range) (text string) {
 	}
 	return text
 }
+
+// sameWork returns for each fingerprint the samples of all its nodes: replay by replay, their median.
+func sameWork(prints []string, samples [][]float64) map[string][]float64 {
+	all := map[string][][]float64{} // by fingerprint and replay, of each node
+	for i, own := range samples {
+		for k, us := range own {
+			if k == len(all[prints[i]]) {
+				all[prints[i]] = append(all[prints[i]], nil)
+			}
+			all[prints[i]][k] = append(all[prints[i]][k], us)
+		}
+	}
+	medians := map[string][]float64{}
+	for print, replays := range all {
+		for _, of := range replays {
+			medians[print] = append(medians[print], engine.Summarize(of).Median)
+		}
+	}
+	return medians
+}
