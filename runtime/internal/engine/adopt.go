@@ -49,7 +49,7 @@ func (t *Trials) Adopt(ctx context.Context, w Way) error {
 	p.plan, p.ops, p.mode, p.options.Threads = w.Plan, ops, w.Mode, w.Threads
 	p.planBodies()
 	p.instances = make([]*instance, 0, len(was))
-	err := p.equipAgain(ctx, was, wasPlan)
+	err := p.prepareInstances(ctx, was, wasPlan)
 	if err == nil && w.Mode != Streams {
 		err = p.makeGraphs(w.Mode)
 	}
@@ -135,8 +135,8 @@ func (p *Program) planBodies() {
 	}
 }
 
-// equipAgain makes an instance of the new plan for each that there was, on the same memory where that holds the plan too.
-func (p *Program) equipAgain(ctx context.Context, was []*instance, wasPlan *plan.Plan) error {
+// prepareInstances makes an instance of the new plan for each that there was, on the same memory where that holds the plan too.
+func (p *Program) prepareInstances(ctx context.Context, was []*instance, wasPlan *plan.Plan) error {
 	for _, from := range was {
 		in := &instance{flight: from.flight, memory: from.memory, progress: from.progress, communicated: from.communicated}
 		if !from.memory.holds(p.graph, wasPlan, p.plan) {
@@ -148,7 +148,7 @@ func (p *Program) equipAgain(ctx context.Context, was []*instance, wasPlan *plan
 		}
 		p.instances = append(p.instances, in)
 		in.memory.lay(p.plan)
-		if err := p.equip(in); err != nil {
+		if err := p.prepareInstance(in); err != nil {
 			return err
 		}
 	}

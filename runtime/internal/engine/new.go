@@ -256,7 +256,7 @@ func (p *Program) newInstance(ctx context.Context, flight int) (in *instance, er
 	if err := p.share(ctx, in); err != nil { // before commands are encoded, which depend on it
 		return in, err
 	}
-	return in, p.equip(in)
+	return in, p.prepareInstance(in)
 }
 
 // Close waits for submitted work and frees everything.

@@ -12,8 +12,8 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// equip gives an instance that has its memory what the plan needs besides: streams, events and encoded commands.
-func (p *Program) equip(in *instance) error {
+// prepareInstance gives an instance that has its memory what the plan needs besides: streams, events and encoded commands.
+func (p *Program) prepareInstance(in *instance) error {
 	if p.hosts != nil {
 		in.run = &hostRun{ctx: context.Background()}
 	}
@@ -51,7 +51,7 @@ func (p *Program) encodeOn(in *instance, options cudart.ListOptions) error {
 	if err := p.newEvents(in); err != nil {
 		return err
 	}
-	if err := p.equipControls(in); err != nil {
+	if err := p.prepareControls(in); err != nil {
 		return err
 	}
 	var err error
@@ -137,8 +137,8 @@ func (p *Program) encode(in *instance, commands []cudart.Command, options cudart
 	return s, nil
 }
 
-// equipControls prepares the loops and branches of an instance that has its memory and streams.
-func (p *Program) equipControls(in *instance) error {
+// prepareControls prepares the loops and branches of an instance that has its memory and streams.
+func (p *Program) prepareControls(in *instance) error {
 	if p.bodies == nil {
 		return nil
 	}
@@ -150,13 +150,13 @@ func (p *Program) equipControls(in *instance) error {
 		n := &p.graph.Nodes[op.Node]
 		c := &control{name: n.Name, node: n, place: int(op.Node), stream: in.streams[op.Stream], platform: p.platform}
 		in.controls[op.Node] = c
-		if err := p.equipTest(in, c); err != nil {
+		if err := p.prepareTest(in, c); err != nil {
 			return fmt.Errorf("node %q: %w", n.Name, err)
 		}
 		for _, body := range p.bodies[op.Node] {
 			inner := &instance{flight: in.flight, memory: in.memory, run: in.run, communicated: in.communicated}
 			c.bodies = append(c.bodies, &controlBody{body, inner})
-			if err := body.equipBody(inner, c.stream); err != nil {
+			if err := body.prepareBody(inner, c.stream); err != nil {
 				return fmt.Errorf("body of %q: %w", n.Name, err)
 			}
 		}
@@ -167,8 +167,8 @@ func (p *Program) equipControls(in *instance) error {
 // operandBytes is how far apart the operands of a condition are where the host reads them.
 const operandBytes = 8
 
-// equipTest encodes the copies that the host reads a condition from.
-func (p *Program) equipTest(in *instance, c *control) error {
+// prepareTest encodes the copies that the host reads a condition from.
+func (p *Program) prepareTest(in *instance, c *control) error {
 	condition := c.node.Control.Condition
 	if condition == nil {
 		return nil
@@ -219,9 +219,9 @@ func (p *Program) decideTogether(in *instance, c *control, bytes int64) []cudart
 	return append(append(append(before, broadcast), after...), down)
 }
 
-// equipBody gives a body's instance its streams, events and encoded commands. Its first stream is that of the node around it, if that is on the
+// prepareBody gives a body's instance its streams, events and encoded commands. Its first stream is that of the node around it, if that is on the
 // same device.
-func (p *Program) equipBody(in *instance, origin cudart.Stream) error {
+func (p *Program) prepareBody(in *instance, origin cudart.Stream) error {
 	if len(p.plan.Streams) == 0 || p.plan.Streams[0].Device == origin.Device() {
 		if err := p.newStreams(in, origin); err != nil {
 			return err
