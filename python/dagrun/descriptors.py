@@ -41,14 +41,15 @@ def _plain(descriptor, to):
     return replaced(descriptor, to) == to.to_bytes(8, "little") + descriptor[8:]
 
 
-def apart(node, at, words, pool, before, launch, memory, copy, stream):
+def apart(node, at, words, pool, before, usual, scratch, launch, memory, copy, stream):
     """Launches a node with each tensor in a place of its own, up to where the next one begins, and zeros everywhere else, the pool included; and tells whether
     it leaves what it usually does, each byte in the place of the tensor that it belongs to. at lists its descriptors, words the offsets of all words that point
-    into the pool by what they hold, before the copies of the pool as it is. memory makes device memory and copy copies it. Returns the offsets that were moved,
-    and whether that is so; the node has then run as usual."""
+    into the pool by what they hold, before the copies of the pool as it is. usual and scratch are memory of the host, for each segment of the pool, and for
+    the largest. memory makes device memory and copy copies it. Returns the offsets that were moved, and whether that is so; the node has then run as usual."""
     launch(node, stream)
     call("cuStreamSynchronize", handle(stream))
-    usual = {base: _read(base, size) for base, size in pool}
+    for base, size in pool:
+        _read(base, usual[base], size)
     row, copies = bytearray(node.row), []
     try:
         for turn, (word, offsets_) in enumerate(words.items()):
@@ -56,7 +57,7 @@ def apart(node, at, words, pool, before, launch, memory, copy, stream):
             other = memory(size + (1 << 20))
             end = min((w for w in words if word < w < base + size), default=base + size)
             there = other.address.value + turn * 3 * 512
-            copies.append((base, size, other, there, word - base, end - base))
+            copies.append((base, other, there, word - base, end - base))
             to = there + word - base
             if not all(_plain(bytes(node.row[o : o + SIZE]), to) for o in offsets_ if o in at):
                 return [], False
@@ -69,15 +70,15 @@ def apart(node, at, words, pool, before, launch, memory, copy, stream):
         launch(node, stream, row)
         call("cuStreamSynchronize", handle(stream))
         moved = [offset for offsets_ in words.values() for offset in offsets_]
-        return moved, all(_as_usual(base, size, usual[base], before, copies) for base, size in pool)
+        return moved, all(_as_usual(base, size, usual[base], before[base], copies, scratch) for base, size in pool)
     except driver.DriverError as wrong:
         if wrong.call != "cuMemAlloc_v2":
             raise
         return [], False
     finally:
         for base, size in pool:
-            _write(base, usual[base])
-        for _, _, other, *_ in copies:
+            call("cuMemcpyHtoD_v2", driver.address(base), ctypes.c_void_p(usual[base].address.value), ctypes.c_size_t(size))
+        for _, other, *_ in copies:
             other.free()
 
 
@@ -85,27 +86,34 @@ def _clear(address, size, stream):
     call("cuMemsetD8Async", driver.address(address), ctypes.c_ubyte(0), ctypes.c_size_t(size), handle(stream))
 
 
-def _as_usual(base, size, usual, before, copies):
+def _as_usual(base, size, usual, before, copies, scratch):
     """Whether the tensors of a segment hold what they usually do, in their places, and nothing else was changed."""
-    was, at = _read(before[base].address.value, size), 0
-    for there, low, high in sorted((c[3:] for c in copies if c[0] == base), key=lambda c: c[1]):
-        left = _read(there, size)
-        if left[low:high] != usual[low:high] or _changed(left[:low]) or _changed(left[high:]) or usual[at:low] != was[at:low]:
+    tensors = sorted((low, high, there) for segment, _, there, low, high in copies if segment == base)
+    for low, high, there in tensors:
+        _read(there, scratch, size)
+        if not (_same(scratch, usual, low, high) and _zero(scratch, 0, low) and _zero(scratch, high, size)):
             return False
-        at = high
-    return usual[at:] == was[at:] and not _changed(_read(base, size))
+    _read(before.address.value, scratch, size)
+    ends = [0, *(high for _, high, _ in tensors)]
+    begins = [*(low for low, _, _ in tensors), size]
+    if not all(_same(scratch, usual, low, high) for low, high in zip(ends, begins)):
+        return False
+    _read(base, scratch, size)
+    return _zero(scratch, 0, size)
 
 
-def _changed(row):
-    """Whether some byte is not zero, where all were."""
-    return row != bytes(len(row))
+_compare = ctypes.CDLL(None).memcmp
+_compare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 
-def _read(address, size):
-    row = bytearray(size)
-    call("cuMemcpyDtoH_v2", (ctypes.c_ubyte * size).from_buffer(row), driver.address(address), ctypes.c_size_t(size))
-    return row
+def _same(a, b, low, high):
+    return not _compare(a.address.value + low, b.address.value + low, high - low)
 
 
-def _write(address, row):
-    call("cuMemcpyHtoD_v2", driver.address(address), (ctypes.c_ubyte * len(row)).from_buffer(row), ctypes.c_size_t(len(row)))
+def _zero(memory, low, high):
+    at = memory.address.value + low  # all bytes are zero if the first one is, and each is as the one before it
+    return low == high or ctypes.c_ubyte.from_address(at).value == 0 and not _compare(at, at + 1, high - low - 1)
+
+
+def _read(address, to, size):
+    call("cuMemcpyDtoH_v2", ctypes.c_void_p(to.address.value), driver.address(address), ctypes.c_size_t(size))

@@ -15,14 +15,16 @@ from .graphs import launch
 class Memory:
     """Device memory of the driver's own, outside the framework's allocator."""
 
+    _take, _give = "cuMemAlloc_v2", "cuMemFree_v2"
+
     def __init__(self, size):
         self.address = driver.address()
-        call("cuMemAlloc_v2", ctypes.byref(self.address), ctypes.c_size_t(size))
+        call(self._take, ctypes.byref(self.address), ctypes.c_size_t(size))
         self.size = size
 
     def free(self):
         if self.address is not None:
-            call("cuMemFree_v2", self.address)
+            call(self._give, self.address)
         self.address = None
 
     def __enter__(self):
@@ -30,6 +32,12 @@ class Memory:
 
     def __exit__(self, kind, error, trace):
         self.free()
+
+
+class HostMemory(Memory):
+    """Pinned memory of the host, where copies from the device go fast."""
+
+    _take, _give = "cuMemAllocHost_v2", "cuMemFreeHost"
 
 
 def _copy(to, origin, size, stream):
@@ -77,11 +85,11 @@ def accesses(graph, pool, stream):
     moved, and by how much; and, for kernels with descriptors, 1 if each tensor was moved to a place of its own and they left what they usually do, or 2 if not.
 
     Afterwards the pool and everything else that parameters point into hold what they held before."""
-    tried = []
+    tried, usual, scratch = [], {}, None
     with contextlib.ExitStack() as taken:
 
-        def take(size):
-            return taken.enter_context(Memory(size))
+        def take(size, kind=Memory):
+            return taken.enter_context(kind(size))
 
         largest = max((size for _, size in pool), default=0)
         before = {base: take(size) for base, size in pool}
@@ -108,8 +116,11 @@ def accesses(graph, pool, stream):
                     _wait(stream)
                 maps = descriptors.offsets(node) if words else []
                 if maps:
+                    if scratch is None:
+                        usual = {base: take(size, HostMemory) for base, size in pool}
+                        scratch = take(largest, HostMemory)
                     tried.append([k, [], 0])
-                    moved, same = descriptors.apart(node, maps, words, pool, before, launch, Memory, _copy, stream)
+                    moved, same = descriptors.apart(node, maps, words, pool, before, usual, scratch, launch, Memory, _copy, stream)
                     if moved:
                         tried.append([k, moved, 0, 1 if same else 2])
                     continue

@@ -406,7 +406,7 @@ class Descriptors(unittest.TestCase):
         def call(name, *arguments):
             numbers = [getattr(a, "value", a) for a in arguments]
             if name in ("cuMemcpyDtoH_v2", "cuMemcpyHtoD_v2"):
-                ctypes.memmove(arguments[0] if name == "cuMemcpyDtoH_v2" else numbers[0], numbers[1], numbers[2])
+                ctypes.memmove(*numbers)
             elif name == "cuMemsetD8Async":
                 ctypes.memset(*numbers[:3])
 
@@ -446,7 +446,7 @@ class Descriptors(unittest.TestCase):
         at = descriptors.offsets(n)
         found = observe._words(n, self.pool)
         self.assertEqual(found, {base + 256: [0], base + 2048: [128], base + 1024: [256]})
-        answer = descriptors.apart(n, at, found, self.pool, self.before, run, self.memory, copy, 0)
+        answer = descriptors.apart(n, at, found, self.pool, self.before, {base: self.memory(self.size)}, self.memory(self.size), run, self.memory, copy, 0)
         left = ctypes.string_at(base, self.size)
         ctypes.memmove(base, self.before[base].address.value, self.size)
         run(n, 0)
