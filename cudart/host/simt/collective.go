@@ -59,7 +59,7 @@ func vote(mode ptx.Mod, d, p int, source func(x *exec) uint32) op {
 			}
 			return
 		}
-		result := false
+		var result bool
 		switch mode {
 		case ptx.ModAll:
 			result = yes == m

@@ -64,12 +64,7 @@ func (f func3) op(d, a, b, c int) op {
 }
 
 // truncate keeps the low bits.
-func truncate(v uint64, n int) uint64 {
-	if n >= 64 {
-		return v
-	}
-	return v & (1<<n - 1)
-}
+func truncate(v uint64, n int) uint64 { return v & (1<<n - 1) }
 
 // signExtend reads the low bits as a signed number.
 func signExtend(v uint64, n int) int64 { return int64(v<<(64-n)) >> (64 - n) }

@@ -1,0 +1,100 @@
+// Copies that read a part of their bytes or none, where variables lie, and other rare forms.
+
+package simt_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/cudart/host/simt"
+)
+
+// Each lane copies 8 bytes, of which it may read fewer: the rest of its cells becomes zero, not what lay there.
+func TestAsynchronousCopiesFillWithZeros(t *testing.T) {
+	const whole = 0x11110000
+	for name, c := range map[string]struct {
+		behind string // the operands behind the size
+		want   func(lane uint32) (low, high uint32)
+	}{
+		"all": {"", func(lane uint32) (uint32, uint32) { return whole + lane, whole + lane }},
+		"the first four": {", 4", func(lane uint32) (uint32, uint32) { return whole + lane, 0 }},
+		"as many as a register says": {", %r6", func(lane uint32) (uint32, uint32) {
+			return []uint32{0, whole + lane, whole + lane}[lane%3], []uint32{0, 0, whole + lane}[lane%3]
+		}},
+		"none in odd lanes": {", %p1", func(lane uint32) (uint32, uint32) { return (whole + lane) * (1 - lane%2), (whole + lane) * (1 - lane%2) }},
+	} {
+		for _, hint := range []bool{false, true} {
+			kind, behind := "", c.behind
+			if hint {
+				kind, behind = ".L2::cache_hint", behind+", %rd7"
+			}
+			p := program(t, ".shared .align 16 .b8 cells[256];\n"+entry(`
+				mov.u32 %r1, cells; shl.b32 %r2, %me, 3; add.u32 %r2, %r1, %r2; mov.u32 %r9, 7777; st.shared.v2.u32 [%r2], {%r9, %r9};
+				mul.wide.u32 %rd1, %me, 8; add.u64 %rd1, %out, %rd1; add.u32 %r3, %me, 286326784; st.global.v2.u32 [%rd1], {%r3, %r3};
+				and.b32 %r4, %me, 1; setp.eq.u32 %p1, %r4, 1; rem.u32 %r5, %me, 3; shl.b32 %r6, %r5, 2; mov.u64 %rd7, 0;
+				cp.async.ca.shared.global`+kind+` [%r2], [%rd1], 8`+behind+`; cp.async.wait_all;
+				ld.shared.v2.u32 {%r7, %r8}, [%r2]; st.global.v2.u32 [%rd1], {%r7, %r8};`))
+			for _, check := range everyCheck {
+				out, fault := run(t, p, simt.Launch{Block: [3]uint32{32, 1, 1}, Check: check}, 64)
+				require.Nil(t, fault, "%s: %v", name, fault)
+				for lane := range uint32(32) {
+					low, high := c.want(lane)
+					require.Equal(t, [2]uint32{low, high}, [2]uint32(out[2*lane:]), "%s, lane %d, hint %v", name, lane, hint)
+				}
+			}
+		}
+	}
+}
+
+// Elements of 8 bytes are the largest that a bulk copy adds up.
+func TestBulkCopiesAddLargeElements(t *testing.T) {
+	p := program(t, ".shared .align 16 .b64 cells[2];\n"+entry(`
+		mov.u64 %rd1, 4294967295; mov.u64 %rd2, 5; st.shared.u64 [cells], %rd1; st.shared.u64 [cells+8], %rd2;
+		mov.u64 %rd3, 1; st.global.u64 [%out], %rd3; st.global.u64 [%out+8], %rd3; fence.proxy.async;
+		cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [%out], [cells], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;`))
+	out, fault := run(t, p, block(1), 4)
+	require.Nil(t, fault, "%v", fault)
+	require.Equal(t, []uint32{0, 1, 6, 0}, out)
+}
+
+// What is called by an address may need more local memory than functions that call themselves are given.
+func TestFunctionsCalledByAddressHaveTheirLocalMemory(t *testing.T) {
+	p := program(t, `.func (.reg .b32 %sum) far(.reg .b32 %n) { .local .align 4 .b8 own[40000]; .reg .b32 %a; .reg .b64 %x;
+		mov.u64 %x, own; st.local.u32 [%x], %n; st.local.u32 [%x+39996], %n; ld.local.u32 %sum, [%x]; ld.local.u32 %a, [%x+39996]; add.u32 %sum, %sum, %a; ret; }
+		.global .u64 where[1] = {far};
+		`+entry(`ld.global.u64 %rd1, [where]; add.u32 %r1, %me, 3; P: .callprototype (.reg .b32 _) _ (.reg .b32 _); call (%r2), %rd1, (%r1), P;`+put("%r2")))
+	for _, check := range everyCheck {
+		out, fault := run(t, p, simt.Launch{Block: [3]uint32{4, 1, 1}, Check: check}, 4)
+		require.Nil(t, fault, "%v", fault)
+		require.Equal(t, []uint32{6, 8, 10, 12}, out)
+	}
+}
+
+// A set of two halves takes a predicate of the lane into account.
+func TestHalvesAreComparedTogetherWithAPredicate(t *testing.T) {
+	p := program(t, entry(`
+		mov.b32 %r1, 0x3c003c00; mov.b32 %r2, 0x40003c00; setp.lt.u32 %p1, %me, 2; setp.eq.u32 %p2, %me, 1; setp.ne.u32 %p3, %me, %me;
+		set.eq.and.f16x2.f16x2 %r3, %r1, %r2, %p1;`+put("%r3")))
+	out, fault := run(t, p, block(4), 4)
+	require.Nil(t, fault, "%v", fault)
+	require.Equal(t, []uint32{0x3c00, 0x3c00, 0, 0}, out)
+}
+
+// A variable of one byte is followed by padding, not by another variable's bytes.
+func TestVariablesDoNotOverlap(t *testing.T) {
+	for _, space := range []string{"shared", "local"} {
+		variables, inside := ".shared .align 1 .b8 first[1]; .shared .align 4 .b32 second; .shared .align 1 .b8 third[1]; .shared .align 8 .b64 last;\n", ""
+		if space == "local" {
+			variables, inside = "", ".local .align 1 .b8 first[1]; .local .align 4 .b32 second; .local .align 1 .b8 third[1]; .local .align 8 .b64 last;\n"
+		}
+		p := program(t, variables+entry(inside+`
+			mov.u16 %h1, 0x5a; mov.u32 %r1, 0x11223344; mov.u16 %h2, 0x7b; mov.u64 %rd1, 0x1020304050607080;
+			st.`+space+`.u8 [first], %h1; st.`+space+`.u32 [second], %r1; st.`+space+`.u8 [third], %h2; st.`+space+`.u64 [last], %rd1;
+			ld.`+space+`.u8 %r2, [first]; ld.`+space+`.u32 %r3, [second]; ld.`+space+`.u8 %r4, [third]; ld.`+space+`.u64 %rd2, [last];
+			st.global.v4.u32 [%out], {%r2, %r3, %r4, 0}; st.global.u64 [%out+16], %rd2;`))
+		out, fault := run(t, p, block(1), 6)
+		require.Nil(t, fault, "%s: %v", space, fault)
+		require.Equal(t, []uint32{0x5a, 0x11223344, 0x7b, 0, 0x50607080, 0x10203040}, out, space)
+	}
+}
