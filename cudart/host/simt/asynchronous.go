@@ -153,8 +153,11 @@ func (c *compiler) copyBulk() op {
 			for at := 0; at < bytes; at += size {
 				p, q := to.find(x, a+uint64(at), size, i), from.find(x, b+uint64(at), size, i)
 				if x.check != nil {
+					x.mustBeWritten(from.window, b+uint64(at), size, i)
 					x.note(from.window, b+uint64(at), size, i, from.kind)
-					x.mustBeDefined()
+					if reduces {
+						x.mustBeWritten(to.window, a+uint64(at), size, i)
+					}
 					x.note(to.window, a+uint64(at), size, i, to.kind)
 				}
 				if reduces {
@@ -208,8 +211,10 @@ func (c *compiler) storeAsync() op {
 			}
 			p := to.find(x, a, total, i)
 			if x.check != nil {
+				if to.kind&updates != 0 {
+					x.mustBeWritten(to.window, a, total, i)
+				}
 				x.note(to.window, a, total, i, to.kind)
-				x.mustBeDefined()
 			}
 			for k, s := range sources {
 				v := truncate(x.s[s][i], 8*size)

@@ -34,6 +34,9 @@ func (x *exec) format(format string, buffer uint64, lane int) (string, int) {
 	next := func(size uint64) uint64 {
 		at = (at + size - 1) &^ (size - 1)
 		p := x.resolve(buffer+at, int(size), lane)
+		if x.check != nil {
+			x.mustBeWritten(0, buffer+at, int(size), lane)
+		}
 		at += size
 		if size == 8 {
 			return *(*uint64)(p)
@@ -137,12 +140,17 @@ func (c *call) answer(x *exec, lane int, value uint64) {
 	}
 	r := c.results[0]
 	if r.slot >= 0 {
+		x.frame.replace(r.slot, 1<<lane, nil)
 		x.s[r.slot][lane] = value
 		return
 	}
 	to := x.warp.stack(lane, x.frame.local+r.offset, r.size)
 	for k := range to {
 		to[k] = byte(value >> (8 * k))
+	}
+	if x.check != nil {
+		at := x.warp.stackAt(lane, x.frame.local+r.offset)
+		fill(x.warp.valid[at:at+r.size], 1)
 	}
 }
 
@@ -153,7 +161,13 @@ func (c *call) argument(x *exec, i, lane int) uint64 {
 	}
 	a := c.args[i]
 	if a.slot >= 0 {
+		if u := x.frame.undefined[a.slot]; u != nil && u.lanes>>lane&1 != 0 {
+			x.usesUndefined(lane, u.from[lane])
+		}
 		return x.s[a.slot][lane]
+	}
+	if x.check != nil {
+		x.mustBeWritten(inLocal, uint64(x.frame.local+a.offset), int(a.size), lane)
 	}
 	value := uint64(0)
 	for k, b := range x.warp.stack(lane, x.frame.local+a.offset, min(a.size, 8)) {

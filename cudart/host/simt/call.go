@@ -3,6 +3,7 @@
 package simt
 
 import (
+	"maps"
 	"math/bits"
 	"unsafe"
 
@@ -78,11 +79,12 @@ func (w *warp) child(parent *frame, c *call, callee *function, back int32) *fram
 func (w *warp) pass(from, to *frame, c *call, mask uint32) {
 	if w.valid != nil {
 		for m := mask; m != 0; m &= m - 1 {
-			start := int64(firstLane(m))*w.x.block.run.kernel.stack + to.local
+			start := w.stackAt(firstLane(m), to.local)
 			clear(w.valid[start : start+to.fn.frame])
+			maps.DeleteFunc(w.origins, func(at int64, _ origin) bool { return at >= start && at < start+to.fn.frame })
 		}
-		for _, u := range to.undefined {
-			u.lanes &^= mask
+		for slot := range to.undefined {
+			to.replace(slot, mask, nil)
 		}
 	}
 	for i, a := range c.args {
@@ -109,6 +111,9 @@ func (w *warp) move(from *frame, a place, to *frame, b place, mask uint32) {
 		to.p[b.predicate-1] = to.p[b.predicate-1]&^mask | from.p[a.predicate-1]&mask
 		return
 	}
+	if w.valid != nil {
+		w.moveState(from, a, to, b, mask)
+	}
 	for k := range min(a.more, b.more) {
 		for m := mask; m != 0; m &= m - 1 {
 			lane := firstLane(m)
@@ -130,10 +135,41 @@ func (w *warp) move(from *frame, a place, to *frame, b place, mask uint32) {
 			target = w.stack(lane, to.local+b.offset, b.size)
 		}
 		copy(target, source)
-		if b.slot < 0 && w.valid != nil {
-			start := int64(lane)*w.x.block.run.kernel.stack + to.local + b.offset
-			for i := range b.size {
-				w.valid[start+i] = 1
+	}
+}
+
+// moveState is move for what is known of the value: whether anybody wrote it.
+func (w *warp) moveState(from *frame, a place, to *frame, b place, mask uint32) {
+	x := &w.x
+	if a.slot >= 0 && b.slot >= 0 {
+		for k := range 1 + min(a.more, b.more) {
+			to.replace(b.slot+k, mask, from.undefined[a.slot+k])
+		}
+		return
+	}
+	if b.slot >= 0 {
+		to.replace(b.slot, mask, nil)
+	}
+	for ; mask != 0; mask &= mask - 1 {
+		lane := firstLane(mask)
+		source, target := w.stackAt(lane, from.local+a.offset), w.stackAt(lane, to.local+b.offset)
+		switch {
+		case b.slot >= 0:
+			if at := uint64(from.local + a.offset); x.unwritten(inLocal, at, int(a.size), lane) {
+				to.mark(b.slot, lane, x.originOf(inLocal, at, int(a.size), lane))
+			}
+		case a.slot >= 0:
+			fill(w.valid[target:target+b.size], 1)
+			if u := from.undefined[a.slot]; u != nil && u.lanes>>lane&1 != 0 {
+				w.keep(target, b.size, u.from[lane])
+			}
+		default:
+			clear(w.valid[target : target+b.size])
+			copy(w.valid[target:target+b.size], w.valid[source:source+a.size])
+			for i := range min(a.size, b.size) {
+				if of, known := w.origins[source+i]; known {
+					w.origins[target+i] = of
+				}
 			}
 		}
 	}

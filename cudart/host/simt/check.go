@@ -11,29 +11,22 @@ import (
 
 // note enters an access of a lane, which lies in memory that it may touch, and reports what is wrong with it.
 func (x *exec) note(window, address uint64, size, lane int, kind uint8) {
-	if window == 0 {
-		window = address &^ inWindow
-	}
-	switch window {
+	switch window, address = placeOf(window, address); window {
 	case 0:
-		x.noteGlobal(address&plainMask, size, lane, kind)
+		x.noteGlobal(address, size, lane, kind)
 	case inShared:
-		if address = uint64(uint32(address)); address>>rankShift != 0 {
-			x.noteElsewhere(address, size, lane, kind)
+		if address>>rankShift != 0 {
+			if kind&writes != 0 { // of the shared memory of another block, this is all that is known
+				other, offset := x.block.peer(address)
+				fill(other.history.valid[offset:offset+uint64(size)], 1)
+			}
 			return
 		}
 		x.noteShared(address, size, lane, kind)
 	case inLocal:
-		at := int64(lane)*x.block.run.kernel.stack + int64(address&inWindow)
-		valid := x.warp.valid[at : at+int64(size)]
 		if kind&writes != 0 {
-			for i := range valid {
-				valid[i] = 1
-			}
-			return
-		}
-		if kind&silent == 0 && !anyOf(valid) {
-			x.undefined(lane, inLocal, address&inWindow, size)
+			at := x.warp.stackAt(lane, int64(address))
+			fill(x.warp.valid[at:at+int64(size)], 1)
 		}
 	}
 }
@@ -47,42 +40,25 @@ func (x *exec) noteStore(at *located, address uint64, p unsafe.Pointer, sources 
 	total := size * len(sources)
 	x.note(at.window, address, total, lane, at.kind)
 	x.sameValue = false
-	if x.check.undefined>>lane&1 == 0 {
+	if x.frame.undefined == nil {
 		return
 	}
-	window := at.window
-	if window == 0 {
-		window = address &^ inWindow
-	}
-	address &= inWindow
-	switch window {
-	case inLocal:
-		start := int64(lane)*x.block.run.kernel.stack + int64(address)
-		clear(x.warp.valid[start : start+int64(total)])
-	case 0, inShared:
-		x.storesUndefined(sources, lane)
-	}
-}
-
-func anyOf(valid []byte) bool {
-	for _, v := range valid {
-		if v != 0 {
-			return true
+	window, address := placeOf(at.window, address)
+	for k, s := range sources {
+		switch u := x.frame.undefined[s]; {
+		case u == nil || u.lanes>>lane&1 == 0:
+		case window == inLocal:
+			x.warp.keep(x.warp.stackAt(lane, int64(address)+int64(k*size)), int64(size), u.from[lane])
+		case window == 0, window == inShared:
+			x.usesUndefined(lane, u.from[lane])
 		}
 	}
-	return false
 }
 
 func (x *exec) noteShared(offset uint64, size, lane int, kind uint8) {
 	h := x.block.history
-	valid := h.valid[offset : offset+uint64(size)]
-	if kind&(writes|updates) != writes && !anyOf(valid) {
-		x.undefined(lane, inShared, offset, size)
-	}
 	if kind&writes != 0 {
-		for i := range valid {
-			valid[i] = 1
-		}
+		fill(h.valid[offset:offset+uint64(size)], 1)
 	}
 	me := x.stampOf(lane, kind)
 	if size < 4 {
@@ -135,16 +111,13 @@ func (x *exec) noteGlobal(address uint64, size, lane int, kind uint8) {
 	if kind&silent != 0 {
 		return
 	}
-	if w := x.written(address); w != nil {
-		if kind&(writes|updates) != writes && !w.any(address, size) {
-			x.undefined(lane, 0, address, size)
-		}
-		if kind&writes != 0 {
+	if kind&writes != 0 {
+		if w := x.written(address); w != nil {
 			w.Mark(address, int64(size))
 		}
-	}
-	if kind&writes != 0 && x.block.run.readOnly != nil {
-		x.mustBeWritable(address, size, lane)
+		if x.block.run.readOnly != nil {
+			x.mustBeWritable(address, size, lane)
+		}
 	}
 	if kind&writes == 0 && x.check.level == CheckFast && kind&strongs == 0 {
 		x.afterWrite(address, size, lane, kind)
@@ -217,21 +190,6 @@ func (x *exec) lockPage(address uint64) *page {
 	return x.check.page
 }
 
-// written is what is known of an address's memory, nil where nothing is.
-func (x *exec) written(address uint64) *Written {
-	w := x.check.written
-	if w != nil && address-w.base < uint64(len(w.bits))*64 {
-		return w
-	}
-	for _, w := range x.block.run.Written {
-		if address-w.base < uint64(len(w.bits))*64 {
-			x.check.written = w
-			return w
-		}
-	}
-	return nil
-}
-
 // enter adds an access to a cell and reports the races that it has.
 func (x *exec) enter(c *cell, me *stamp, window, address uint64, size, lane int) {
 	if window == inShared && c.write.block != me.block && c.read.block != me.block {
@@ -295,18 +253,4 @@ func (x *exec) raced(old, me *stamp, window, address uint64, size, lane int) {
 // unchanged says whether a store leaves memory as it is.
 func unchanged(p unsafe.Pointer, size int, v uint64) bool {
 	return read(p, size) == v&(^uint64(0)>>(64-8*size))
-}
-
-// noteElsewhere enters an access to the shared memory of another block: only that it was written.
-func (x *exec) noteElsewhere(address uint64, size, lane int, kind uint8) {
-	other, offset := x.block.peer(address)
-	valid := other.history.valid[offset : offset+uint64(size)]
-	if kind&(writes|updates) != writes && !anyOf(valid) {
-		x.undefined(lane, inShared, offset, size)
-	}
-	if kind&writes != 0 {
-		for i := range valid {
-			valid[i] = 1
-		}
-	}
 }

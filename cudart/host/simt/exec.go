@@ -44,6 +44,7 @@ func (w *warp) begin(b *block, index, threads int) {
 		clear(w.top.p)
 		clear(w.local)
 		clear(w.valid)
+		clear(w.origins)
 		w.top.carry = 0
 		w.top.undefined = nil
 	}
@@ -185,6 +186,9 @@ func (w *warp) step(g *group) bool {
 	mask := g.mask
 	if b.need != nil {
 		x.at = b.at[0]
+		if g.frame.undefined != nil { // which lanes it names may be undefined too
+			x.follow(&b.operands[0], b.operands[0].guard.mask(x, mask))
+		}
 		need := b.need(x, mask)
 		if need&w.live&^mask != 0 { // some of the lanes are elsewhere
 			g.parked = true
@@ -196,9 +200,6 @@ func (w *warp) step(g *group) bool {
 			g.mask = part
 			g.pc++
 			w.groups = append(w.groups, rest)
-			if g.frame.undefined != nil {
-				x.follow(&b.operands[0], part)
-			}
 			b.ops[0](x, part)
 			w.wake()
 			return false
@@ -285,7 +286,7 @@ func (x *exec) checkedOps(b *basic, mask uint32) {
 	for i, f := range b.ops {
 		x.at = b.at[i]
 		if x.frame.undefined != nil {
-			x.follow(&b.operands[i], mask)
+			x.follow(&b.operands[i], b.operands[i].guard.mask(x, mask))
 		}
 		f(x, mask)
 	}
@@ -319,6 +320,9 @@ func (w *warp) end(g *group, b *basic, mask uint32) bool {
 	if taken == 0 {
 		g.pc++
 		return true
+	}
+	if g.frame.undefined != nil {
+		x.follow(&b.closing, taken)
 	}
 	frame, pc := g.frame, g.pc
 	if rest := mask &^ taken; rest != 0 {

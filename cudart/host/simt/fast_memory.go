@@ -121,9 +121,7 @@ func loadShared[T word](at located, targets []int, general op) op {
 	return func(x *exec, m uint32) {
 		memory, ok := x.reachShared(window, size)
 		if x.check != nil {
-			if ok = ok && checked && m == fullMask && x.readShared(x.s[at.base], at.offset); ok {
-				x.loaded(targets, m)
-			}
+			ok = ok && checked && m == fullMask && x.readShared(x.s[at.base], at.offset)
 		}
 		if !ok || !loop(x, m, memory) {
 			general(x, m)

@@ -53,8 +53,10 @@ func (x *exec) count(at *located, address uint64, lane int, c change) arrivals {
 	}
 	p := at.find(x, address, 8, lane)
 	if x.check != nil {
+		if at.kind&(writes|updates) != writes {
+			x.mustBeWritten(at.window, address, 8, lane)
+		}
 		x.note(at.window, address, 8, lane, at.kind)
-		x.mustBeDefined()
 	}
 	var problem string
 	var old arrivals
@@ -138,8 +140,10 @@ func (x *exec) mbarrierPlace(at *located, lane int) unsafe.Pointer {
 	}
 	p := at.find(x, address, 8, lane)
 	if x.check != nil {
+		if at.kind&(writes|updates) != writes {
+			x.mustBeWritten(at.window, address, 8, lane)
+		}
 		x.note(at.window, address, 8, lane, at.kind)
-		x.mustBeDefined()
 	}
 	return p
 }

@@ -19,7 +19,7 @@ func (x *exec) misaligned(address uint64, size, lane int) {
 func load(at located, targets []int, size int, read func(unsafe.Pointer, int) uint64, extend func(uint64) uint64) op {
 	total := size * len(targets)
 	return func(x *exec, m uint32) {
-		from, all := x.s[at.base], m
+		from := x.s[at.base]
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
 			a := from[i] + at.offset
@@ -28,6 +28,9 @@ func load(at located, targets []int, size int, read func(unsafe.Pointer, int) ui
 			}
 			p := at.find(x, a, total, i)
 			if x.check != nil {
+				for k, d := range targets {
+					x.reads(d, at.window, a+uint64(k*size), size, i)
+				}
 				x.note(at.window, a, total, i, at.kind)
 			}
 			for k, d := range targets {
@@ -40,9 +43,6 @@ func load(at located, targets []int, size int, read func(unsafe.Pointer, int) ui
 			if x.check != nil {
 				x.sawGlobal(at.window, a, i, at.kind)
 			}
-		}
-		if x.check != nil {
-			x.loaded(targets, all)
 		}
 	}
 }
@@ -107,9 +107,6 @@ func store(at located, sources []int, size int, write func(unsafe.Pointer, int, 
 				write(unsafe.Add(p, k*size), size, v)
 			}
 		}
-		if x.check != nil {
-			x.check.undefined = 0
-		}
 	}
 }
 
@@ -160,7 +157,6 @@ func atomics(at located, target, b, c, size int, adds, replaces bool, inside, ou
 		if c >= 0 {
 			third = x.s[c]
 		}
-		all := m
 		for ; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m) & 31
 			a := from[i] + at.offset
@@ -169,10 +165,12 @@ func atomics(at located, target, b, c, size int, adds, replaces bool, inside, ou
 			}
 			p := at.find(x, a, size, i)
 			if x.check != nil {
-				x.note(at.window, a, size, i, at.kind)
-				if !replaces {
-					x.mustBeDefined()
+				if replaces {
+					x.reads(target, at.window, a, size, i)
+				} else {
+					x.mustBeWritten(at.window, a, size, i)
 				}
+				x.note(at.window, a, size, i, at.kind)
 			}
 			v, w := x.withoutNumber(second[i], size), x.withoutNumber(third[i], size)
 			f := outside
@@ -186,9 +184,6 @@ func atomics(at located, target, b, c, size int, adds, replaces bool, inside, ou
 			if x.check != nil {
 				x.sawGlobal(at.window, a, i, at.kind)
 			}
-		}
-		if x.check != nil && replaces {
-			x.loaded([]int{target}, all)
 		}
 	}
 }
@@ -285,8 +280,8 @@ func copyAsync(target, source located, size int, used int, ignored func(x *exec)
 			}
 			if x.check != nil {
 				if n > 0 {
+					x.mustBeWritten(0, b, n, i)
 					x.note(0, b, n, i, 0)
-					x.mustBeDefined()
 				}
 				x.note(inShared, a, size, i, writes)
 			}
@@ -306,8 +301,8 @@ func loadMatrix(at located, targets []int, transposed bool) op {
 			}
 			rows[k] = *(*[8]uint16)(at.find(x, a, 16, k))
 			if x.check != nil {
+				x.mustBeWritten(at.window, a, 16, k)
 				x.note(at.window, a, 16, k, at.kind)
-				x.mustBeDefined()
 			}
 		}
 		for k, d := range targets {

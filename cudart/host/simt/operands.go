@@ -77,7 +77,7 @@ func (c *compiler) value(o ptx.Operand, t ptx.Type) int {
 // component is the slot of a component of a vector register.
 func (c *compiler) component(o ptx.Operand) (slot int, ok bool) {
 	k := int(o.Part - ptx.X)
-	if o.Part < ptx.X || o.Part > ptx.W || o.Negated || o.Value != 0 || k >= int(c.f.Registers[o.Index].Vector) || c.f.Registers[o.Index].Vector < 2 {
+	if width := c.width(int(o.Index)); k < 0 || k >= width || width < 2 || o.Negated || o.Value != 0 {
 		return 0, false
 	}
 	return int(c.registers[o.Index]) + k, true
@@ -323,9 +323,8 @@ func (c *compiler) slots(o ptx.Operand, each func(ptx.Operand) int) []int {
 	var list []int
 	if o.Kind != ptx.Vector && c.isVector(o) {
 		for k := range c.width(int(o.Index)) {
-			slot := int(c.registers[o.Index]) + k
-			list = append(list, slot)
-			c.operands.uses, c.operands.sets = append(c.operands.uses, int32(slot)), append(c.operands.sets, int32(slot))
+			o.Part = ptx.X + ptx.Part(k)
+			list = append(list, each(o))
 		}
 		return list
 	}

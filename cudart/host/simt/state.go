@@ -374,8 +374,9 @@ type warp struct {
 	groups       []group
 	idle         bool // all its groups poll memory that other threads write
 	top          *frame
-	local        []byte // 32 stacks, one after the other
-	valid        []byte // by byte of local: not 0 once it was written; nil where nothing is checked
+	local        []byte           // 32 stacks, one after the other
+	valid        []byte           // by byte of local: not 0 once it was written; nil where nothing is checked
+	origins      map[int64]origin // of undefined values that were stored in local
 	lane         lanes
 	tid          [3]lanes
 	x            exec
@@ -413,7 +414,7 @@ type frame struct {
 // undefinedLanes are those in which a register holds an undefined value.
 type undefinedLanes struct {
 	lanes uint32
-	origin
+	from  [warpSize]origin
 }
 
 // nearby is how many instructions remember the memory of their last access. A power of two.
@@ -445,13 +446,12 @@ type checker struct {
 	number  uint64
 	written *Written // the same
 	order   warpOrder
-	// Of the load that runs: the lanes that read what nobody wrote, and where.
-	undefined uint32
-	of        origin
+	texel   *origin // of what the fetch that runs reads, where nobody wrote it
 }
 
 // origin is where an undefined value was read.
 type origin struct {
+	fn      *function
 	at      int32
 	window  uint64
 	address uint64

@@ -67,7 +67,6 @@ func (c *compiler) fetch() op {
 	coordinates = coordinates[:dimensions]
 	floats, byIndex := f.Types[0] == ptx.F32, f.Types[1] == ptx.S32
 	return func(x *exec, m uint32) {
-		all := m
 		for ; m != 0; m &= m - 1 {
 			i := firstLane(m)
 			t := x.textureOf(x.s[handle][i]+offset, i)
@@ -88,9 +87,12 @@ func (c *compiler) fetch() op {
 			for k, d := range targets {
 				x.s[d][i] = uint64(value[k])
 			}
-		}
-		if x.check != nil {
-			x.loaded(targets, all)
+			if x.check != nil && x.check.texel != nil {
+				for _, d := range targets {
+					x.frame.mark(d, i, *x.check.texel)
+				}
+				x.check.texel = nil
+			}
 		}
 	}
 }
@@ -162,6 +164,9 @@ func (t *texture) texel(x *exec, lane int, at [3]int64) [4]uint32 {
 	}
 	address := t.base + uint64((at[2]*sizes[1]+at[1])*t.Pitch+at[0]*t.Texel())
 	if x.check != nil {
+		if x.check.texel == nil && x.unwritten(0, address, int(t.Texel()), lane) {
+			x.check.texel = &origin{x.frame.fn, x.at, 0, address, int(t.Texel())}
+		}
 		x.note(0, address, int(t.Texel()), lane, 0)
 	}
 	value[3] = t.one()

@@ -140,8 +140,10 @@ func (c *compiler) wmmaMove(shape tileShape) op {
 		}
 		p := at.find(x, a, size, lane)
 		if x.check != nil {
+			if !stores {
+				x.mustBeWritten(at.window, a, size, lane)
+			}
 			x.note(at.window, a, size, lane, at.kind)
-			x.mustBeDefined()
 		}
 		return p, int(bit % 8)
 	}
