@@ -81,8 +81,11 @@ func (w *warp) pass(from, to *frame, c *call, mask uint32) {
 		for m := mask; m != 0; m &= m - 1 {
 			start := w.stackAt(firstLane(m), to.local)
 			clear(w.valid[start : start+to.fn.frame])
-			maps.DeleteFunc(w.origins, func(at int64, _ origin) bool { return at >= start && at < start+to.fn.frame })
 		}
+		maps.DeleteFunc(w.origins, func(at int64, _ origin) bool {
+			lane, offset := at/w.x.block.run.kernel.stack, at%w.x.block.run.kernel.stack-to.local
+			return mask>>lane&1 != 0 && offset >= 0 && offset < to.fn.frame
+		})
 		for slot := range to.undefined {
 			to.replace(slot, mask, nil)
 		}
@@ -150,12 +153,13 @@ func (w *warp) moveState(from *frame, a place, to *frame, b place, mask uint32) 
 	if b.slot >= 0 {
 		to.replace(b.slot, mask, nil)
 	}
+	stack := x.block.run.kernel.stack
 	for ; mask != 0; mask &= mask - 1 {
 		lane := firstLane(mask)
-		source, target := w.stackAt(lane, from.local+a.offset), w.stackAt(lane, to.local+b.offset)
+		source, target := int64(lane)*stack+from.local+a.offset, int64(lane)*stack+to.local+b.offset
 		switch {
 		case b.slot >= 0:
-			if at := uint64(from.local + a.offset); x.unwritten(inLocal, at, int(a.size), lane) {
+			if at := uint64(from.local + a.offset); !anyOf(w.valid[source : source+a.size]) {
 				to.mark(b.slot, lane, x.originOf(inLocal, at, int(a.size), lane))
 			}
 		case a.slot >= 0:
@@ -164,9 +168,12 @@ func (w *warp) moveState(from *frame, a place, to *frame, b place, mask uint32) 
 				w.keep(target, b.size, u.from[lane])
 			}
 		default:
-			clear(w.valid[target : target+b.size])
-			copy(w.valid[target:target+b.size], w.valid[source:source+a.size])
-			for i := range min(a.size, b.size) {
+			n := min(a.size, b.size)
+			copy(w.valid[target:target+n], w.valid[source:source+n])
+			if len(w.origins) == 0 {
+				continue
+			}
+			for i := range n {
 				if of, known := w.origins[source+i]; known {
 					w.origins[target+i] = of
 				}

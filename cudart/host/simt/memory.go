@@ -31,7 +31,9 @@ func load(at located, targets []int, size int, read func(unsafe.Pointer, int) ui
 				for k, d := range targets {
 					x.reads(d, at.window, a+uint64(k*size), size, i)
 				}
-				x.note(at.window, a, total, i, at.kind)
+				if at.window != inLocal {
+					x.note(at.window, a, total, i, at.kind)
+				}
 			}
 			for k, d := range targets {
 				v := read(unsafe.Add(p, k*size), size)
