@@ -1,18 +1,13 @@
-// Tests and a benchmark of how long pipelines take whose data does not fit, against the best known ways to spill them, which
-// testdata/best/spill.txt keeps with the numbers that make the graphs:
+// A test and a benchmark of how long pipelines take whose data does not fit, against the best known ways to spill them, which
+// testdata/best/spill.txt keeps with the numbers that make the graphs. They come from a search that shared nothing with the planner's.
 //
 //	go test ./planner/spread -run '^$' -bench SpillDistance -benchtime 1x
-//
-// This searches for better ones, and writes them down:
-//
-//	DAGRUN_LONG=1 go test ./planner/spread -run BestKnownSpills -timeout 0 -rewrite
 
 package spread
 
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -21,7 +16,6 @@ import (
 
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
-	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // spillBest is a graph that does not fit with the shortest predicted time that is known.
@@ -46,6 +40,7 @@ func spillInstances(tb testing.TB) []spillBest {
 		require.NoError(tb, err, line)
 		list = append(list, in)
 	}
+	require.Len(tb, list, 72)
 	return list
 }
 
@@ -64,52 +59,10 @@ func (in *spillBest) spilledTime(tb testing.TB, effort planner.Effort) float64 {
 	s, err := Spill(context.Background(), in.Graph(tb), in.options(effort))
 	require.NoError(tb, err, in.name())
 	require.NotNil(tb, s, "%s fits", in.name())
-	return in.plannedTime(tb, s)
-}
-
-func (in *spillBest) plannedTime(tb testing.TB, s *plan.Spread) float64 {
-	tb.Helper()
 	p, err := planner.New(context.Background(), s.Graph, in.options(planner.Normal).Options)
 	require.NoError(tb, err, in.name())
 	require.LessOrEqual(tb, p.Stats.PeakDeviceBytes, in.Tiles*plantest.BlockBytes)
 	return p.Stats.MakespanUS
-}
-
-// reference is what a search takes that shares nothing with the one of the planner, with so many states at a time.
-func (in *spillBest) reference(tb testing.TB, width int) float64 {
-	tb.Helper()
-	g, m := in.Graph(tb), planner.H200()
-	b := &plantest.Beam{Graph: g, Times: planner.Durations(g, m, nil), UpUS: m.CopyUS + plantest.BlockBytes/m.HostToDevice + m.SyncUS, DownUS: m.CopyUS + plantest.BlockBytes/m.DeviceToHost + m.SyncUS, Slots: int(in.Tiles), Width: width}
-	way := b.Search()
-	require.NotNil(tb, way, in.name())
-	s, err := SpillAt(g, in.options(planner.Normal), &plan.Spread{Order: way.Order, Spilled: way.Spilled})
-	require.NoError(tb, err, in.name())
-	return in.plannedTime(tb, s)
-}
-
-// TestBestKnownSpills searches where it is asked to. DAGRUN_SPILLS limits it to instances whose name contains that, such as fft/.
-func TestBestKnownSpills(t *testing.T) {
-	list := spillInstances(t)
-	require.Len(t, list, 72)
-	if os.Getenv("DAGRUN_LONG") == "" || !*rewrite {
-		return
-	}
-	for k := range list {
-		in := &list[k]
-		if !strings.Contains(in.name(), os.Getenv("DAGRUN_SPILLS")) {
-			continue
-		}
-		found := min(in.reference(t, 100), in.reference(t, 400), in.spilledTime(t, planner.Normal), in.spilledTime(t, planner.Thorough))
-		t.Logf("%s: %.1f us, known was %.1f", in.name(), found, in.best)
-		if found = math.Ceil(found*10) / 10; in.best == 0 || found < in.best {
-			in.best = found
-		}
-	}
-	text := "# family size us seed tiles best_us\n"
-	for _, in := range list {
-		text += fmt.Sprintln(in.Family, in.Size, in.US, in.Seed, in.Tiles, in.best)
-	}
-	require.NoError(t, os.WriteFile(spillBestFile, []byte(text), 0o644))
 }
 
 // The bar is 15% for each instance. DAGRUN_LONG=1 tries all of them, otherwise only the smaller ones.
