@@ -28,8 +28,6 @@ func main() {
 	flag.StringVar(&s.only, "only", "", "comma-separated `names` of workloads, of patterns and tasks, to measure; empty: all")
 	flag.StringVar(&s.backend, "backend", "cuda", "cuda or cpu")
 	flag.IntVar(&s.streams, "streams", 8, "compute `streams` that plans may use")
-	flag.IntVar(&s.inflight, "inflight", 0, "`replays` that overlap where throughput is measured, each on one stream; 0: the best known")
-	flag.Var(&s.chunks, "chunks", "comma-separated `NAME=COUNT`: chunks of workloads in the suite, instead of the best known")
 	flag.Parse()
 	if err := measure(context.Background(), s, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "measure:", err)
@@ -39,15 +37,13 @@ func main() {
 
 // measurements are the tables by name.
 var measurements = map[string]func(ctx context.Context, s settings, p cudart.Platform) (any, []table, error){
-	"chunks":   measureChunks,
-	"flights":  measureFlights,
 	"suite":    measureSuite,
 	"patterns": measurePatterns,
 }
 
 func measure(ctx context.Context, s settings, names []string) (err error) {
 	if len(names) == 0 {
-		return errors.New("say what to measure: suite, chunks, flights, patterns")
+		return errors.New("say what to measure: suite or patterns")
 	}
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return err
@@ -60,7 +56,7 @@ func measure(ctx context.Context, s settings, names []string) (err error) {
 	for _, name := range names {
 		m := measurements[name]
 		if m == nil {
-			return fmt.Errorf("no measurement %q: want suite, chunks, flights or patterns", name)
+			return fmt.Errorf("no measurement %q: want suite or patterns", name)
 		}
 		raw, tables, err := m(ctx, s, p)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMeasureOnTheCPUDevice(t *testing.T) {
-	tables := []string{"suite", "chunks", "flights", "patterns"}
+	tables := []string{"suite", "patterns"}
 	if testing.Short() {
 		tables = tables[:1]
 	}
@@ -93,16 +93,4 @@ func TestDescriptionHasEveryNode(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(g.Buffers), strings.Count(string(text), "buffer "))
-}
-
-func TestChunkCounts(t *testing.T) {
-	var c chunkCounts
-	require.NoError(t, c.Set("bs=16"))
-	s := settings{chunks: c}
-	require.Equal(t, 16, s.chunksOf(&workload{name: "bs", chunks: 8}))
-	require.Equal(t, 4, s.chunksOf(&workload{name: "dl", chunks: 4}))
-	require.Equal(t, smallCount, (&settings{small: true}).chunksOf(&workload{name: "bs", chunks: 8}))
-	require.EqualError(t, c.Set("bs"), `"bs": want NAME=COUNT`)
-	require.EqualError(t, c.Set("bs=0"), `"bs=0": want NAME=COUNT`)
-	require.EqualError(t, c.Set("saxpy=2"), `no workload "saxpy"`)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
@@ -25,8 +24,6 @@ type settings struct {
 	only      string
 	backend   string
 	streams   int
-	inflight  int
-	chunks    chunkCounts
 }
 
 // wanted reports whether -only selects a name.
@@ -43,8 +40,8 @@ func (s *settings) wanted(name string) bool {
 }
 
 // workload is a pipeline with its real size. grcuda is the time of the C++ of the GrCUDA authors on an H200 at that
-// size, in milliseconds: the best of its variants with prefetching. chunks is the best count for one replay according to the measurement
-// "chunks", flights the setting with the highest throughput according to the measurement "flights".
+// size, in milliseconds: the best of its variants with prefetching. chunks, of 1 to 16, was best for one replay, as bench finds it with
+// -p chunks=1,2,4,8,16; flights, of 1 to 4, had the highest throughput.
 type workload struct {
 	name    string
 	params  []file.Override
@@ -112,46 +109,10 @@ func loadPipeline(name string, params []file.Override) (*dag.Graph, error) {
 // smallCount is the number of chunks at the default sizes of the files, where more chunks would be empty.
 const smallCount = 2
 
-// chunkCounts is a flag value: chunk counts by workload.
-type chunkCounts map[string]int
-
-func (c *chunkCounts) String() string { return "" }
-
-func (c *chunkCounts) Set(text string) error {
-	*c = chunkCounts{}
-	for _, one := range strings.Split(text, ",") {
-		name, number, _ := strings.Cut(one, "=")
-		count, err := strconv.Atoi(number)
-		if err != nil || count < 1 {
-			return fmt.Errorf("%q: want NAME=COUNT", one)
-		}
-		known := false
-		for _, w := range workloads() {
-			known = known || w.name == name
-		}
-		if !known {
-			return fmt.Errorf("no workload %q", name)
-		}
-		(*c)[name] = count
-	}
-	return nil
-}
-
 // chunksOf returns how many chunks the suite divides a workload into.
 func (s *settings) chunksOf(w *workload) int {
-	switch count := s.chunks[w.name]; {
-	case count > 0:
-		return count
-	case s.small:
+	if s.small {
 		return smallCount
 	}
 	return w.chunks
-}
-
-// flightsOf returns how many replays of a workload the suite overlaps, and how they are planned.
-func (s *settings) flightsOf(w *workload) flights {
-	if s.inflight > 0 {
-		return flights{count: s.inflight}
-	}
-	return w.flights
 }

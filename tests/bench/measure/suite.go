@@ -78,7 +78,7 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 		row.GrCUDA = w.grcuda * 1e3
 	}
 	machine := runtime.MachineOf(p)
-	flights := s.flightsOf(&w)
+	flights := w.flights
 	row.Flights = flights.String()
 	c := &contestants{whole: whole, programs: map[string]*runtime.Program{}, inflight: flights.count}
 	defer func() { err = errors.Join(err, c.close()) }()
