@@ -4,6 +4,7 @@ package source
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels/source/clang"
@@ -21,11 +22,11 @@ var standardHeaders = []nvrtc.Header{
 	{Name: "stddef.h", Code: []byte("#pragma once\n")},
 	{Name: "cstddef", Code: []byte("#pragma once\n")},
 	{Name: "stdbool.h", Code: []byte("#pragma once\n")},
-	{Name: "limits.h", Code: []byte(integerLimits)},
-	{Name: "climits", Code: []byte(integerLimits)},
-	{Name: "float.h", Code: []byte(floatLimits)},
-	{Name: "cfloat", Code: []byte(floatLimits)},
-	{Name: "math.h", Code: []byte(mathConstants)},
+	{Name: "limits.h", Code: clang.Header("limits.h")},
+	{Name: "climits", Code: clang.Header("limits.h")},
+	{Name: "float.h", Code: clang.Header("float.h")},
+	{Name: "cfloat", Code: clang.Header("float.h")},
+	{Name: "math.h", Code: mathConstants},
 	{Name: "cmath", Code: mathInStd},
 	{Name: "assert.h", Code: []byte("#pragma once\n")},
 	{Name: "cufft.h", Code: []byte(transformTypes)},
@@ -135,65 +136,13 @@ using ::intptr_t; using ::uintptr_t;
 }
 `
 
-const integerLimits = `#pragma once
-#define CHAR_BIT 8
-#define SCHAR_MAX 127
-#define SCHAR_MIN (-128)
-#define UCHAR_MAX 255
-#define CHAR_MAX 127
-#define CHAR_MIN (-128)
-#define SHRT_MAX 32767
-#define SHRT_MIN (-32768)
-#define USHRT_MAX 65535
-#define INT_MAX 2147483647
-#define INT_MIN (-INT_MAX - 1)
-#define UINT_MAX 4294967295U
-#define LONG_MAX 9223372036854775807L
-#define LONG_MIN (-LONG_MAX - 1L)
-#define ULONG_MAX 18446744073709551615UL
-#define LLONG_MAX 9223372036854775807LL
-#define LLONG_MIN (-LLONG_MAX - 1LL)
-#define ULLONG_MAX 18446744073709551615ULL
-`
-
-const floatLimits = `#pragma once
-#define FLT_RADIX 2
-#define FLT_MANT_DIG 24
-#define DBL_MANT_DIG 53
-#define FLT_MIN_EXP (-125)
-#define FLT_MAX_EXP 128
-#define DBL_MIN_EXP (-1021)
-#define DBL_MAX_EXP 1024
-#define FLT_DIG 6
-#define DBL_DIG 15
-#define FLT_MAX 3.402823466e+38F
-#define FLT_MIN 1.175494351e-38F
-#define FLT_EPSILON 1.192092896e-07F
-#define DBL_MAX 1.7976931348623158e+308
-#define DBL_MIN 2.2250738585072014e-308
-#define DBL_EPSILON 2.2204460492503131e-016
-`
-
-const mathConstants = `#pragma once
-#define M_E 2.7182818284590452354
-#define M_LOG2E 1.4426950408889634074
-#define M_LOG10E 0.43429448190325182765
-#define M_LN2 0.69314718055994530942
-#define M_LN10 2.30258509299404568402
-#define M_PI 3.14159265358979323846
-#define M_PI_2 1.57079632679489661923
-#define M_PI_4 0.78539816339744830962
-#define M_1_PI 0.31830988618379067154
-#define M_2_PI 0.63661977236758134308
-#define M_SQRT2 1.41421356237309504880
-#define M_SQRT1_2 0.70710678118654752440
-#ifndef INFINITY
+var mathConstants = append(clang.Header("dagrun_math_constants.h"), `#ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif
 #ifndef NAN
 #define NAN __int_as_float(0x7fffffff)
 #endif
-`
+`...)
 
 const transformTypes = `#pragma once
 typedef float cufftReal;
@@ -203,8 +152,8 @@ typedef double2 cufftDoubleComplex;
 `
 
 // mathInStd is what clang has. Of the functions that are macros in C, NVRTC may have only those that stay.
-var mathInStd = append([]byte(mathConstants+`namespace std {
+var mathInStd = slices.Concat(mathConstants, []byte(`namespace std {
 template <class T> __device__ bool isfinite(T x) { return x - x == 0; }
 template <class T> __device__ bool signbit(T x) { return copysign(1.0, double(x)) < 0; }
 }
-`), regexp.MustCompile(`using ::(?:isfinite|signbit);\n`).ReplaceAll(clang.Header("cmath"), nil)...)
+`), regexp.MustCompile(`using ::(?:isfinite|signbit);\n`).ReplaceAll(clang.Header("cmath"), nil))

@@ -9,12 +9,12 @@
 #define SHRT_MAX 32767
 #define SHRT_MIN (-32768)
 #define USHRT_MAX 65535
-#define INT_MAX __INT_MAX__
-#define INT_MIN (-__INT_MAX__ - 1)
-#define UINT_MAX (__INT_MAX__ * 2u + 1u)
-#define LONG_MAX __LONG_MAX__
-#define LONG_MIN (-__LONG_MAX__ - 1l)
-#define ULONG_MAX (__LONG_MAX__ * 2ul + 1ul)
-#define LLONG_MAX __LONG_LONG_MAX__
-#define LLONG_MIN (-__LONG_LONG_MAX__ - 1ll)
-#define ULLONG_MAX (__LONG_LONG_MAX__ * 2ull + 1ull)
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295U
+#define LONG_MAX 9223372036854775807L
+#define LONG_MIN (-LONG_MAX - 1L)
+#define ULONG_MAX 18446744073709551615UL
+#define LLONG_MAX 9223372036854775807LL
+#define LLONG_MIN (-LLONG_MAX - 1LL)
+#define ULLONG_MAX 18446744073709551615ULL
