@@ -17,11 +17,11 @@ import (
 )
 
 // spillSizes are graphs of about 30, 300, 1,000 and 10,000 nodes, given about half of the memory that they keep in use.
-func spillSizes() []plantest.SpillInstance {
-	var list []plantest.SpillInstance
+func spillSizes() []spillInstance {
+	var list []spillInstance
 	add := func(family string, tiles func(size int) int64, sizes ...int) {
 		for _, size := range sizes {
-			list = append(list, plantest.SpillInstance{Family: family, Size: size, US: 20, Seed: 1, Tiles: tiles(size)})
+			list = append(list, spillInstance{Family: family, Size: size, US: 20, Seed: 1, Tiles: tiles(size)})
 		}
 	}
 	add("cholesky", func(n int) int64 { return int64(n * (n + 1) / 4) }, 5, 11, 17, 38)

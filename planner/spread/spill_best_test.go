@@ -20,7 +20,7 @@ import (
 
 // spillBest is a graph that does not fit with the shortest predicted time that is known.
 type spillBest struct {
-	plantest.SpillInstance
+	spillInstance
 	best float64
 }
 
@@ -85,7 +85,7 @@ func BenchmarkSpillDistance(b *testing.B) {
 	for _, in := range spillInstances(b) {
 		byFamily[in.Family] = append(byFamily[in.Family], in)
 	}
-	for _, family := range plantest.SpillFamilies() {
+	for _, family := range spillFamilies() {
 		b.Run(family, func(b *testing.B) {
 			worst, sum := 0.0, 0.0
 			for b.Loop() {

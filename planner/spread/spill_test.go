@@ -107,7 +107,7 @@ func TestSpillsAgreeWithBruteForce(t *testing.T) {
 
 // What a node's memory was used for before, it waits for in every plan. So no plan has to look for a layout.
 func TestSpilledGraphsFitWithEveryStrategy(t *testing.T) {
-	for _, in := range []plantest.SpillInstance{{Family: "cholesky", Size: 6, US: 20, Tiles: 9}, {Family: "fft", Size: 8, US: 20, Tiles: 6}, {Family: "random", Size: 48, US: 20, Seed: 2, Tiles: 8}} {
+	for _, in := range []spillInstance{{Family: "cholesky", Size: 6, US: 20, Tiles: 9}, {Family: "fft", Size: 8, US: 20, Tiles: 6}, {Family: "random", Size: 48, US: 20, Seed: 2, Tiles: 8}} {
 		g := in.Graph(t)
 		o := Options{Options: planner.Options{MemoryCap: in.Tiles * plantest.BlockBytes}}
 		s, err := Spill(context.Background(), g, o)

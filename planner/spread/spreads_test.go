@@ -60,8 +60,8 @@ func TestSpreadsAreThoseThatWereReviewed(t *testing.T) {
 			fmt.Fprintf(&text, "%s over %d in %d bytes: %s\n", name, devices, limit, described(s, err))
 		}
 	}
-	for k, family := range plantest.SpillFamilies() {
-		in := plantest.SpillInstance{Family: family, Size: 4 + k%3, US: 20, Seed: uint64(k % 2)}
+	for k, family := range spillFamilies() {
+		in := spillInstance{Family: family, Size: 4 + k%3, US: 20, Seed: uint64(k % 2)}
 		if family == "random" {
 			in.Size = 30
 		}

@@ -10,8 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/model"
 )
 
@@ -29,7 +30,7 @@ func TestSpillsTakeFewCopiesMoreThanTheBest(t *testing.T) {
 			times := model.Durations(g, model.H200(), nil)
 			found, err := SpillCandidates(context.Background(), p, model.H200(), times, effort.Normal)
 			require.NoError(t, err)
-			up, down, fewest := plantest.LeastCopies(uses, written, blocks, fit, 1, 0), plantest.LeastCopies(uses, written, blocks, fit, 0, 1), math.MaxInt
+			up, down, fewest := leastCopies(uses, written, blocks, fit, 1, 0), leastCopies(uses, written, blocks, fit, 0, 1), math.MaxInt
 			for _, c := range found {
 				ordered, err := p.Ordered(c.Order)
 				require.NoError(t, err)
@@ -39,7 +40,7 @@ func TestSpillsTakeFewCopiesMoreThanTheBest(t *testing.T) {
 				require.GreaterOrEqual(t, s.Stats.Spills, down, "seed %d", seed)
 				fewest = min(fewest, max(s.Stats.Spills, s.Stats.Reloads))
 			}
-			least := max(up, down, (plantest.LeastCopies(uses, written, blocks, fit, 1, 1)+1)/2)
+			least := max(up, down, (leastCopies(uses, written, blocks, fit, 1, 1)+1)/2)
 			ours, best, above = ours+fewest, best+least, max(above, fewest-least)
 		}
 		t.Logf("writes %t: %d copies one way, at least %d; at most %d more than the fewest", writes, ours, best, above)

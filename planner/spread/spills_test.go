@@ -1,6 +1,6 @@
 // Graphs that need more memory than they are given, of the kinds that work on tiles has: which order of nodes is good for them differs much.
 
-package plantest
+package spread
 
 import (
 	"fmt"
@@ -10,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 )
 
-// SpillInstance says which graph to make, and how much memory it is given.
-type SpillInstance struct {
+// spillInstance says which graph to make, and how much memory it is given.
+type spillInstance struct {
 	Family string
 	Size   int
 	US     float64 // of a kernel; a tile takes 76 us to copy to an H200, or back
@@ -21,12 +22,12 @@ type SpillInstance struct {
 	Tiles  int64 // that fit
 }
 
-// SpillFamilies are those that SpillInstance.Graph knows.
-func SpillFamilies() []string {
+// spillFamilies are those that spillInstance.Graph knows.
+func spillFamilies() []string {
 	return []string{"reads", "updates", "cholesky", "lu", "fft", "stencil", "tree", "layers", "passes", "random"}
 }
 
-// spillMaker builds kernels on tiles of BlockBytes.
+// spillMaker builds kernels on tiles of plantest.BlockBytes.
 type spillMaker struct {
 	b      *dag.Builder
 	us     float64
@@ -39,7 +40,7 @@ type spillMaker struct {
 func (m *spillMaker) tile(i, j int, state bool) dag.BufferID {
 	id, known := m.tiles[[2]int{i, j}]
 	if !known {
-		b := dag.Buffer{Name: fmt.Sprintf("t.%d.%d", i, j), Place: dag.Device, DType: dag.U8, Shape: []int64{BlockBytes}}
+		b := dag.Buffer{Name: fmt.Sprintf("t.%d.%d", i, j), Place: dag.Device, DType: dag.U8, Shape: []int64{plantest.BlockBytes}}
 		if state {
 			b.Init = &dag.Init{Kind: dag.InitRamp}
 		}
@@ -58,11 +59,11 @@ func (m *spillMaker) kernel(us float64, accesses ...dag.Access) {
 }
 
 // Graph makes the graph.
-func (in SpillInstance) Graph(t testing.TB) *dag.Graph {
+func (in spillInstance) Graph(t testing.TB) *dag.Graph {
 	t.Helper()
 	random := rand.New(rand.NewPCG(in.Seed, 61))
 	if in.Family == "reads" || in.Family == "updates" {
-		g, _, _ := DrawBlocks(t, random, in.Size, 4*in.Size, in.US, in.Family == "updates")
+		g, _, _ := plantest.DrawBlocks(t, random, in.Size, 4*in.Size, in.US, in.Family == "updates")
 		return g
 	}
 	m := &spillMaker{b: dag.New(in.Family), us: in.US, tiles: map[[2]int]dag.BufferID{}}
