@@ -171,9 +171,6 @@ func Clean() *Machine { return model.Clean() }
 // Unit is the machine of textbooks; see [model.Unit].
 func Unit() *Machine { return model.Unit() }
 
-// BusesOf prepares the buses of a machine for a number of devices; see [model.BusesOf].
-func BusesOf(m *Machine, devices int) *model.Buses { return model.BusesOf(m, devices) }
-
 // MachineNames lists the built-in machines, the default first.
 func MachineNames() []string { return model.MachineNames() }
 

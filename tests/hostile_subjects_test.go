@@ -113,7 +113,7 @@ func (h *hostile) functions() []namedFunction {
 		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
 		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
 
-		"planner.BusesOf": planner.BusesOf, "model.BusesOf": model.BusesOf, "model.CopierOf": model.CopierOf, "model.Durations": model.Durations, "model.MachineNames": model.MachineNames, "model.Predict": model.Predict,
+		"model.BusesOf": model.BusesOf, "model.CopierOf": model.CopierOf, "model.Durations": model.Durations, "model.MachineNames": model.MachineNames, "model.Predict": model.Predict,
 		"model.Simulate": model.Simulate, "model.SimulateGraph": model.SimulateGraph, "model.Repeated": model.Repeated, "model.SimulateWith": model.SimulateWith,
 		"model.LowerBound": model.LowerBound, "model.LowerBoundGraph": model.LowerBoundGraph, "model.LowerBoundWith": model.LowerBoundWith,
 		"model.Clean": model.Clean, "model.DecodeMachine": model.DecodeMachine, "model.H200": model.H200, "model.MachineByName": model.MachineByName,

@@ -170,9 +170,6 @@ func (c *command) execute(w *worker) {
 	case cudart.LaunchKernel:
 		crashed = c.launch(w)
 	case cudart.CopyMemory, cudart.SetMemory:
-		if c.kind == cudart.CopyMemory {
-			c.platform.travel(c.uses[1].memory.device, c.uses[0].memory.device, c.bytes)
-		}
 		crashed = w.split(c, c.parts())
 	}
 	if c.platform.options.Sanitize != simt.CheckNothing {

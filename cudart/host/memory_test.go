@@ -358,7 +358,7 @@ func TestDevicesDescribeThemselves(t *testing.T) {
 	require.Equal(t, []bool{false, true}, p.Devices()[0].Peers, "a copy was changed")
 	require.False(t, p.TakesDeciders())
 	require.NoError(t, p.Close())
-	for want, o := range map[string]Options{"": {}, "order checked": {CheckOrder: true}, "PTX only": {PTX: true}, "links simulated": {Links: &Links{}}, "perturbed": {Perturb: 3},
+	for want, o := range map[string]Options{"": {}, "order checked": {CheckOrder: true}, "PTX only": {PTX: true}, "perturbed": {Perturb: 3},
 		"kernels checked (fast)": {Sanitize: simt.CheckFast}, "kernels checked (full)": {Sanitize: simt.CheckFull}, "kernels checked (auto)": {Sanitize: simt.CheckUsual},
 		"order checked, PTX only": {CheckOrder: true, PTX: true}} {
 		p, err := Open(o)
@@ -366,7 +366,7 @@ func TestDevicesDescribeThemselves(t *testing.T) {
 		require.Equal(t, want, p.Conditions())
 		require.NoError(t, p.Close())
 	}
-	// Perturbed devices have few workers, and links more of them, which wait for copies.
+	// Perturbed devices have few workers.
 	for seed, workers := range map[uint64]int{3: 1, 4: 2, 5: 4} {
 		p, err := Open(Options{Perturb: seed})
 		require.NoError(t, err)
@@ -375,12 +375,11 @@ func TestDevicesDescribeThemselves(t *testing.T) {
 	}
 	plain, err := Open(Options{})
 	require.NoError(t, err)
-	linked, err := Open(Options{Devices: 2, Links: &Links{}})
+	two, err := Open(Options{Devices: 2})
 	require.NoError(t, err)
-	require.Len(t, linked.pool.all, len(plain.pool.all)+6)
-	require.Equal(t, plain.Devices()[0].Memory/2, linked.Devices()[0].Memory)
+	require.Equal(t, plain.Devices()[0].Memory/2, two.Devices()[0].Memory)
 	require.NoError(t, plain.Close())
-	require.NoError(t, linked.Close())
+	require.NoError(t, two.Close())
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -40,20 +40,12 @@ func Open(options Options) (*Platform, error) {
 	if options.Workers > maxWorkers {
 		return nil, fmt.Errorf("CPU device: %d workers; up to %d are possible", options.Workers, maxWorkers)
 	}
-	if options.Links != nil {
-		if err := options.Links.check(); err != nil {
-			return nil, err
-		}
-	}
 	if options.Workers == 0 && options.Perturb != 0 {
 		// With few workers, what runs first depends on the order in which streams are served, and that is what Perturb changes.
 		options.Workers = [...]int{1, 2, 4}[options.Perturb%3]
 	}
 	if options.Workers == 0 {
 		options.Workers = max(4, runtime.GOMAXPROCS(0))
-		if options.Links != nil { // copies on their way keep workers busy
-			options.Workers += 3 * options.Devices
-		}
 	}
 	if options.Memory == 0 {
 		options.Memory = physicalMemory() / int64(options.Devices)
@@ -106,7 +98,7 @@ func (p *Platform) Conditions() string {
 	for _, c := range []struct {
 		name string
 		set  bool
-	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"links simulated", o.Links != nil}, {"perturbed", o.Perturb != 0},
+	}{{"order checked", o.CheckOrder}, {"PTX only", o.PTX}, {"perturbed", o.Perturb != 0},
 		{"kernels checked (fast)", o.Sanitize == simt.CheckFast}, {"kernels checked (full)", o.Sanitize == simt.CheckFull},
 		{"kernels checked (auto)", o.Sanitize == simt.CheckUsual}} {
 		if c.set {

@@ -41,7 +41,6 @@ type Platform struct {
 	wakers  sync.Pool // channels that goroutines wait on
 	compile compileFunc
 	world   *world.World // nil: this process is the only rank
-	roads   roads
 }
 
 // device is the state of one device's context.

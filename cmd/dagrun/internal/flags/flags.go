@@ -50,7 +50,6 @@ type Values struct {
 	Devices     string
 	Spread      string
 	Spill       string
-	Links       bool
 	Output      string
 	Color       string
 	Quiet       bool
@@ -138,7 +137,6 @@ func (s *Sets) PlanFlags(c *cobra.Command, machine string) {
 func (s *Sets) DeviceFlags(c *cobra.Command) {
 	f, values := c.Flags(), s.ValuesOf(c)
 	f.StringVar(&values.Backend, "backend", "auto", "`device` to run on: auto, cuda, cpu, or cpu:N for N CPU devices")
-	f.BoolVar(&values.Links, "simulate-links", false, "make copies of CPU devices as slow as on the machine that is planned for")
 	f.DurationVar(&values.Timeout, "timeout", 0, "give up after this long, such as 30s")
 	f.Lookup("timeout").DefValue = "never"
 }
@@ -321,9 +319,6 @@ func (f *Values) Planned(strategy string, streams int) []string {
 	add("--cache-dir", f.CacheDir, "")
 	if f.Confined {
 		args = append(args, "--confined")
-	}
-	if f.Links {
-		args = append(args, "--simulate-links")
 	}
 	return args
 }

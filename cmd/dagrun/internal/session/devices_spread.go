@@ -4,12 +4,10 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
-	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
@@ -23,19 +21,6 @@ const AssumedDevices = 2
 func (u *Session) DevicesFor(g *dag.Graph) int {
 	u.spreads = g.Devices > 0
 	return max(g.UsedDevices(), int(g.Devices))
-}
-
-var errLinksGPU = errors.New("--simulate-links is for CPU devices: add --backend cpu, or cpu:N")
-
-// simulatedLinks are the links of the machine that --machine names, by default an H200.
-func (u *Session) simulatedLinks() (*host.Links, error) {
-	m, err := LoadMachine(context.Background(), u.Flags.Machine)
-	if err != nil {
-		return nil, err
-	}
-	buses := planner.BusesOf(m, dag.MostDevices)
-	return &host.Links{LatencyUS: m.CopyUS, HostToDevice: m.HostToDevice, DeviceToHost: m.DeviceToHost, DeviceToDevice: m.PeerToPeer, Rates: buses.Rates(),
-		Between: func(from, to int32) []int32 { return buses.Between(from, to, nil) }}, nil
 }
 
 // SpreadOver spreads a graph that says so over the devices that there are, or that it asks for.

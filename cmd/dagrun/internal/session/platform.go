@@ -31,12 +31,6 @@ func (u *Session) Compiler() launch.Compiler {
 // queues, as in driver.Options; the environment takes precedence.
 func (u *Session) OpenPlatform(devices, queues int) (*Opened, error) {
 	u.Progress.Report("open the device", 0, 0)
-	if u.Flags.Links {
-		var err error
-		if u.links, err = u.simulatedLinks(); err != nil {
-			return nil, err
-		}
-	}
 	n, err := flags.CPUDevices(u.Flags.Backend, devices)
 	if err != nil {
 		return nil, err
@@ -47,9 +41,6 @@ func (u *Session) OpenPlatform(devices, queues int) (*Opened, error) {
 			return nil, err
 		}
 		return enough(cpu, devices, u.spreads)
-	}
-	if u.Flags.Links {
-		return nil, errLinksGPU
 	}
 	if os.Getenv(QueuesVariable) != "" {
 		queues = 0
@@ -88,7 +79,7 @@ func UnpackLibrary(g *dag.Graph) {
 }
 
 func (u *Session) openCPU(devices int, because error) (*Opened, error) {
-	p, err := host.Open(host.Options{Devices: devices, Sanitize: u.Sanitize.level, MaxSteps: u.Flags.Steps, Print: u.kernelPrints, Links: u.links, Compilers: u.Compiler()})
+	p, err := host.Open(host.Options{Devices: devices, Sanitize: u.Sanitize.level, MaxSteps: u.Flags.Steps, Print: u.kernelPrints, Compilers: u.Compiler()})
 	if err != nil {
 		return nil, err
 	}

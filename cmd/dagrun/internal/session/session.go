@@ -6,7 +6,6 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
-	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
@@ -27,7 +26,6 @@ type Session struct {
 	Source     []byte                                         // of the pipeline, in a sweep: all points have the same; nil: it is read when it is needed
 	Compilers  *kernels.Compilers                             // of modules in CUDA C; nil: nothing is compiled to see what kernels do
 	Sanitize   Sanitize                                       // of the command's kernels
-	links      *host.Links                                    // of CPU devices; nil: copies take what they take
 	printing   sync.Mutex                                     // of what kernels print
 	Spread     *planner.Spread                                // the pipeline over several devices; nil: it is planned as declared
 	spreads    bool                                           // over a number of devices that was asked for
