@@ -37,11 +37,7 @@ func TestMeasureOnTheCPUDevice(t *testing.T) {
 				require.Positive(t, r.Predicted[name], "%s %s", r.Name, name)
 			}
 		}
-		for _, f := range r.Profiles {
-			require.Positive(t, f.Up*f.Kernels*f.Down, r.Name)
-			require.LessOrEqual(t, f.Chain, f.Least, r.Name)
-			require.NotEmpty(t, f.Each, r.Name)
-		}
+		require.Positive(t, r.Least, r.Name)
 	}
 	for _, name := range tables {
 		require.FileExists(t, filepath.Join(s.out, name+".md"))

@@ -90,7 +90,6 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 	}
 	c.programs[bySerial] = serial.program
 	row.Predicted[bySerial] = serial.predicted
-	row.Profiles = append(row.Profiles, summarise(whole, machine, profile, 1, s.streams))
 	if c.programs[byInflight], err = newInflight(ctx, whole, p, flights.options(machine, profile, s.streams), flights.count); err != nil {
 		return nil, err
 	}
@@ -106,7 +105,6 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 		if err := cut.program.Close(); err != nil {
 			return nil, err
 		}
-		row.Profiles = append(row.Profiles, summarise(g, machine, profile, chunks, s.streams))
 	}
 	row.Nodes = g.Len()
 	began := time.Now()
@@ -115,7 +113,7 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 		return nil, err
 	}
 	row.PlanUS = float64(time.Since(began).Nanoseconds()) / 1e3
-	row.Streams, row.Waits = len(plan.Streams), plan.Stats.Waits
+	row.Streams, row.Waits, row.Least = len(plan.Streams), plan.Stats.Waits, plan.Stats.LowerBoundUS
 	if row.Predicted[byStreams], err = predicted(planner.Simulate(g, plan, machine, profile)); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// The suite's results and their tables: times, ratios and their means, predictions, the bottleneck of each workload, and its kernels.
+// The suite's results and their tables: times, ratios and their means, and predictions.
 
 package main
 
@@ -32,7 +32,7 @@ type suiteRow struct {
 	Predicted map[string]float64   `json:"predicted_us"`
 	Bound     bound                `json:"bound_us"`
 	GrCUDA    float64              `json:"grcuda_us"`
-	Profiles  []*profiled          `json:"profiles"`
+	Least     float64              `json:"least_us"` // what dependencies and engines leave, by the profiled durations
 	Checks    string               `json:"checks"`
 }
 
@@ -77,7 +77,7 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 	}
 	times := table{title: fmt.Sprintf("GrCUDA suite on %s, %s: milliseconds per replay, medians of %d paired rounds", p.Devices()[0].Name, sizes, s.rounds),
 		head: []string{"workload", "one stream", "chunks", "nodes", "streams", "graph", "C++ by hand", "in flight", "of them", "GrCUDA C++", "bound", "up",
-			"down", "memory", "results"}}
+			"down", "memory", "least", "results"}}
 	ratios := table{title: "GrCUDA suite: ratios, the median over the rounds",
 		head: []string{"workload", "one stream / best", "one stream / in flight", "streams / C++", "graph / C++", "GrCUDA / best", "best / bound",
 			"in flight / bound"}}
@@ -88,7 +88,7 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 		best := r.best()
 		times.row(r.Name, ms(median(r.Times[bySerial])), fmt.Sprint(r.Chunks), fmt.Sprint(r.Nodes), ms(median(r.Times[byStreams])),
 			ms(median(r.Times[byGraph])), ms(median(r.Times[byHand])),
-			ms(median(r.Times[byInflight])), r.Flights, ms(r.GrCUDA), ms(r.Bound.least()), ms(r.Bound.Up), ms(r.Bound.Down), ms(r.Bound.Memory), r.Checks)
+			ms(median(r.Times[byInflight])), r.Flights, ms(r.GrCUDA), ms(r.Bound.least()), ms(r.Bound.Up), ms(r.Bound.Down), ms(r.Bound.Memory), ms(r.Least), r.Checks)
 		gain, rate := medianRatio(r.Times[bySerial], r.Times[best]), medianRatio(r.Times[bySerial], r.Times[byInflight])
 		latency += math.Log(gain)
 		throughput += math.Log(rate)
@@ -111,7 +111,7 @@ func suiteTables(rows []*suiteRow, p cudart.Platform, s settings) []table {
 			fmt.Sprintf("Throughput, several replays in flight: geometric mean over one stream %.3f.", mean(throughput)))
 		foreseen.notes = append(foreseen.notes, fmt.Sprintf("Median error: %.1f%%.", 100*median(errorsFound)))
 	}
-	return append([]table{times, ratios, foreseen}, profileTables(rows)...)
+	return []table{times, ratios, foreseen}
 }
 
 // best returns the faster way to run one replay.
@@ -120,25 +120,6 @@ func (r *suiteRow) best() string {
 		return byGraph
 	}
 	return byStreams
-}
-
-func profileTables(rows []*suiteRow) []table {
-	held := table{title: "GrCUDA suite: what bounds a replay (ms), by the nodes' profiled times",
-		head:  []string{"workload", "chunks", "copies up", "kernels", "copies down", "longest chain", "least"},
-		notes: []string{"Longest chain: the longest chain of nodes that depend on each other. Least: the larger of that and the busiest engine's work, with what must come before and after it."}}
-	kernels := table{title: "GrCUDA suite: kernels alone on the device",
-		head: []string{"workload", "chunks", "kernel", "launches", "us each", "MB each", "GB/s"}}
-	for _, r := range rows {
-		for _, f := range r.Profiles {
-			held.row(r.Name, fmt.Sprint(f.Chunks), ms(f.Up), ms(f.Kernels), ms(f.Down), ms(f.Chain), ms(f.Least))
-			for _, k := range f.Each {
-				n := float64(k.Launches)
-				kernels.row(r.Name, fmt.Sprint(f.Chunks), k.Entry, fmt.Sprint(k.Launches), figure(k.US/n), figure(float64(k.Bytes)/n/1e6),
-					figure(float64(k.Bytes)/k.US/1e3))
-			}
-		}
-	}
-	return []table{held, kernels}
 }
 
 func ms(us float64) string { return figure(us / 1e3) }
