@@ -1,6 +1,32 @@
 // What numbers of 16 bits have in common, whichever they are: cuda_fp16.h and cuda_bf16.h say which before they include it.
-// They define __DAGRUN_NUMBER, __DAGRUN_NUMBER2 (two of them), __DAGRUN_STEM (how names of functions call them) and __hfma.
+// They define __DAGRUN_NUMBER, __DAGRUN_NUMBER2 (two of them), __DAGRUN_STEM (how names of functions call them), __DAGRUN_PTX (how PTX does) and
+// __DAGRUN_WIDEN, which makes a float of their bits.
 #ifdef __DAGRUN_NUMBER
+
+#define __DAGRUN_MEMBER inline __attribute__((host)) __attribute__((device)) __attribute__((always_inline))
+struct __align__(2) __DAGRUN_NUMBER {
+  unsigned short __x;
+  __DAGRUN_NUMBER() = default;
+  __DAGRUN_MEMBER __DAGRUN_NUMBER(float x) { asm("cvt.rn." __DAGRUN_PTX ".f32 %0, %1;" : "=h"(__x) : "f"(x)); }
+  __DAGRUN_MEMBER __DAGRUN_NUMBER(double x) : __DAGRUN_NUMBER((float)x) {}
+  __DAGRUN_MEMBER __DAGRUN_NUMBER(int x) : __DAGRUN_NUMBER((float)x) {}
+  __DAGRUN_MEMBER __DAGRUN_NUMBER(unsigned x) : __DAGRUN_NUMBER((float)x) {}
+  __DAGRUN_MEMBER operator float() const {
+    float x;
+    __DAGRUN_WIDEN(x, __x);
+    return x;
+  }
+};
+struct __align__(4) __DAGRUN_NUMBER2 {
+  __DAGRUN_NUMBER x, y;
+  __DAGRUN_NUMBER2() = default;
+  __DAGRUN_MEMBER __DAGRUN_NUMBER2(__DAGRUN_NUMBER x, __DAGRUN_NUMBER y) : x(x), y(y) {}
+};
+__DAGRUN_DEVICE __DAGRUN_NUMBER __hfma(__DAGRUN_NUMBER a, __DAGRUN_NUMBER b, __DAGRUN_NUMBER c) {
+  __DAGRUN_NUMBER r;
+  asm("fma.rn." __DAGRUN_PTX " %0, %1, %2, %3;" : "=h"(r.__x) : "h"(a.__x), "h"(b.__x), "h"(c.__x));
+  return r;
+}
 
 #define __DAGRUN_JOINED(a, b, c) a##b##c
 #define __DAGRUN_JOIN(a, b, c) __DAGRUN_JOINED(a, b, c)
@@ -177,6 +203,9 @@ __DAGRUN_DEVICE __DAGRUN_NUMBER2 atomicAdd(__DAGRUN_NUMBER2 *at, __DAGRUN_NUMBER
 #undef __DAGRUN_NAME
 #undef __DAGRUN_JOIN
 #undef __DAGRUN_JOINED
+#undef __DAGRUN_MEMBER
+#undef __DAGRUN_WIDEN
+#undef __DAGRUN_PTX
 #undef __DAGRUN_STEM
 #undef __DAGRUN_NUMBER2
 #undef __DAGRUN_NUMBER
