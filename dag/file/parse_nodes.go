@@ -369,7 +369,7 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 		p.mistake(position(f[nodeIf].key), "put one into the other", "node %q has two actions, repeat and if", words.Shorten(node.Name))
 		return
 	}
-	for k := nodeMemcpy; k <= nodeShared; k++ {
+	for k := nodeMemcpy; k <= nodeCluster; k++ {
 		if f[k].value != nil {
 			p.mistake(position(f[k].key), "write it on a node of its body", "a %s takes no %s", nodeKeys.keys[key], nodeKeys.keys[k])
 			ok = false
