@@ -36,8 +36,7 @@ var (
 	}
 	repeatLayout = &layout{keys: repeatKeys.keys}
 	nodeLayout   = &layout{
-		keys: []string{"foreach", "name", "repeat", "if", "memcpy", "memset", "kernel", "map", "call", "host", "use", "allreduce", "reduce", "broadcast",
-			"allgather", "reducescatter", "alltoall", "exchange", "send", "recv", "rank", "template", "args", "with", "grid", "block", "shared", "cooperative", "cluster", "after", "stream", "priority", "cost", "device", "peer", "when", "nodes", "else"},
+		keys: nodeOrder(),
 		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "repeat": repeatLayout, "allreduce": collectiveLayout,
 			"reduce": collectiveLayout, "broadcast": collectiveLayout,
 			"allgather": collectiveLayout, "reducescatter": collectiveLayout, "alltoall": collectiveLayout, "exchange": transferLayout},

@@ -1,10 +1,8 @@
-// What the nodes of a pipeline file do: copies, fills, and the keys that every node may have. Kernels and maps are in parse_launch.go.
+// What the nodes of a pipeline file do: copies and fills, and which keys go with which action. Kernels and maps are in parse_launch.go.
 
 package file
 
 import (
-	"fmt"
-
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
@@ -44,12 +42,9 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 			"node %q has no action", words.Shorten(name))
 		return -1
 	}
-	isKernel, isMap, takesArgs := action == nodeKernel, action == nodeMap, action == nodeCall || action == nodeHost
 	foreign := false
-	for _, k := range [...]int{nodeTemplate, nodeArgs, nodeGrid, nodeBlock, nodeShared, nodeCooperative, nodeCluster, nodeWith, nodePeer, nodeRank} {
-		allowed := isKernel && k != nodeWith && k != nodeRank || isMap && (k == nodeWith || k == nodePeer) || takesArgs && k == nodeArgs ||
-			k == nodeRank && (action == nodeSend || action == nodeReceive)
-		if f[k].value != nil && !allowed {
+	for k := range nodeRows {
+		if of := nodeRows[k].of; f[k].value != nil && of != 0 && of>>action&1 == 0 {
 			p.mistake(position(f[k].key), "", "a %s takes no %s", nodeKeys.keys[action], nodeKeys.keys[k])
 			foreign = true
 		}
@@ -64,67 +59,11 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 func (p *parser) common(node *dag.Node, f *[nodeKeyCount]field) bool {
 	ok := true
 	node.Device = -1
-	for _, k := range [...]int{nodeStream, nodePriority, nodeCost, nodeDevice, nodePeer} {
-		n := f[k].value
-		if n == nil {
-			continue
+	for k := range nodeRows {
+		if f[k].value != nil && nodeRows[k].read != nil {
+			ok = nodeRows[k].read(p, f[k].value, node) && ok
 		}
-		fine := true
-		switch k {
-		case nodeStream:
-			var v int64
-			v, fine = p.between(n, "stream", 0, maxStream)
-			node.Stream = dag.OnStream(int32(v))
-		case nodePriority:
-			switch p.word(n, "priority", "high", "normal", "low") {
-			case "high":
-				node.Priority = dag.High
-			case "low":
-				node.Priority = dag.Low
-			case "":
-				fine = false
-			}
-		case nodeCost:
-			fine = p.cost(n, node)
-		case nodeDevice:
-			var v int64
-			v, fine = p.between(n, "device", 0, dag.MaxDevices-1)
-			node.Device, node.Fixed = int32(v), true
-		case nodePeer:
-			node.Peer, fine = p.truth(n, "peer")
-		}
-		ok = ok && fine
 	}
-	return ok
-}
-
-var costKeys = keySet{"cost", []string{"us"}}
-
-func (p *parser) cost(n *yaml.Node, node *dag.Node) bool {
-	var f [1]field
-	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		hint := "write {us: 12.5}"
-		if e, err := p.parsedExpr(n.Value); err == nil {
-			if _, err = e.Eval(p); err == nil {
-				hint = fmt.Sprintf("write {us: %s}", words.Shorten(n.Value))
-			}
-		}
-		p.mistake(position(n), hint, "cost needs a unit")
-		return false
-	}
-	if !p.fields(n, &costKeys, f[:]) {
-		return false
-	}
-	if f[0].value == nil {
-		p.mistake(position(n), "write {us: 12.5}", "cost is empty")
-		return false
-	}
-	us, ok := p.float(f[0].value, "us")
-	if ok && us < 0 {
-		p.mistake(position(f[0].value), "", "us must not be negative, but is %v", us)
-		return false
-	}
-	node.CostUS, node.HasCost = us, ok
 	return ok
 }
 
@@ -194,9 +133,6 @@ func (p *parser) set(node *dag.Node, f *[nodeKeyCount]field, accesses []dag.Acce
 	}
 	return append(accesses, dag.Access{Range: dst, Mode: dag.Write}), true
 }
-
-// maxStream is the largest stream that a node can be bound to.
-const maxStream = 1<<16 - 1
 
 // pairOf reads a mapping that needs both of its keys.
 func (p *parser) pairOf(n *yaml.Node, set *keySet, c *[2]field, hint string) bool {

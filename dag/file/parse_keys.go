@@ -258,48 +258,4 @@ const (
 
 var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync", "devices"}}
 
-// The places of nodeKeys.
-const (
-	nodeName = iota
-	nodeMemcpy
-	nodeMemset
-	nodeKernel
-	nodeMap
-	nodeCall
-	nodeHost
-	nodeAllReduce
-	nodeReduce
-	nodeBroadcast
-	nodeAllGather
-	nodeReduceScatter
-	nodeAllToAll
-	nodeExchange
-	nodeSend
-	nodeReceive
-	nodeTemplate
-	nodeArgs
-	nodeWith
-	nodeGrid
-	nodeBlock
-	nodeShared
-	nodeCooperative
-	nodeCluster
-	nodeAfter
-	nodeStream
-	nodePriority
-	nodeCost
-	nodeDevice
-	nodePeer
-	nodeWhen
-	nodeForeach
-	nodeNodes
-	nodeRank
-	nodeUse
-	nodeRepeat
-	nodeIf
-	nodeElse
-	nodeKeyCount
-)
-
-var nodeKeys = keySet{"a node", []string{"name", "memcpy", "memset", "kernel", "map", "call", "host", "allreduce", "reduce", "broadcast", "allgather",
-	"reducescatter", "alltoall", "exchange", "send", "recv", "template", "args", "with", "grid", "block", "shared", "cooperative", "cluster", "after", "stream", "priority", "cost", "device", "peer", "when", "foreach", "nodes", "rank", "use", "repeat", "if", "else"}}
+var nodeKeys = keySet{what: "a node"} // its keys are those of nodeRows

@@ -15,12 +15,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// What every CUDA device allows.
-var (
-	maxGrid  = [3]int64{1<<31 - 1, 65535, 65535}
-	maxBlock = [3]int64{1024, 1024, 64}
-)
-
 func (p *parser) kernel(node *dag.Node, f *[nodeKeyCount]field) ([]dag.Access, bool) {
 	label, ok := p.expanded(f[nodeKernel].value, "kernel")
 	if !ok {
@@ -37,44 +31,13 @@ func (p *parser) kernel(node *dag.Node, f *[nodeKeyCount]field) ([]dag.Access, b
 		}
 		spec.Module, spec.Kernel = id, kernel
 	}
-	if f[nodeTemplate].value != nil {
-		arguments, fine := p.template(f[nodeTemplate].value)
-		if spec.Module == -1 {
-			p.mistake(position(f[nodeTemplate].key), "", "template belongs to a kernel of a module; the library's kernels choose by the types of their buffers")
-			fine = false
-		}
-		spec.Kernel, spec.Label, ok = spec.Kernel+arguments, spec.Label+arguments, ok && fine
-	}
 	nodes, fine := p.args(f[nodeArgs].value, &spec)
 	ok = ok && fine
-	if n := f[nodeGrid].value; n != nil {
-		size, fine := p.size3(n, "grid", 0, maxGrid)
-		if size[1] == 0 || size[2] == 0 {
-			size[0] = 0 // nothing is launched
+	for k := range nodeRows {
+		if f[k].value != nil && nodeRows[k].launch != nil {
+			ok = nodeRows[k].launch(p, &f[k], &spec) && ok
 		}
-		spec.Grid, spec.HasGrid, ok = size, true, ok && fine
 	}
-	if n := f[nodeBlock].value; n != nil {
-		size, fine := p.size3(n, "block", 1, maxBlock)
-		if threads := size[0] * size[1] * size[2]; fine && threads > 1024 {
-			p.mistake(position(n), "", "block has %d threads; no device allows more than 1024", threads)
-			fine = false
-		}
-		spec.Block, ok = size, ok && fine
-	}
-	if n := f[nodeShared].value; n != nil {
-		v, fine := p.between(n, "shared", 0, 1<<30)
-		spec.Shared, spec.HasShared, ok = uint32(v), true, ok && fine
-	}
-	if n := f[nodeCooperative].value; n != nil {
-		v, fine := p.truth(n, "cooperative")
-		if v && spec.Module == -1 {
-			p.mistake(position(f[nodeCooperative].key), "", "cooperative belongs to a kernel of a module; no kernel of the library waits for its whole grid")
-			fine = false
-		}
-		spec.Cooperative, ok = v, ok && fine
-	}
-	ok = p.cluster(&spec, &f[nodeCluster]) && ok
 	if !ok {
 		return nil, false
 	}
@@ -84,21 +47,6 @@ func (p *parser) kernel(node *dag.Node, f *[nodeKeyCount]field) ([]dag.Access, b
 		node.Launch.Name = p.pipeline.Modules[spec.Module].Name + "." + name
 	}
 	return accesses, ok
-}
-
-// template reads the arguments of a template, as C++ has them in angle brackets.
-func (p *parser) template(n *yaml.Node) (string, bool) {
-	if n.Kind != yaml.SequenceNode {
-		p.wrongList(n, "template", "a list")
-		return "", false
-	}
-	var list []string
-	ok := true
-	for _, item := range n.Content {
-		text, fine := p.verbatim(item, "a template's argument")
-		list, ok = append(list, text), ok && fine
-	}
-	return "<" + strings.Join(list, ", ") + ">", ok
 }
 
 // args reads the arguments of a kernel: a list is by position, a mapping by the names of its parameters. It returns their places.
@@ -521,22 +469,4 @@ func (p *parser) call(node *dag.Node, f *[nodeKeyCount]field) ([]dag.Access, boo
 		return nil, false
 	}
 	return p.launch(node, f, &spec, nodes, nodeCall)
-}
-
-// cluster reads the key of a kernel node.
-func (p *parser) cluster(spec *dag.LaunchSpec, f *field) bool {
-	if f.value == nil {
-		return true
-	}
-	size, ok := p.size3(f.value, "cluster", 1, [3]int64{dag.MaxCluster, dag.MaxCluster, dag.MaxCluster})
-	switch problem := dag.ClusterProblem(size, [3]uint32{}); {
-	case spec.Module == -1:
-		p.mistake(position(f.key), "", "cluster belongs to a kernel of a module; no kernel of the library uses clusters")
-		return false
-	case ok && problem != "":
-		p.mistake(position(f.value), "", "%s", problem)
-		return false
-	}
-	spec.Cluster = size
-	return ok
 }

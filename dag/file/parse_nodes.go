@@ -369,17 +369,16 @@ func (p *parser) control(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]
 		p.mistake(position(f[nodeIf].key), "put one into the other", "node %q has two actions, repeat and if", words.Shorten(node.Name))
 		return
 	}
-	for k := nodeMemcpy; k <= nodeCluster; k++ {
-		if f[k].value != nil {
-			p.mistake(position(f[k].key), "write it on a node of its body", "a %s takes no %s", nodeKeys.keys[key], nodeKeys.keys[k])
-			ok = false
+	for k := range f {
+		if f[k].value == nil || nodeRows[k].of == 0 && (k < nodeMemcpy || k > nodeReceive) {
+			continue
 		}
-	}
-	for _, k := range [...]int{nodePeer, nodeDevice, nodeRank, nodeUse} {
-		if f[k].value != nil {
-			p.mistake(position(f[k].key), "write it on the nodes of its body", "a %s takes no %s", nodeKeys.keys[key], nodeKeys.keys[k])
-			ok = false
+		hint := "write it on a node of its body"
+		if k > nodeAfter {
+			hint = "write it on the nodes of its body"
 		}
+		p.mistake(position(f[k].key), hint, "a %s takes no %s", nodeKeys.keys[key], nodeKeys.keys[k])
+		ok = false
 	}
 	if f[nodeElse].value != nil && key != nodeIf {
 		p.mistake(position(f[nodeElse].key), "", "else belongs to an if")

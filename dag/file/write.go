@@ -225,53 +225,36 @@ func (y *yamlWriter) expect(b *dag.Buffer) string {
 func (y *yamlWriter) node(n *dag.Node, accesses []dag.Access) {
 	y.where = fmt.Sprintf("node %q", n.Name)
 	y.add("  - {name: ", yamlText(dollars(n.Name)), ", ")
-	device, priority := int32(0), dag.Normal // where the node runs, and its priority, unless it says otherwise
+	usual := defaults{priority: dag.Normal}
 	switch {
 	case n.Copy != nil:
 		y.add("memcpy: {from: ", y.reference(n.Copy.Src), ", to: ", y.reference(n.Copy.Dst), "}")
-		device = y.p.CopyDevice(n.Copy.Dst, n.Copy.Src)
+		usual.device = y.p.CopyDevice(n.Copy.Dst, n.Copy.Src)
 	case n.Set != nil:
 		b := &y.p.Buffers[n.Set.Dst.Buffer]
 		y.add("memset: {to: ", y.reference(n.Set.Dst), ", value: ", y.scalar(b.DType.Component(), n.Set.Bits), "}")
-		device = b.Device
+		usual.device = b.Device
 	case n.Communication != nil:
-		device, priority = y.communication(n.Communication), dag.High
+		usual.device, usual.priority = y.communication(n.Communication), dag.High
 	case n.Launch != nil && n.Launch.Map != nil:
-		device = y.mapping(n.Launch)
+		usual.device = y.mapping(n.Launch)
 	case n.Kind == dag.Call && n.Launch != nil:
-		device = y.call(n.Launch)
+		usual.device = y.call(n.Launch)
 	case n.Launch != nil:
-		device = y.kernel(n.Launch)
+		usual.device = y.kernel(n.Launch, &usual.LaunchInfo)
 	case n.Kind == dag.HostFunction:
 		y.hostFunction(n, accesses)
 	default:
 		y.fail("a %s cannot be written in a file", n.Kind)
 	}
-	for i, from := range n.After {
-		if i == 0 {
-			y.add(", after: [")
-		} else {
-			y.add(", ")
+	for k := range nodeRows {
+		row := &nodeRows[k]
+		if row.write == nil || row.launch != nil && (n.Kind != dag.Kernel || n.Launch == nil) {
+			continue
 		}
-		y.add(yamlText(dollars(y.p.Nodes[from].Name)))
-	}
-	if len(n.After) > 0 {
-		y.add("]")
-	}
-	if stream := n.Stream.Number(); stream >= 0 {
-		y.add(", stream: ", strconv.Itoa(int(stream)))
-	}
-	if n.Priority != priority {
-		y.add(", priority: ", n.Priority.String())
-	}
-	if n.HasCost {
-		y.add(", cost: {us: ", y.float(n.CostUS), "}")
-	}
-	if n.Device != device || n.Fixed {
-		y.add(", device: ", strconv.Itoa(int(n.Device)))
-	}
-	if n.Peer {
-		y.add(", peer: true")
+		if text := row.write(y, n, &usual); text != "" {
+			y.add(", ", row.name, ": ", text)
+		}
 	}
 	y.add("}\n")
 }

@@ -48,7 +48,7 @@ func (y *yamlWriter) launchDevice(l *dag.Launch) int32 {
 }
 
 // kernel writes a kernel node's own part and returns where it runs by default.
-func (y *yamlWriter) kernel(l *dag.Launch) int32 {
+func (y *yamlWriter) kernel(l *dag.Launch, usual *dag.LaunchInfo) int32 {
 	if l.Name == "" || l.Kernel == nil {
 		y.fail("its kernel has no name")
 		return 0
@@ -73,25 +73,9 @@ func (y *yamlWriter) kernel(l *dag.Launch) int32 {
 		separator = ", "
 	}
 	y.add("]")
-	hint, err := l.Kernel.Describe(args)
-	if err != nil {
+	var err error
+	if *usual, err = l.Kernel.Describe(args); err != nil {
 		y.fail("%v", err)
-	}
-	grid, block := dag.WholeSize(hint.Grid), dag.WholeSize(hint.Block)
-	if !hint.HasHint || l.Grid != grid {
-		y.add(", grid: ", dag.SizeText(l.Grid))
-	}
-	if l.Block != block && l.Block[0] != 0 {
-		y.add(", block: ", dag.SizeText(l.Block))
-	}
-	if l.Shared != hint.Shared {
-		y.add(", shared: ", strconv.FormatUint(uint64(l.Shared), 10))
-	}
-	if l.Cooperative {
-		y.add(", cooperative: true")
-	}
-	if l.Cluster != [3]uint32{} {
-		y.add(", cluster: ", dag.SizeText(l.Cluster))
 	}
 	return y.launchDevice(l)
 }

@@ -1,0 +1,298 @@
+// The keys of a node: the one table that parsing, writing and formatting go by, and that a test makes the schema and docs/format.md from.
+
+package file
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/words"
+	"gopkg.in/yaml.v3"
+)
+
+// The places of nodeKeys.
+const (
+	nodeName = iota
+	nodeMemcpy
+	nodeMemset
+	nodeKernel
+	nodeMap
+	nodeCall
+	nodeHost
+	nodeAllReduce
+	nodeReduce
+	nodeBroadcast
+	nodeAllGather
+	nodeReduceScatter
+	nodeAllToAll
+	nodeExchange
+	nodeSend
+	nodeReceive
+	nodeTemplate
+	nodeArgs
+	nodeWith
+	nodeGrid
+	nodeBlock
+	nodeShared
+	nodeCooperative
+	nodeCluster
+	nodeAfter
+	nodeStream
+	nodePriority
+	nodeCost
+	nodeDevice
+	nodePeer
+	nodeWhen
+	nodeForeach
+	nodeNodes
+	nodeRank
+	nodeUse
+	nodeRepeat
+	nodeIf
+	nodeElse
+	nodeKeyCount
+)
+
+// nodeKey is what there is to know of one key.
+type nodeKey struct {
+	name   string
+	before string // the key that it precedes in the canonical form; "": the next one
+	of     uint64 // the actions that it belongs to, one bit for each; 0: every node may have it, also loops and branches
+	value  string // what the schema says of its value: a definition there, with x3 for up to three, boolean, or words; "": the schema says it by hand
+	help   string // its line in docs/format.md, which the schema and editors show too
+	read   func(p *parser, n *yaml.Node, node *dag.Node) bool
+	launch func(p *parser, f *field, spec *dag.LaunchSpec) bool     // reads a key of kernels
+	write  func(y *yamlWriter, n *dag.Node, usual *defaults) string // "" where it is left out
+}
+
+// defaults is what holds for a node that says nothing else: where it runs, its priority, and how its kernel is launched.
+type defaults struct {
+	device   int32
+	priority dag.Priority
+	dag.LaunchInfo
+}
+
+const (
+	ofKernel  = 1 << nodeKernel
+	anyAction = 1<<(nodeReceive+1) - 1<<nodeMemcpy
+	maxStream = 1<<16 - 1
+)
+
+// What every CUDA device allows.
+var (
+	maxGrid  = [3]int64{1<<31 - 1, 65535, 65535}
+	maxBlock = [3]int64{1024, 1024, 64}
+)
+
+var nodeRows = [nodeKeyCount]nodeKey{
+	nodeName:   {name: "name"},
+	nodeMemcpy: {name: "memcpy"}, nodeMemset: {name: "memset"}, nodeKernel: {name: "kernel"}, nodeMap: {name: "map"}, nodeCall: {name: "call"},
+	nodeHost: {name: "host"}, nodeAllReduce: {name: "allreduce"}, nodeReduce: {name: "reduce"}, nodeBroadcast: {name: "broadcast"},
+	nodeAllGather: {name: "allgather"}, nodeReduceScatter: {name: "reducescatter"}, nodeAllToAll: {name: "alltoall"}, nodeExchange: {name: "exchange"},
+	nodeSend: {name: "send"}, nodeReceive: {name: "recv"},
+	nodeTemplate: {name: "template", of: ofKernel, launch: (*parser).template},
+	nodeArgs:     {name: "args", of: ofKernel | 1<<nodeCall | 1<<nodeHost},
+	nodeWith:     {name: "with", of: 1<<nodeMap | 1<<nodeUse},
+	nodeGrid: {name: "grid", of: ofKernel, value: "count x3",
+		help: "blocks: a number or a list of up to three. Library kernels choose for themselves, others need it",
+		launch: func(p *parser, f *field, spec *dag.LaunchSpec) bool {
+			size, ok := p.size3(f.value, "grid", 0, maxGrid)
+			if size[1] == 0 || size[2] == 0 {
+				size[0] = 0 // nothing is launched
+			}
+			spec.Grid, spec.HasGrid = size, true
+			return ok
+		},
+		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
+			return given(!usual.HasHint || n.Launch.Grid != dag.WholeSize(usual.Grid), dag.SizeText(n.Launch.Grid))
+		}},
+	nodeBlock: {name: "block", of: ofKernel, value: "positive x3",
+		help: "threads in a block, likewise; if left out, chosen by occupancy",
+		launch: func(p *parser, f *field, spec *dag.LaunchSpec) bool {
+			size, ok := p.size3(f.value, "block", 1, maxBlock)
+			if threads := size[0] * size[1] * size[2]; ok && threads > 1024 {
+				p.mistake(position(f.value), "", "block has %d threads; no device allows more than 1024", threads)
+				return false
+			}
+			spec.Block = size
+			return ok
+		},
+		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
+			return given(n.Launch.Block != dag.WholeSize(usual.Block) && n.Launch.Block[0] != 0, dag.SizeText(n.Launch.Block))
+		}},
+	nodeShared: {name: "shared", of: ofKernel, value: "count", help: "bytes of dynamic shared memory",
+		launch: func(p *parser, f *field, spec *dag.LaunchSpec) bool {
+			bytes, ok := p.between(f.value, "shared", 0, 1<<30)
+			spec.Shared, spec.HasShared = uint32(bytes), true
+			return ok
+		},
+		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
+			return given(n.Launch.Shared != usual.Shared, strconv.FormatUint(uint64(n.Launch.Shared), 10))
+		}},
+	nodeCooperative: {name: "cooperative", of: ofKernel, value: "boolean",
+		help: "`true` if a kernel of a module waits for its whole grid (`cooperative_groups::this_grid().sync()`)",
+		launch: func(p *parser, f *field, spec *dag.LaunchSpec) (ok bool) {
+			spec.Cooperative, ok = p.truth(f.value, "cooperative")
+			return p.ofModule(f, spec, !spec.Cooperative, "no kernel of the library waits for its whole grid") && ok
+		},
+		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string { return given(n.Launch.Cooperative, "true") }},
+	nodeCluster: {name: "cluster", of: ofKernel, value: "positive x3",
+		help: "for kernels of modules: the blocks of a thread block cluster, a number or a list of up to three, 8 blocks at most. " +
+			"A kernel with `__cluster_dims__` needs no such line. GPUs have clusters from compute capability 9.0 on",
+		launch: func(p *parser, f *field, spec *dag.LaunchSpec) (ok bool) {
+			spec.Cluster, ok = p.size3(f.value, "cluster", 1, [3]int64{dag.MaxCluster, dag.MaxCluster, dag.MaxCluster})
+			if !p.ofModule(f, spec, false, "no kernel of the library uses clusters") {
+				return false
+			}
+			if problem := dag.ClusterProblem(spec.Cluster, [3]uint32{}); ok && problem != "" {
+				p.mistake(position(f.value), "", "%s", problem)
+				return false
+			}
+			return ok
+		},
+		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string {
+			return given(n.Launch.Cluster != [3]uint32{}, dag.SizeText(n.Launch.Cluster))
+		}},
+	nodeAfter: {name: "after", help: "nodes that must finish first although no data requires it: `[fill]`, or a pattern, `[\"spin.*\"]`",
+		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string {
+			names := make([]string, len(n.After))
+			for i, from := range n.After {
+				names[i] = yamlText(dollars(y.p.Nodes[from].Name))
+			}
+			return given(len(names) > 0, "["+strings.Join(names, ", ")+"]")
+		}},
+	nodeStream: {name: "stream", help: "the stream that it runs on, whatever the planner would choose",
+		read: func(p *parser, n *yaml.Node, node *dag.Node) bool {
+			v, ok := p.between(n, "stream", 0, maxStream)
+			node.Stream = dag.OnStream(int32(v))
+			return ok
+		},
+		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string {
+			return given(n.Stream.Number() >= 0, strconv.Itoa(int(n.Stream.Number())))
+		}},
+	nodePriority: {name: "priority", value: "high, normal, low", help: "`high`, `normal` or `low`. Nodes of different priority never share a stream",
+		read: func(p *parser, n *yaml.Node, node *dag.Node) bool {
+			word := p.word(n, "priority", "high", "normal", "low")
+			node.Priority = map[string]dag.Priority{"high": dag.High, "low": dag.Low}[word]
+			return word != ""
+		},
+		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
+			return given(n.Priority != usual.priority, n.Priority.String())
+		}},
+	nodeCost: {name: "cost", help: "`{us: 12.5}`, how long it takes, for planning",
+		read: (*parser).cost,
+		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string {
+			return given(n.HasCost, "{us: "+y.float(n.CostUS)+"}")
+		}},
+	nodeDevice: {name: "device", of: anyAction, value: "device", help: "where it runs; if left out, where its buffers are",
+		read: func(p *parser, n *yaml.Node, node *dag.Node) bool {
+			v, ok := p.between(n, "device", 0, dag.MaxDevices-1)
+			node.Device, node.Fixed = int32(v), true
+			return ok
+		},
+		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
+			return given(n.Device != usual.device || n.Fixed, strconv.Itoa(int(n.Device)))
+		}},
+	nodePeer: {name: "peer", of: ofKernel | 1<<nodeMap, value: "boolean", help: "`true` for a kernel that accesses buffers of another device",
+		read: func(p *parser, n *yaml.Node, node *dag.Node) (ok bool) {
+			node.Peer, ok = p.truth(n, "peer")
+			return ok
+		},
+		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string { return given(n.Peer, "true") }},
+	nodeWhen:    {name: "when", value: "condition", help: "the node is left out if this is false"},
+	nodeForeach: {name: "foreach", before: "name"},
+	nodeNodes:   {name: "nodes"},
+	nodeRank:    {name: "rank", before: "template", of: 1<<nodeSend | 1<<nodeReceive},
+	nodeUse:     {name: "use", before: "allreduce", of: anyAction},
+	nodeRepeat:  {name: "repeat", before: "memcpy"},
+	nodeIf:      {name: "if", before: "memcpy"},
+	nodeElse:    {name: "else"},
+}
+
+// The functions in the rows look up keys, so the list of keys cannot be part of its declaration.
+func init() {
+	for k := range nodeRows {
+		nodeKeys.keys = append(nodeKeys.keys, nodeRows[k].name)
+	}
+}
+
+// nodeOrder is the keys in the order of the canonical form.
+func nodeOrder() (order []string) {
+	for k := range nodeRows {
+		order = append(order, nodeRows[k].name)
+	}
+	for k := range nodeRows {
+		if row := &nodeRows[k]; row.before != "" {
+			order = slices.DeleteFunc(order, func(key string) bool { return key == row.name })
+			order = slices.Insert(order, slices.Index(order, row.before), row.name)
+		}
+	}
+	return order
+}
+
+// given is a text, or "" where it is left out.
+func given(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
+
+// ofModule refuses a key with a kernel of the library, unless it says nothing there.
+func (p *parser) ofModule(f *field, spec *dag.LaunchSpec, idle bool, why string) bool {
+	if spec.Module == -1 && !idle {
+		p.mistake(position(f.key), "", "%s belongs to a kernel of a module; %s", f.key.Value, why)
+		return false
+	}
+	return true
+}
+
+// template reads the arguments of a template, as C++ has them in angle brackets.
+func (p *parser) template(f *field, spec *dag.LaunchSpec) bool {
+	ok := p.ofModule(f, spec, false, "the library's kernels choose by the types of their buffers")
+	if f.value.Kind != yaml.SequenceNode {
+		p.wrongList(f.value, "template", "a list")
+		return false
+	}
+	var list []string
+	for _, item := range f.value.Content {
+		text, fine := p.verbatim(item, "a template's argument")
+		list, ok = append(list, text), ok && fine
+	}
+	arguments := "<" + strings.Join(list, ", ") + ">"
+	spec.Kernel, spec.Label = spec.Kernel+arguments, spec.Label+arguments
+	return ok
+}
+
+var costKeys = keySet{"cost", []string{"us"}}
+
+func (p *parser) cost(n *yaml.Node, node *dag.Node) bool {
+	var f [1]field
+	if n.Kind == yaml.ScalarNode && !isNull(n) {
+		hint := "write {us: 12.5}"
+		if e, err := p.parsedExpr(n.Value); err == nil {
+			if _, err = e.Eval(p); err == nil {
+				hint = fmt.Sprintf("write {us: %s}", words.Shorten(n.Value))
+			}
+		}
+		p.mistake(position(n), hint, "cost needs a unit")
+		return false
+	}
+	if !p.fields(n, &costKeys, f[:]) {
+		return false
+	}
+	if f[0].value == nil {
+		p.mistake(position(n), "write {us: 12.5}", "cost is empty")
+		return false
+	}
+	us, ok := p.float(f[0].value, "us")
+	if ok && us < 0 {
+		p.mistake(position(f[0].value), "", "us must not be negative, but is %v", us)
+		return false
+	}
+	node.CostUS, node.HasCost = us, ok
+	return ok
+}
