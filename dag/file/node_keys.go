@@ -64,7 +64,7 @@ type nodeKey struct {
 	value  string // what the schema says of its value: a definition there, with x3 for up to three, boolean, or words; "": the schema says it by hand
 	help   string // its line in docs/format.md, which the schema and editors show too
 	read   func(p *parser, n *yaml.Node, node *dag.Node) bool
-	launch func(p *parser, f *field, spec *dag.LaunchSpec) bool     // reads a key of kernels
+	launch func(p *parser, f field, spec *dag.LaunchSpec) bool     // reads a key of kernels
 	write  func(y *yamlWriter, n *dag.Node, usual *defaults) string // "" where it is left out
 }
 
@@ -98,7 +98,7 @@ var nodeRows = [nodeKeyCount]nodeKey{
 	nodeWith:     {name: "with", of: 1<<nodeMap | 1<<nodeUse},
 	nodeGrid: {name: "grid", of: ofKernel, value: "count x3",
 		help: "blocks: a number or a list of up to three. Library kernels choose for themselves, others need it",
-		launch: func(p *parser, f *field, spec *dag.LaunchSpec) bool {
+		launch: func(p *parser, f field, spec *dag.LaunchSpec) bool {
 			size, ok := p.size3(f.value, "grid", 0, maxGrid)
 			if size[1] == 0 || size[2] == 0 {
 				size[0] = 0 // nothing is launched
@@ -111,7 +111,7 @@ var nodeRows = [nodeKeyCount]nodeKey{
 		}},
 	nodeBlock: {name: "block", of: ofKernel, value: "positive x3",
 		help: "threads in a block, likewise; if left out, chosen by occupancy",
-		launch: func(p *parser, f *field, spec *dag.LaunchSpec) bool {
+		launch: func(p *parser, f field, spec *dag.LaunchSpec) bool {
 			size, ok := p.size3(f.value, "block", 1, maxBlock)
 			if threads := size[0] * size[1] * size[2]; ok && threads > 1024 {
 				p.mistake(position(f.value), "", "block has %d threads; no device allows more than 1024", threads)
@@ -124,7 +124,7 @@ var nodeRows = [nodeKeyCount]nodeKey{
 			return given(n.Launch.Block != dag.WholeSize(usual.Block) && n.Launch.Block[0] != 0, dag.SizeText(n.Launch.Block))
 		}},
 	nodeShared: {name: "shared", of: ofKernel, value: "count", help: "bytes of dynamic shared memory",
-		launch: func(p *parser, f *field, spec *dag.LaunchSpec) bool {
+		launch: func(p *parser, f field, spec *dag.LaunchSpec) bool {
 			bytes, ok := p.between(f.value, "shared", 0, 1<<30)
 			spec.Shared, spec.HasShared = uint32(bytes), true
 			return ok
@@ -134,7 +134,7 @@ var nodeRows = [nodeKeyCount]nodeKey{
 		}},
 	nodeCooperative: {name: "cooperative", of: ofKernel, value: "boolean",
 		help: "`true` if a kernel of a module waits for its whole grid (`cooperative_groups::this_grid().sync()`)",
-		launch: func(p *parser, f *field, spec *dag.LaunchSpec) (ok bool) {
+		launch: func(p *parser, f field, spec *dag.LaunchSpec) (ok bool) {
 			spec.Cooperative, ok = p.truth(f.value, "cooperative")
 			return p.ofModule(f, spec, !spec.Cooperative, "no kernel of the library waits for its whole grid") && ok
 		},
@@ -142,7 +142,7 @@ var nodeRows = [nodeKeyCount]nodeKey{
 	nodeCluster: {name: "cluster", of: ofKernel, value: "positive x3",
 		help: "for kernels of modules: the blocks of a thread block cluster, a number or a list of up to three, 8 blocks at most. " +
 			"A kernel with `__cluster_dims__` needs no such line. GPUs have clusters from compute capability 9.0 on",
-		launch: func(p *parser, f *field, spec *dag.LaunchSpec) (ok bool) {
+		launch: func(p *parser, f field, spec *dag.LaunchSpec) (ok bool) {
 			spec.Cluster, ok = p.size3(f.value, "cluster", 1, [3]int64{dag.MaxCluster, dag.MaxCluster, dag.MaxCluster})
 			if !p.ofModule(f, spec, false, "no kernel of the library uses clusters") {
 				return false
@@ -242,7 +242,7 @@ func given(is bool, text string) string {
 }
 
 // ofModule refuses a key with a kernel of the library, unless it says nothing there.
-func (p *parser) ofModule(f *field, spec *dag.LaunchSpec, idle bool, why string) bool {
+func (p *parser) ofModule(f field, spec *dag.LaunchSpec, idle bool, why string) bool {
 	if spec.Module == -1 && !idle {
 		p.mistake(position(f.key), "", "%s belongs to a kernel of a module; %s", f.key.Value, why)
 		return false
@@ -251,7 +251,7 @@ func (p *parser) ofModule(f *field, spec *dag.LaunchSpec, idle bool, why string)
 }
 
 // template reads the arguments of a template, as C++ has them in angle brackets.
-func (p *parser) template(f *field, spec *dag.LaunchSpec) bool {
+func (p *parser) template(f field, spec *dag.LaunchSpec) bool {
 	ok := p.ofModule(f, spec, false, "the library's kernels choose by the types of their buffers")
 	if f.value.Kind != yaml.SequenceNode {
 		p.wrongList(f.value, "template", "a list")

@@ -35,7 +35,7 @@ func (p *parser) kernel(node *dag.Node, f *[nodeKeyCount]field) ([]dag.Access, b
 	ok = ok && fine
 	for k := range nodeRows {
 		if f[k].value != nil && nodeRows[k].launch != nil {
-			ok = nodeRows[k].launch(p, &f[k], &spec) && ok
+			ok = nodeRows[k].launch(p, f[k], &spec) && ok
 		}
 	}
 	if !ok {
