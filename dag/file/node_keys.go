@@ -64,15 +64,8 @@ type nodeKey struct {
 	value  string // what the schema says of its value: a definition there, with x3 for up to three, boolean, or words; "": the schema says it by hand
 	help   string // its line in docs/format.md, which the schema and editors show too
 	read   func(p *parser, n *yaml.Node, node *dag.Node) bool
-	launch func(p *parser, f field, spec *dag.LaunchSpec) bool     // reads a key of kernels
-	write  func(y *yamlWriter, n *dag.Node, usual *defaults) string // "" where it is left out
-}
-
-// defaults is what holds for a node that says nothing else: where it runs, its priority, and how its kernel is launched.
-type defaults struct {
-	device   int32
-	priority dag.Priority
-	dag.LaunchInfo
+	launch func(p *parser, f field, spec *dag.LaunchSpec) bool // reads a key of kernels
+	write  func(y *yamlWriter, n *dag.Node) string             // "" where it is left out
 }
 
 const (
@@ -106,8 +99,8 @@ var nodeRows = [nodeKeyCount]nodeKey{
 			spec.Grid, spec.HasGrid = size, true
 			return ok
 		},
-		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
-			return given(!usual.HasHint || n.Launch.Grid != dag.WholeSize(usual.Grid), dag.SizeText(n.Launch.Grid))
+		write: func(y *yamlWriter, n *dag.Node) string {
+			return given(!y.usual.HasHint || n.Launch.Grid != dag.WholeSize(y.usual.Grid), dag.SizeText(n.Launch.Grid))
 		}},
 	nodeBlock: {name: "block", of: ofKernel, value: "positive x3",
 		help: "threads in a block, likewise; if left out, chosen by occupancy",
@@ -120,8 +113,8 @@ var nodeRows = [nodeKeyCount]nodeKey{
 			spec.Block = size
 			return ok
 		},
-		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
-			return given(n.Launch.Block != dag.WholeSize(usual.Block) && n.Launch.Block[0] != 0, dag.SizeText(n.Launch.Block))
+		write: func(y *yamlWriter, n *dag.Node) string {
+			return given(n.Launch.Block != dag.WholeSize(y.usual.Block) && n.Launch.Block[0] != 0, dag.SizeText(n.Launch.Block))
 		}},
 	nodeShared: {name: "shared", of: ofKernel, value: "count", help: "bytes of dynamic shared memory",
 		launch: func(p *parser, f field, spec *dag.LaunchSpec) bool {
@@ -129,8 +122,8 @@ var nodeRows = [nodeKeyCount]nodeKey{
 			spec.Shared, spec.HasShared = uint32(bytes), true
 			return ok
 		},
-		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
-			return given(n.Launch.Shared != usual.Shared, strconv.FormatUint(uint64(n.Launch.Shared), 10))
+		write: func(y *yamlWriter, n *dag.Node) string {
+			return given(n.Launch.Shared != y.usual.Shared, strconv.Itoa(int(n.Launch.Shared)))
 		}},
 	nodeCooperative: {name: "cooperative", of: ofKernel, value: "boolean",
 		help: "`true` if a kernel of a module waits for its whole grid (`cooperative_groups::this_grid().sync()`)",
@@ -138,7 +131,7 @@ var nodeRows = [nodeKeyCount]nodeKey{
 			spec.Cooperative, ok = p.truth(f.value, "cooperative")
 			return p.ofModule(f, spec, !spec.Cooperative, "no kernel of the library waits for its whole grid") && ok
 		},
-		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string { return given(n.Launch.Cooperative, "true") }},
+		write: func(y *yamlWriter, n *dag.Node) string { return given(n.Launch.Cooperative, "true") }},
 	nodeCluster: {name: "cluster", of: ofKernel, value: "positive x3",
 		help: "for kernels of modules: the blocks of a thread block cluster, a number or a list of up to three, 8 blocks at most. " +
 			"A kernel with `__cluster_dims__` needs no such line. GPUs have clusters from compute capability 9.0 on",
@@ -153,11 +146,11 @@ var nodeRows = [nodeKeyCount]nodeKey{
 			}
 			return ok
 		},
-		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string {
+		write: func(y *yamlWriter, n *dag.Node) string {
 			return given(n.Launch.Cluster != [3]uint32{}, dag.SizeText(n.Launch.Cluster))
 		}},
 	nodeAfter: {name: "after", help: "nodes that must finish first although no data requires it: `[fill]`, or a pattern, `[\"spin.*\"]`",
-		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string {
+		write: func(y *yamlWriter, n *dag.Node) string {
 			names := make([]string, len(n.After))
 			for i, from := range n.After {
 				names[i] = yamlText(dollars(y.p.Nodes[from].Name))
@@ -170,7 +163,7 @@ var nodeRows = [nodeKeyCount]nodeKey{
 			node.Stream = dag.OnStream(int32(v))
 			return ok
 		},
-		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string {
+		write: func(y *yamlWriter, n *dag.Node) string {
 			return given(n.Stream.Number() >= 0, strconv.Itoa(int(n.Stream.Number())))
 		}},
 	nodePriority: {name: "priority", value: "high, normal, low", help: "`high`, `normal` or `low`. Nodes of different priority never share a stream",
@@ -179,29 +172,27 @@ var nodeRows = [nodeKeyCount]nodeKey{
 			node.Priority = map[string]dag.Priority{"high": dag.High, "low": dag.Low}[word]
 			return word != ""
 		},
-		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
-			return given(n.Priority != usual.priority, n.Priority.String())
+		write: func(y *yamlWriter, n *dag.Node) string {
+			return given(n.Priority != y.usual.priority, n.Priority.String())
 		}},
 	nodeCost: {name: "cost", help: "`{us: 12.5}`, how long it takes, for planning",
-		read: (*parser).cost,
-		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string {
-			return given(n.HasCost, "{us: "+y.float(n.CostUS)+"}")
-		}},
+		read:  (*parser).cost,
+		write: func(y *yamlWriter, n *dag.Node) string { return given(n.HasCost, "{us: "+y.float(n.CostUS)+"}") }},
 	nodeDevice: {name: "device", of: anyAction, value: "device", help: "where it runs; if left out, where its buffers are",
 		read: func(p *parser, n *yaml.Node, node *dag.Node) bool {
 			v, ok := p.between(n, "device", 0, dag.MaxDevices-1)
 			node.Device, node.Fixed = int32(v), true
 			return ok
 		},
-		write: func(y *yamlWriter, n *dag.Node, usual *defaults) string {
-			return given(n.Device != usual.device || n.Fixed, strconv.Itoa(int(n.Device)))
+		write: func(y *yamlWriter, n *dag.Node) string {
+			return given(n.Device != y.usual.device || n.Fixed, strconv.Itoa(int(n.Device)))
 		}},
 	nodePeer: {name: "peer", of: ofKernel | 1<<nodeMap, value: "boolean", help: "`true` for a kernel that accesses buffers of another device",
 		read: func(p *parser, n *yaml.Node, node *dag.Node) (ok bool) {
 			node.Peer, ok = p.truth(n, "peer")
 			return ok
 		},
-		write: func(y *yamlWriter, n *dag.Node, _ *defaults) string { return given(n.Peer, "true") }},
+		write: func(y *yamlWriter, n *dag.Node) string { return given(n.Peer, "true") }},
 	nodeWhen:    {name: "when", value: "condition", help: "the node is left out if this is false"},
 	nodeForeach: {name: "foreach", before: "name"},
 	nodeNodes:   {name: "nodes"},

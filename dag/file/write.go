@@ -225,23 +225,23 @@ func (y *yamlWriter) expect(b *dag.Buffer) string {
 func (y *yamlWriter) node(n *dag.Node, accesses []dag.Access) {
 	y.where = fmt.Sprintf("node %q", n.Name)
 	y.add("  - {name: ", yamlText(dollars(n.Name)), ", ")
-	usual := defaults{priority: dag.Normal}
+	y.usual = defaults{priority: dag.Normal}
 	switch {
 	case n.Copy != nil:
 		y.add("memcpy: {from: ", y.reference(n.Copy.Src), ", to: ", y.reference(n.Copy.Dst), "}")
-		usual.device = y.p.CopyDevice(n.Copy.Dst, n.Copy.Src)
+		y.usual.device = y.p.CopyDevice(n.Copy.Dst, n.Copy.Src)
 	case n.Set != nil:
 		b := &y.p.Buffers[n.Set.Dst.Buffer]
 		y.add("memset: {to: ", y.reference(n.Set.Dst), ", value: ", y.scalar(b.DType.Component(), n.Set.Bits), "}")
-		usual.device = b.Device
+		y.usual.device = b.Device
 	case n.Communication != nil:
-		usual.device, usual.priority = y.communication(n.Communication), dag.High
+		y.usual.device, y.usual.priority = y.communication(n.Communication), dag.High
 	case n.Launch != nil && n.Launch.Map != nil:
-		usual.device = y.mapping(n.Launch)
+		y.usual.device = y.mapping(n.Launch)
 	case n.Kind == dag.Call && n.Launch != nil:
-		usual.device = y.call(n.Launch)
+		y.usual.device = y.call(n.Launch)
 	case n.Launch != nil:
-		usual.device = y.kernel(n.Launch, &usual.LaunchInfo)
+		y.usual.device = y.kernel(n.Launch)
 	case n.Kind == dag.HostFunction:
 		y.hostFunction(n, accesses)
 	default:
@@ -252,7 +252,7 @@ func (y *yamlWriter) node(n *dag.Node, accesses []dag.Access) {
 		if row.write == nil || row.launch != nil && (n.Kind != dag.Kernel || n.Launch == nil) {
 			continue
 		}
-		if text := row.write(y, n, &usual); text != "" {
+		if text := row.write(y, n); text != "" {
 			y.add(", ", row.name, ": ", text)
 		}
 	}

@@ -48,7 +48,7 @@ func (y *yamlWriter) launchDevice(l *dag.Launch) int32 {
 }
 
 // kernel writes a kernel node's own part and returns where it runs by default.
-func (y *yamlWriter) kernel(l *dag.Launch, usual *dag.LaunchInfo) int32 {
+func (y *yamlWriter) kernel(l *dag.Launch) int32 {
 	if l.Name == "" || l.Kernel == nil {
 		y.fail("its kernel has no name")
 		return 0
@@ -74,7 +74,7 @@ func (y *yamlWriter) kernel(l *dag.Launch, usual *dag.LaunchInfo) int32 {
 	}
 	y.add("]")
 	var err error
-	if *usual, err = l.Kernel.Describe(args); err != nil {
+	if y.usual.LaunchInfo, err = l.Kernel.Describe(args); err != nil {
 		y.fail("%v", err)
 	}
 	return y.launchDevice(l)

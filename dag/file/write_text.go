@@ -18,7 +18,15 @@ type yamlWriter struct {
 	*bufio.Writer
 	p     *dag.Pipeline
 	where string // the buffer or node being written
+	usual defaults
 	err   error
+}
+
+// defaults is what holds for a node that says nothing else: where it runs, its priority, and how its kernel is launched.
+type defaults struct {
+	device   int32
+	priority dag.Priority
+	dag.LaunchInfo
 }
 
 func (y *yamlWriter) add(parts ...string) {

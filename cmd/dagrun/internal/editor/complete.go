@@ -199,7 +199,8 @@ func (c *completion) values() {
 	case namesBuffer(path):
 		c.declared("buffer", lsp.ItemVariable)
 		c.numbers()
-	case slices.Contains([]string{"name", "file", "save", "source", "include", "options", "dtype", "place", "sync", "compiler", "priority", "version", "kernel"}, owner):
+	case slices.ContainsFunc(schemas, func(s *schema) bool { return s.Enum != nil }),
+		slices.Contains([]string{"name", "file", "save", "source", "include", "options", "version", "kernel"}, owner):
 	case last == item && (owner == "nodes" || owner == "buffers"):
 	default:
 		c.numbers()
