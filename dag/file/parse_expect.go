@@ -113,17 +113,3 @@ func (p *parser) judgement(e *dag.Expect, f *[expectKeyCount]field) bool {
 	}
 	return ok
 }
-
-// defaultTolerance is the relative tolerance where a file gives none: results of integer kernels are exact, those of floating
-// point depend on the order of operations.
-func defaultTolerance(t dag.DType) float64 {
-	switch t.Component() {
-	case dag.F16, dag.BF16:
-		return 1e-2
-	case dag.F32:
-		return 1e-5
-	case dag.F64:
-		return 1e-9
-	}
-	return 0
-}

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/dag/expr"
 )
 
 // Write writes a pipeline as a file of the present version, one line for each buffer and node, that [Parse] reads as the
@@ -143,83 +141,6 @@ func (y *yamlWriter) buffers() {
 		}
 		y.add("}\n")
 	}
-}
-
-func (y *yamlWriter) init(in *dag.Init) string {
-	pair := func(kind string) string { return "{" + kind + ": [" + y.float(in.A) + ", " + y.float(in.B) + "]" }
-	seeded := func(kind string) string {
-		if in.Seed > math.MaxInt64 {
-			y.fail("the seed %d does not fit in 63 bits", in.Seed)
-		}
-		return fmt.Sprintf("%s, seed: %d}", pair(kind), in.Seed)
-	}
-	switch in.Kind {
-	case dag.InitValue:
-		return y.values(in.Value, in.Values)
-	case dag.InitRamp:
-		return pair("ramp") + "}"
-	case dag.InitUniform:
-		return seeded("uniform")
-	case dag.InitNormal:
-		return seeded("normal")
-	case dag.InitExpr:
-		return "{expr: " + strconv.Quote(in.Expr.String()) + "}"
-	case dag.InitFile:
-		return "{file: " + yamlText(dollars(in.File)) + "}"
-	}
-	return "zeros"
-}
-
-// value writes a value so that it reads back as the same kind.
-func (y *yamlWriter) value(v expr.Value) string {
-	if v.Kind() == expr.Float {
-		y.float(v.Float())
-	}
-	return v.String()
-}
-
-// values writes the components of an element where they are given, else the one value.
-func (y *yamlWriter) values(v expr.Value, components []expr.Value) string {
-	if components == nil {
-		return y.value(v)
-	}
-	texts := make([]string, len(components))
-	for k := range components {
-		texts[k] = y.value(components[k])
-	}
-	return "[" + strings.Join(texts, ", ") + "]"
-}
-
-func (y *yamlWriter) expect(b *dag.Buffer) string {
-	e := b.Expect
-	text := "{"
-	switch e.Kind {
-	case dag.ExpectFile:
-		text += "file: " + yamlText(dollars(e.File))
-	case dag.ExpectValue:
-		text += "value: " + y.values(e.Value, e.Values)
-	case dag.ExpectSum:
-		text += "sum: " + y.value(e.Value)
-	case dag.ExpectExpr:
-		text += "expr: " + strconv.Quote(e.Expr.String())
-	}
-	if e.Norm != dag.NoNorm {
-		text += ", norm: " + e.Norm.String()
-	}
-	if e.Differing > 0 {
-		text += ", differing: " + strconv.FormatInt(e.Differing, 10)
-	}
-	// If one tolerance is given, the other is zero; if neither is given, the relative one has a default.
-	if e.ATol == 0 && e.RTol == defaultTolerance(b.DType) {
-		return text + "}"
-	}
-	if e.ATol == 0 || e.RTol != 0 {
-		text += ", rtol: " + y.float(e.RTol)
-	}
-	if e.ATol != 0 {
-		text += ", atol: " + y.float(e.ATol)
-	}
-	return text + "}"
 }
 
 func (y *yamlWriter) node(n *dag.Node, accesses []dag.Access) {
