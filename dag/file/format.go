@@ -31,12 +31,12 @@ var (
 	initLayout       = &layout{keys: initKeys.keys}
 	expectLayout     = &layout{keys: []string{"file", "value", "sum", "expr", "norm", "rtol", "atol", "differing"}}
 	bufferLayout     = &layout{
-		keys: []string{"foreach", "place", "device", "pinned", "symbol", "dtype", "shape", "init", "save", "expect", "buffers"},
+		keys: canonical(bufferRows[:]),
 		sub:  map[string]*layout{"init": initLayout, "expect": expectLayout},
 	}
 	repeatLayout = &layout{keys: repeatKeys.keys}
 	nodeLayout   = &layout{
-		keys: nodeOrder(),
+		keys: canonical(nodeRows[:]),
 		sub: map[string]*layout{"memcpy": copyLayout, "memset": setLayout, "repeat": repeatLayout, "allreduce": collectiveLayout,
 			"reduce": collectiveLayout, "broadcast": collectiveLayout,
 			"allgather": collectiveLayout, "reducescatter": collectiveLayout, "alltoall": collectiveLayout, "exchange": transferLayout},

@@ -1,4 +1,4 @@
-// The keys of a node: the one table that parsing, writing and formatting go by, and that a test makes the schema and docs/format.md from.
+// The keys of buffers and nodes: the tables that parsing, writing and formatting go by, and that a test makes the schema and docs/format.md from.
 
 package file
 
@@ -11,6 +11,22 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"gopkg.in/yaml.v3"
+)
+
+// The places of bufferKeys.
+const (
+	bufferPlace = iota
+	bufferDType
+	bufferShape
+	bufferDevice
+	bufferPinned
+	bufferSymbol
+	bufferInit
+	bufferSave
+	bufferExpect
+	bufferForeach
+	bufferBuffers
+	bufferKeyCount
 )
 
 // The places of nodeKeys.
@@ -56,16 +72,16 @@ const (
 	nodeKeyCount
 )
 
-// nodeKey is what there is to know of one key.
-type nodeKey struct {
+// keyRow is what there is to know of a key of T, a buffer or a node.
+type keyRow[T any] struct {
 	name   string
-	before string // the key that it precedes in the canonical form; "": the next one
-	of     uint64 // the actions that it belongs to, one bit for each; 0: every node may have it, also loops and branches
-	value  string // what the schema says of its value: a definition there, with x3 for up to three, boolean, or words; "": the schema says it by hand
-	help   string // its line in docs/format.md, which the schema and editors show too
-	read   func(p *parser, n *yaml.Node, node *dag.Node) bool
+	before string                                              // the key that it precedes in the canonical form; "": the next one
+	of     uint64                                              // the actions that it belongs to, one bit for each; 0: every node may have it, loops and branches too
+	value  string                                              // in the schema: a definition there (x3: up to three of them), boolean, or words; "": the schema says it by hand
+	help   string                                              // its line in docs/format.md, which the schema and editors show too
+	read   func(p *parser, n *yaml.Node, of *T) bool           // nil: it is read together with others
 	launch func(p *parser, f field, spec *dag.LaunchSpec) bool // reads a key of kernels
-	write  func(y *yamlWriter, n *dag.Node) string             // "" where it is left out
+	write  func(y *yamlWriter, of *T) string                   // "" where it is left out
 }
 
 const (
@@ -80,7 +96,35 @@ var (
 	maxBlock = [3]int64{1024, 1024, 64}
 )
 
-var nodeRows = [nodeKeyCount]nodeKey{
+var bufferRows = [bufferKeyCount]keyRow[dag.Buffer]{
+	bufferPlace: {name: "place", value: "host, device", help: "`host` or `device`; required",
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return b.Place.String() }},
+	bufferDType: {name: "dtype",
+		help:  "`f16` `bf16` `f32` `f64` `i8` `i16` `i32` `i64` `u8` `u16` `u32` `u64` `bool`, complex `c64` `c128`, or a [vector](#vectors-and-complex-numbers) such as `f32x4`; required",
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return b.DType.String() }},
+	bufferShape: {name: "shape", help: "elements along each dimension: `[rows, cols]`; `[]` is a single element; required",
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return strings.ReplaceAll(fmt.Sprint(b.Shape), " ", ", ") }},
+	bufferDevice: {name: "device", before: "dtype", value: "device", help: "which device; 0 if left out",
+		write: func(_ *yamlWriter, b *dag.Buffer) string {
+			return given(b.Device != 0 || b.Fixed, strconv.Itoa(int(b.Device)))
+		}},
+	bufferPinned: {name: "pinned", before: "dtype", value: "boolean",
+		help:  "`false` for host memory that the driver does not pin. Copies from and to it are not asynchronous",
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Pageable, "false") }},
+	bufferSymbol: {name: "symbol", before: "dtype", help: "the [variable of a module](#variables-of-modules) that the buffer stands for, `MODULE.VARIABLE`",
+		read:  (*parser).symbol,
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Symbol != "", yamlText(dollars(b.Symbol))) }},
+	bufferInit: {name: "init", help: "the contents before the first replay; for a host buffer, `--load x=in.npy` takes a file instead",
+		write: func(y *yamlWriter, b *dag.Buffer) string { return y.init(b.Init) }},
+	bufferSave: {name: "save", help: "the `.npy` or raw `.bin` file that the contents are written to after the run (`--save y=out.npy`)",
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Save != "", yamlText(dollars(b.Save))) }},
+	bufferExpect: {name: "expect", help: "what the contents must be after the run",
+		write: func(y *yamlWriter, b *dag.Buffer) string { return y.expect(b) }},
+	bufferForeach: {name: "foreach", before: "place"},
+	bufferBuffers: {name: "buffers"},
+}
+
+var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 	nodeName:   {name: "name"},
 	nodeMemcpy: {name: "memcpy"}, nodeMemset: {name: "memset"}, nodeKernel: {name: "kernel"}, nodeMap: {name: "map"}, nodeCall: {name: "call"},
 	nodeHost: {name: "host"}, nodeAllReduce: {name: "allreduce"}, nodeReduce: {name: "reduce"}, nodeBroadcast: {name: "broadcast"},
@@ -203,25 +247,51 @@ var nodeRows = [nodeKeyCount]nodeKey{
 	nodeElse:    {name: "else"},
 }
 
-// The functions in the rows look up keys, so the list of keys cannot be part of its declaration.
-func init() {
-	for k := range nodeRows {
-		nodeKeys.keys = append(nodeKeys.keys, nodeRows[k].name)
+// The functions in the rows look up keys, so the lists of keys cannot be part of their declaration.
+func init() { bufferKeys.keys, nodeKeys.keys = names(bufferRows[:]), names(nodeRows[:]) }
+
+func names[T any](rows []keyRow[T]) (names []string) {
+	for k := range rows {
+		names = append(names, rows[k].name)
 	}
+	return names
 }
 
-// nodeOrder is the keys in the order of the canonical form.
-func nodeOrder() (order []string) {
-	for k := range nodeRows {
-		order = append(order, nodeRows[k].name)
-	}
-	for k := range nodeRows {
-		if row := &nodeRows[k]; row.before != "" {
+// canonical is the keys in the order of the canonical form.
+func canonical[T any](rows []keyRow[T]) []string {
+	order := names(rows)
+	for k := range rows {
+		if row := &rows[k]; row.before != "" {
 			order = slices.DeleteFunc(order, func(key string) bool { return key == row.name })
 			order = slices.Insert(order, slices.Index(order, row.before), row.name)
 		}
 	}
 	return order
+}
+
+// readRows reads the keys that a buffer or node has.
+func readRows[T any](p *parser, rows []keyRow[T], f []field, of *T) bool {
+	ok := true
+	for k := range rows {
+		if f[k].value != nil && rows[k].read != nil {
+			ok = rows[k].read(p, f[k].value, of) && ok
+		}
+	}
+	return ok
+}
+
+// writeRows writes the keys that a buffer or node has.
+func writeRows[T any](y *yamlWriter, rows []keyRow[T], of *T, separator string, launches bool) {
+	for k := range rows {
+		row := &rows[k]
+		if row.write == nil || row.launch != nil && !launches {
+			continue
+		}
+		if text := row.write(y, of); text != "" {
+			y.add(separator, row.name, ": ", text)
+			separator = ", "
+		}
+	}
 }
 
 // given is a text, or "" where it is left out.

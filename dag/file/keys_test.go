@@ -1,4 +1,4 @@
-// A test that the JSON schema and docs/format.md have the keys of a node as the table has them; it also writes them.
+// Tests that the JSON schema and docs/format.md have the keys of buffers and nodes as the tables have them; they also write them.
 
 package file
 
@@ -35,18 +35,24 @@ func requireSame(t *testing.T, name, have, want string) {
 	require.Equal(t, want, have, "%s is out of date; DAGRUN_UPDATE_SCRIPTS=1 go test ./dag/file writes it again", name)
 }
 
-func TestPageHasTheKeysOfNodes(t *testing.T) {
+func TestPageHasTheKeysOfTheTables(t *testing.T) {
 	page := readText(t, "../../docs/format.md")
-	before, _, after := part(t, page, "### Other keys\n\n", "- `foreach`, `nodes`: ")
-	for k := range nodeRows {
-		if row := &nodeRows[k]; row.help != "" {
+	want := withLines(t, page, "## Buffers\n\n", "- `foreach`, `buffers`: ", bufferRows[:])
+	requireSame(t, "../../docs/format.md", page, withLines(t, want, "### Other keys\n\n", "- `foreach`, `nodes`: ", nodeRows[:]))
+}
+
+// withLines is a page with a line for each key that has one.
+func withLines[T any](t *testing.T, page, begin, end string, rows []keyRow[T]) string {
+	before, _, after := part(t, page, begin, end)
+	for k := range rows {
+		if row := &rows[k]; row.help != "" {
 			before += fmt.Sprintf("- `%s`: %s\n", row.name, row.help)
 		}
 	}
-	requireSame(t, "../../docs/format.md", page, before+after)
+	return before + after
 }
 
-func TestSchemaHasTheKeysOfNodes(t *testing.T) {
+func TestSchemaHasTheKeysOfTheTables(t *testing.T) {
 	schema := readText(t, "../../dagrun.schema.json")
 	var node, control, actions, dependencies []string
 	for _, key := range nodeLayout.keys {
@@ -79,17 +85,20 @@ func TestSchemaHasTheKeysOfNodes(t *testing.T) {
 		}
 	}
 	before, text, after := part(t, schema, "\n    \"node\": {\n", "\n    \"nodeGroup\": {\n")
-	text = withKeys(t, text, node, true)
+	text = withKeys(t, text, nodeRows[:], node, true)
 	head, _, tail := part(t, text, "        \"dependencies\": ", "\n      }\n    },")
 	text = head + indented(t, "        ", "{"+strings.Join(dependencies, ", ")+"}") + ",\n        \"oneOf\": " +
 		indented(t, "        ", "["+strings.Join(actions, ", ")+"]") + tail
 	want := before + text + after
 	before, text, after = part(t, want, "\n    \"control\": {\n", "\n    \"test\": {\n")
-	requireSame(t, "../../dagrun.schema.json", schema, before+withKeys(t, text, control, false)+after)
+	want = before + withKeys(t, text, nodeRows[:], control, false) + after
+	before, text, after = part(t, want, "\n    \"buffer\": {\n", "\n    \"bufferGroup\": {\n")
+	buffer := slices.DeleteFunc(slices.Clone(bufferLayout.keys), func(key string) bool { return key == "buffers" })
+	requireSame(t, "../../dagrun.schema.json", schema, before+withKeys(t, text, bufferRows[:], buffer, true)+after)
 }
 
 // withKeys is the schema of a mapping with these keys. Those of the table are as it says, if it is the mapping that the table is for or has none.
-func withKeys(t *testing.T, text string, keys []string, ofTable bool) string {
+func withKeys[T any](t *testing.T, text string, rows []keyRow[T], keys []string, ofTable bool) string {
 	before, properties, after := part(t, text, "      \"properties\": {\n", "\n      }")
 	have := map[string]string{}
 	for _, found := range regexp.MustCompile(`(?ms)^        "(\w+)": (\{\n.*?^        \})`).FindAllStringSubmatch(properties, -1) {
@@ -97,15 +106,14 @@ func withKeys(t *testing.T, text string, keys []string, ofTable bool) string {
 	}
 	var entries []string
 	for _, key := range keys {
-		entry, row := have[key], &nodeRows[nodeKeys.find(key)]
+		entry, row := have[key], &rows[slices.Index(names(rows), key)]
 		switch about := "\"description\": " + quoted(t, sentence(row.help)); {
 		case row.value != "" && (ofTable || entry == ""):
 			entry = indented(t, "        ", "{"+about+", "+valueSchema(row.value)+"}")
-		case row.help != "" && ofTable:
-			_, line, _ := part(t, entry, "{\n          ", ",\n")
-			entry = strings.Replace(entry, line, about, 1)
+		case row.help != "" && ofTable: // a $ref brings its own description
+			entry = regexp.MustCompile(`^\{\n          "description": ".*"`).ReplaceAllLiteralString(entry, "{\n          "+about)
 		}
-		require.NotEmpty(t, entry, "write what %q takes into the schema, or into its row of nodeRows", key)
+		require.NotEmpty(t, entry, "write what %q takes into the schema, or into its row", key)
 		entries = append(entries, fmt.Sprintf("        %q: %s", key, entry))
 	}
 	text = before + strings.Join(entries, ",\n") + after
@@ -139,7 +147,7 @@ func sentence(help string) string {
 	if help != "" && help[0] != '`' {
 		help = strings.ToUpper(help[:1]) + help[1:]
 	}
-	return strings.ReplaceAll(help, "`", "") + "."
+	return regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(strings.ReplaceAll(help, "`", ""), "$1") + "."
 }
 
 func quoted(t *testing.T, text string) string {

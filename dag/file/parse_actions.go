@@ -55,18 +55,6 @@ func (p *parser) action(item *yaml.Node, f *[nodeKeyCount]field, name string) in
 	return action
 }
 
-// common reads what every node may say beside its action.
-func (p *parser) common(node *dag.Node, f *[nodeKeyCount]field) bool {
-	ok := true
-	node.Device = -1
-	for k := range nodeRows {
-		if f[k].value != nil && nodeRows[k].read != nil {
-			ok = nodeRows[k].read(p, f[k].value, node) && ok
-		}
-	}
-	return ok
-}
-
 var copyKeys = keySet{"memcpy", []string{"from", "to"}}
 
 func (p *parser) copy(node *dag.Node, f *[nodeKeyCount]field, accesses []dag.Access) ([]dag.Access, bool) {

@@ -14,24 +14,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The places of bufferKeys.
-const (
-	bufferPlace = iota
-	bufferDType
-	bufferShape
-	bufferDevice
-	bufferPinned
-	bufferSymbol
-	bufferInit
-	bufferSave
-	bufferExpect
-	bufferForeach
-	bufferBuffers
-	bufferKeyCount
-)
-
-var bufferKeys = keySet{"a buffer", []string{"place", "dtype", "shape", "device", "pinned", "symbol", "init", "save", "expect", "foreach", "buffers"}}
-
 func (p *parser) readBuffers(f field) {
 	p.buffers = map[string]dag.BufferID{}
 	if f.value == nil || isNull(f.value) {
@@ -141,9 +123,7 @@ func (p *parser) buffer(key, value *yaml.Node, f *[bufferKeyCount]field, unknown
 	if !p.size(value, &b, f, unknownKeys) {
 		return
 	}
-	if f[bufferSymbol].value != nil {
-		ok = p.symbol(f[bufferSymbol].value, &b) && ok
-	}
+	ok = readRows(p, bufferRows[:], f[:], &b) && ok
 	if f[bufferInit].value != nil {
 		b.Init, ok = p.init(f[bufferInit].value, &b, ok)
 	}

@@ -258,4 +258,5 @@ const (
 
 var fileKeys = keySet{"a pipeline file", []string{"version", "name", "params", "modules", "buffers", "nodes", "sync", "devices"}}
 
-var nodeKeys = keySet{what: "a node"} // its keys are those of nodeRows
+// The keys of these are those of bufferRows and nodeRows.
+var bufferKeys, nodeKeys = keySet{what: "a buffer"}, keySet{what: "a node"}

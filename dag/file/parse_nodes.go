@@ -116,7 +116,8 @@ func (p *parser) node(ctx context.Context, item *yaml.Node, f *[nodeKeyCount]fie
 	if named {
 		node.Name, named = p.fullName(f[nodeName].value, name)
 	}
-	ok := p.common(&node, f)
+	node.Device = -1
+	ok := readRows(p, nodeRows[:], f[:], &node)
 	if isControl(f) {
 		p.control(ctx, item, f, node, named && ok)
 		return

@@ -113,32 +113,8 @@ func (y *yamlWriter) buffers() {
 			first = false
 		}
 		y.where = fmt.Sprintf("buffer %q", b.Name)
-		y.add("  ", yamlText(dollars(b.Name)), ": {place: ", b.Place.String(), ", dtype: ", b.DType.String(), ", shape: [")
-		for i, n := range b.Shape {
-			if i > 0 {
-				y.add(", ")
-			}
-			y.add(strconv.FormatInt(n, 10))
-		}
-		y.add("]")
-		if b.Device != 0 || b.Fixed {
-			y.add(", device: ", strconv.Itoa(int(b.Device)))
-		}
-		if b.Pageable {
-			y.add(", pinned: false")
-		}
-		if b.Symbol != "" {
-			y.add(", symbol: ", yamlText(dollars(b.Symbol)))
-		}
-		if b.Init != nil {
-			y.add(", init: ", y.init(b.Init))
-		}
-		if b.Save != "" {
-			y.add(", save: ", yamlText(dollars(b.Save)))
-		}
-		if b.Expect != nil {
-			y.add(", expect: ", y.expect(b))
-		}
+		y.add("  ", yamlText(dollars(b.Name)), ": {")
+		writeRows(y, bufferRows[:], b, "", false)
 		y.add("}\n")
 	}
 }
@@ -168,14 +144,6 @@ func (y *yamlWriter) node(n *dag.Node, accesses []dag.Access) {
 	default:
 		y.fail("a %s cannot be written in a file", n.Kind)
 	}
-	for k := range nodeRows {
-		row := &nodeRows[k]
-		if row.write == nil || row.launch != nil && (n.Kind != dag.Kernel || n.Launch == nil) {
-			continue
-		}
-		if text := row.write(y, n); text != "" {
-			y.add(", ", row.name, ": ", text)
-		}
-	}
+	writeRows(y, nodeRows[:], n, ", ", n.Kind == dag.Kernel && n.Launch != nil)
 	y.add("}\n")
 }

@@ -110,6 +110,9 @@ func (y *yamlWriter) scalar(t dag.DType, bits uint64) string {
 }
 
 func (y *yamlWriter) init(in *dag.Init) string {
+	if in == nil {
+		return ""
+	}
 	pair := func(kind string) string { return "{" + kind + ": [" + y.float(in.A) + ", " + y.float(in.B) + "]" }
 	seeded := func(kind string) string {
 		if in.Seed > math.MaxInt64 {
@@ -156,6 +159,9 @@ func (y *yamlWriter) values(v expr.Value, components []expr.Value) string {
 
 func (y *yamlWriter) expect(b *dag.Buffer) string {
 	e := b.Expect
+	if e == nil {
+		return ""
+	}
 	text := "{"
 	switch e.Kind {
 	case dag.ExpectFile:
