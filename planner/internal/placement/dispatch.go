@@ -85,7 +85,7 @@ func newDispatcher(e *estimator) *dispatcher {
 	g := p.Graph
 	n, vertices := g.Len(), g.Vertices()
 	d := &dispatcher{e: e, buses: model.BusesOf(e.m, p.Devices), need: make([]int32, vertices), ready: make([]float64, vertices), by: make([]int32, vertices),
-		devices: make([]deviceState, p.Devices), engines: make([]float64, p.Devices*len(e.copiers)), place: make([]int32, n)}
+		devices: make([]deviceState, p.Devices), engines: make([]float64, p.Devices*copiers), place: make([]int32, n)}
 	d.busFree = make([]float64, len(d.buses.Rates()))
 	for k, i := range e.order {
 		d.place[i] = int32(k)
@@ -242,19 +242,28 @@ func (d *dispatcher) follow(v int32, us float64, by int32, at []int32) {
 func (d *dispatcher) enter(i int32, us float64, at []int32) {
 	e := d.e
 	if e.engine[i] == plan.Compute {
-		s := &d.devices[d.sharer(at[i])]
+		s := &d.devices[e.sharer(at[i])]
 		s.waiting.Push(placed{d.place[i], i})
 		d.serve(s, us)
 		return
 	}
 	begin := max(us, d.submit())
 	if !e.m.Unit && e.engine[i] != plan.HostCopy {
-		clock := &d.engines[int(at[i])*len(e.copiers)+copierOf(e.engine[i])]
+		clock := &d.engines[int(at[i])*copiers+copierOf(e.engine[i])]
 		begin = max(begin, *clock)
 		*clock = begin + e.times[i]
 	}
 	d.events.Push(dispatched{begin + e.times[i], ends, i, 0})
 }
+
+// The copiers of a device.
+const (
+	up = iota
+	down
+	local
+	out
+	copiers
+)
 
 // copierOf is the copier of a node that does not compute.
 func copierOf(e plan.Engine) int {
@@ -267,14 +276,6 @@ func copierOf(e plan.Engine) int {
 		return out
 	}
 	return local
-}
-
-// sharer is the device whose multiprocessors a device's kernels use: on a machine with cores, all share those of one.
-func (d *dispatcher) sharer(at int32) int32 {
-	if d.e.m.Cores > 0 {
-		return 0
-	}
-	return at
 }
 
 // submit is when the host can have submitted one more node.
@@ -306,7 +307,7 @@ func (d *dispatcher) finish(i int32, us float64, at []int32) {
 	}
 	d.ready[i] = us
 	if e.engine[i] == plan.Compute {
-		s := &d.devices[d.sharer(at[i])]
+		s := &d.devices[e.sharer(at[i])]
 		s.running--
 		if s.used -= e.shares[i]; s.running == 0 {
 			s.used = 0

@@ -4,6 +4,7 @@ package placement
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
@@ -94,25 +95,55 @@ func minTransfer(e *estimator) []int32 {
 // movable reports whether a node takes the device of one that reads what it writes.
 func (e *estimator) movable(i int32) bool { return e.flows.lead[i] > i }
 
+// heft counts what the data that a node reads takes to arrive, and the kernels that a device has to run before it.
 func heft(e *estimator) []int32 {
 	at := e.start()
-	e.begin()
 	e.home(at)
-	e.each(func(i int32) {
-		if e.p.unit[i] == Free {
-			if l := e.flows.lead[i]; l >= 0 && l < i {
-				at[i] = at[l]
-			} else {
-				best := 0.0
-				for d := range int32(e.p.Devices) {
-					if end := e.place(i, d, at, false); d == 0 || end < best {
-						at[i], best = d, end
-					}
+	devices := e.p.Devices
+	finish, busy := make([]float64, len(e.times)), make([]float64, devices)
+	sends, receives := make([]float64, devices), make([]float64, devices) // until when a device does
+	arrival := make([]float64, len(e.flows.data)*devices)                 // by datum and device; 0: no node there has read it
+	begin := func(i, d int32, placed bool) float64 {
+		ready := 0.0
+		for _, id := range e.flows.reads[e.flows.start[i]:e.flows.start[i+1]] {
+			x := &e.flows.data[id]
+			us, from := 0.0, e.flows.from(id, e.homes, at)
+			if x.writer >= 0 {
+				us, from = finish[x.writer], at[x.writer]
+			}
+			if from != d {
+				arrives := arrival[int(id)*devices+int(d)]
+				if arrives == 0 {
+					arrives = max(us, sends[from], receives[d]) + e.copyUS + float64(x.bytes)/e.rate
+				}
+				if us = arrives + e.m.SyncUS; placed {
+					sends[from], receives[d], arrival[int(id)*devices+int(d)] = max(sends[from], arrives), max(receives[d], arrives), arrives
+				}
+			}
+			ready = max(ready, us+e.m.GapUS)
+		}
+		if e.shares[i] > 0 {
+			ready = max(ready, busy[e.sharer(d)])
+		}
+		return ready
+	}
+	for _, i := range e.order {
+		if l := e.flows.lead[i]; e.p.unit[i] == Free && l >= 0 && l < i {
+			at[i] = at[l]
+		} else if e.p.unit[i] == Free {
+			earliest := math.Inf(1)
+			for d := range int32(devices) {
+				if us := begin(i, d, false); us < earliest {
+					at[i], earliest = d, us
 				}
 			}
 		}
-		e.place(i, at[i], at, true)
-	})
+		us := begin(i, at[i], true)
+		finish[i] = us + e.times[i]
+		if e.shares[i] > 0 {
+			busy[e.sharer(at[i])] = us + e.times[i]*e.shares[i]
+		}
+	}
 	e.flows.settle(at)
 	return at
 }
