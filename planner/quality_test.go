@@ -228,10 +228,10 @@ func TestNetworksNeedNoWaitTooMany(t *testing.T) {
 		unit    bool
 		least   [3]int // by parts
 	}{
-		{plantest.GoogLeNet, false, [3]int{36, 40, 40}},
-		{plantest.InceptionV3, false, [3]int{38, 40, 40}},
-		{plantest.GoogLeNet, true, [3]int{54, 54, 54}},
-		{plantest.InceptionV3, true, [3]int{44, 44, 44}},
+		{googLeNet, false, [3]int{36, 40, 40}},
+		{inceptionV3, false, [3]int{38, 40, 40}},
+		{googLeNet, true, [3]int{54, 54, 54}},
+		{inceptionV3, true, [3]int{44, 44, 44}},
 	} {
 		for i, least := range c.least {
 			s := c.network(i+1, c.unit)
@@ -286,7 +286,7 @@ func BenchmarkQuality(b *testing.B) {
 	table("known", func(b *testing.B) { distances(knownRows(b, 1)) })
 	table("small", func(b *testing.B) { distances(smallRows(b, 2000)) })
 	table("waits", func(b *testing.B) {
-		for _, s := range []*plantest.Shape{plantest.GoogLeNet(3, false), plantest.InceptionV3(3, false), plantest.GoogLeNet(3, true), plantest.InceptionV3(3, true)} {
+		for _, s := range []*plantest.Shape{googLeNet(3, false), inceptionV3(3, false), googLeNet(3, true), inceptionV3(3, true)} {
 			for _, streams := range []int{2, 4} {
 				for _, e := range []Effort{Quick, Normal, Thorough} {
 					start := time.Now()

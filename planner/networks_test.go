@@ -1,12 +1,17 @@
 // Published networks of convolutions, as graphs of kernels.
 
-package plantest
+package planner
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"github.com/dagrun/dagrun/planner/internal/plantest"
+)
 
 // published collects the kernels of a network. A convolution is one kernel, or two with its activation, or three with its normalisation.
 type published struct {
-	Shape
+	plantest.Shape
 	parts int // of a convolution
 	unit  bool
 }
@@ -23,7 +28,9 @@ func (n *published) kernel(million float64, side, channels int, from ...int32) t
 		// At least 5 us, plus about the time that a large GPU needs for a small batch.
 		n.Cost = append(n.Cost, 3+math.Round(10*million/8)/10)
 	}
-	return tensor{n.add(from...), side, channels}
+	slices.Sort(from)
+	n.Preds = append(n.Preds, slices.Compact(from))
+	return tensor{int32(len(n.Preds) - 1), side, channels}
 }
 
 // conv appends a convolution with a window of the given number of points.
@@ -58,10 +65,10 @@ func (n *published) join(parts ...tensor) tensor {
 	return n.kernel(float64(side*side*channels)/1e5, side, channels, from...)
 }
 
-// GoogLeNet is the network of Szegedy et al., "Going deeper with convolutions", table 1, with one to three kernels for each
+// googLeNet is the network of Szegedy et al., "Going deeper with convolutions", table 1, with one to three kernels for each
 // convolution. Each kernel takes 1 us with unit, otherwise about its time on a large GPU.
-func GoogLeNet(parts int, unit bool) *Shape {
-	n := &published{Shape: Shape{Name: "googlenet"}, parts: parts, unit: unit}
+func googLeNet(parts int, unit bool) *plantest.Shape {
+	n := &published{Shape: plantest.Shape{Name: "googlenet"}, parts: parts, unit: unit}
 	x := n.finish(n.kernel(112*112*64*3*49/1e6, 112, 64), 112*112*64)
 	x = n.pool(x, 2)
 	x = n.conv(x, 64, 1, 1)
@@ -84,10 +91,10 @@ func GoogLeNet(parts int, unit bool) *Shape {
 	return &n.Shape
 }
 
-// InceptionV3 is the network of Szegedy et al., "Rethinking the inception architecture for computer vision", table 1, with
-// kernels and durations like GoogLeNet.
-func InceptionV3(parts int, unit bool) *Shape {
-	n := &published{Shape: Shape{Name: "inception"}, parts: parts, unit: unit}
+// inceptionV3 is the network of Szegedy et al., "Rethinking the inception architecture for computer vision", table 1, with
+// kernels and durations like googLeNet.
+func inceptionV3(parts int, unit bool) *plantest.Shape {
+	n := &published{Shape: plantest.Shape{Name: "inception"}, parts: parts, unit: unit}
 	x := n.finish(n.kernel(149*149*32*3*9/1e6, 149, 32), 149*149*32)
 	x = n.conv(n.conv(x, 32, 9, 1), 64, 9, 1)
 	x = n.pool(x, 2)
