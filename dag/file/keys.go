@@ -106,18 +106,18 @@ var bufferRows = [bufferKeyCount]keyRow[dag.Buffer]{
 		write: func(_ *yamlWriter, b *dag.Buffer) string { return strings.ReplaceAll(fmt.Sprint(b.Shape), " ", ", ") }},
 	bufferDevice: {name: "device", before: "dtype", value: "device", help: "which device; 0 if left out",
 		write: func(_ *yamlWriter, b *dag.Buffer) string {
-			return given(b.Device != 0 || b.Fixed, strconv.Itoa(int(b.Device)))
+			return given(b.Device != 0 || b.Fixed, int(b.Device), strconv.Itoa)
 		}},
 	bufferPinned: {name: "pinned", before: "dtype", value: "boolean",
 		help:  "`false` for host memory that the driver does not pin. Copies from and to it are not asynchronous",
-		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Pageable, "false") }},
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Pageable, false, strconv.FormatBool) }},
 	bufferSymbol: {name: "symbol", before: "dtype", help: "the [variable of a module](#variables-of-modules) that the buffer stands for, `MODULE.VARIABLE`",
 		read:  (*parser).symbol,
-		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Symbol != "", yamlText(dollars(b.Symbol))) }},
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Symbol != "", dollars(b.Symbol), yamlText) }},
 	bufferInit: {name: "init", help: "the contents before the first replay; for a host buffer, `--load x=in.npy` takes a file instead",
 		write: func(y *yamlWriter, b *dag.Buffer) string { return y.init(b.Init) }},
 	bufferSave: {name: "save", help: "the `.npy` or raw `.bin` file that the contents are written to after the run (`--save y=out.npy`)",
-		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Save != "", yamlText(dollars(b.Save))) }},
+		write: func(_ *yamlWriter, b *dag.Buffer) string { return given(b.Save != "", dollars(b.Save), yamlText) }},
 	bufferExpect: {name: "expect", help: "what the contents must be after the run",
 		write: func(y *yamlWriter, b *dag.Buffer) string { return y.expect(b) }},
 	bufferForeach: {name: "foreach", before: "place"},
@@ -144,7 +144,7 @@ var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 			return ok
 		},
 		write: func(y *yamlWriter, n *dag.Node) string {
-			return given(!y.usual.HasHint || n.Launch.Grid != dag.WholeSize(y.usual.Grid), dag.SizeText(n.Launch.Grid))
+			return given(!y.usual.HasHint || n.Launch.Grid != dag.WholeSize(y.usual.Grid), n.Launch.Grid, dag.SizeText)
 		}},
 	nodeBlock: {name: "block", of: ofKernel, value: "positive x3",
 		help: "threads in a block, likewise; if left out, chosen by occupancy",
@@ -158,7 +158,7 @@ var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 			return ok
 		},
 		write: func(y *yamlWriter, n *dag.Node) string {
-			return given(n.Launch.Block != dag.WholeSize(y.usual.Block) && n.Launch.Block[0] != 0, dag.SizeText(n.Launch.Block))
+			return given(n.Launch.Block != dag.WholeSize(y.usual.Block) && n.Launch.Block[0] != 0, n.Launch.Block, dag.SizeText)
 		}},
 	nodeShared: {name: "shared", of: ofKernel, value: "count", help: "bytes of dynamic shared memory",
 		launch: func(p *parser, f field, spec *dag.LaunchSpec) bool {
@@ -167,7 +167,7 @@ var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 			return ok
 		},
 		write: func(y *yamlWriter, n *dag.Node) string {
-			return given(n.Launch.Shared != y.usual.Shared, strconv.Itoa(int(n.Launch.Shared)))
+			return given(n.Launch.Shared != y.usual.Shared, int(n.Launch.Shared), strconv.Itoa)
 		}},
 	nodeCooperative: {name: "cooperative", of: ofKernel, value: "boolean",
 		help: "`true` if a kernel of a module waits for its whole grid (`cooperative_groups::this_grid().sync()`)",
@@ -175,7 +175,7 @@ var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 			spec.Cooperative, ok = p.truth(f.value, "cooperative")
 			return p.ofModule(f, spec, !spec.Cooperative, "no kernel of the library waits for its whole grid") && ok
 		},
-		write: func(y *yamlWriter, n *dag.Node) string { return given(n.Launch.Cooperative, "true") }},
+		write: func(y *yamlWriter, n *dag.Node) string { return given(n.Launch.Cooperative, true, strconv.FormatBool) }},
 	nodeCluster: {name: "cluster", of: ofKernel, value: "positive x3",
 		help: "for kernels of modules: the blocks of a thread block cluster, a number or a list of up to three, 8 blocks at most. " +
 			"A kernel with `__cluster_dims__` needs no such line. GPUs have clusters from compute capability 9.0 on",
@@ -191,15 +191,18 @@ var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 			return ok
 		},
 		write: func(y *yamlWriter, n *dag.Node) string {
-			return given(n.Launch.Cluster != [3]uint32{}, dag.SizeText(n.Launch.Cluster))
+			return given(n.Launch.Cluster != [3]uint32{}, n.Launch.Cluster, dag.SizeText)
 		}},
 	nodeAfter: {name: "after", help: "nodes that must finish first although no data requires it: `[fill]`, or a pattern, `[\"spin.*\"]`",
 		write: func(y *yamlWriter, n *dag.Node) string {
+			if len(n.After) == 0 {
+				return ""
+			}
 			names := make([]string, len(n.After))
 			for i, from := range n.After {
 				names[i] = yamlText(dollars(y.p.Nodes[from].Name))
 			}
-			return given(len(names) > 0, "["+strings.Join(names, ", ")+"]")
+			return "[" + strings.Join(names, ", ") + "]"
 		}},
 	nodeStream: {name: "stream", help: "the stream that it runs on, whatever the planner would choose",
 		read: func(p *parser, n *yaml.Node, node *dag.Node) bool {
@@ -208,7 +211,7 @@ var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 			return ok
 		},
 		write: func(y *yamlWriter, n *dag.Node) string {
-			return given(n.Stream.Number() >= 0, strconv.Itoa(int(n.Stream.Number())))
+			return given(n.Stream.Number() >= 0, int(n.Stream.Number()), strconv.Itoa)
 		}},
 	nodePriority: {name: "priority", value: "high, normal, low", help: "`high`, `normal` or `low`. Nodes of different priority never share a stream",
 		read: func(p *parser, n *yaml.Node, node *dag.Node) bool {
@@ -217,11 +220,13 @@ var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 			return word != ""
 		},
 		write: func(y *yamlWriter, n *dag.Node) string {
-			return given(n.Priority != y.usual.priority, n.Priority.String())
+			return given(n.Priority != y.usual.priority, n.Priority, dag.Priority.String)
 		}},
 	nodeCost: {name: "cost", help: "`{us: 12.5}`, how long it takes, for planning",
-		read:  (*parser).cost,
-		write: func(y *yamlWriter, n *dag.Node) string { return given(n.HasCost, "{us: "+y.float(n.CostUS)+"}") }},
+		read: (*parser).cost,
+		write: func(y *yamlWriter, n *dag.Node) string {
+			return given(n.HasCost, n.CostUS, func(us float64) string { return "{us: " + y.float(us) + "}" })
+		}},
 	nodeDevice: {name: "device", of: anyAction, value: "device", help: "where it runs; if left out, where its buffers are",
 		read: func(p *parser, n *yaml.Node, node *dag.Node) bool {
 			v, ok := p.between(n, "device", 0, dag.MaxDevices-1)
@@ -229,14 +234,14 @@ var nodeRows = [nodeKeyCount]keyRow[dag.Node]{
 			return ok
 		},
 		write: func(y *yamlWriter, n *dag.Node) string {
-			return given(n.Device != y.usual.device || n.Fixed, strconv.Itoa(int(n.Device)))
+			return given(n.Device != y.usual.device || n.Fixed, int(n.Device), strconv.Itoa)
 		}},
 	nodePeer: {name: "peer", of: ofKernel | 1<<nodeMap, value: "boolean", help: "`true` for a kernel that accesses buffers of another device",
 		read: func(p *parser, n *yaml.Node, node *dag.Node) (ok bool) {
 			node.Peer, ok = p.truth(n, "peer")
 			return ok
 		},
-		write: func(y *yamlWriter, n *dag.Node) string { return given(n.Peer, "true") }},
+		write: func(y *yamlWriter, n *dag.Node) string { return given(n.Peer, true, strconv.FormatBool) }},
 	nodeWhen:    {name: "when", value: "condition", help: "the node is left out if this is false"},
 	nodeForeach: {name: "foreach", before: "name"},
 	nodeNodes:   {name: "nodes"},
@@ -294,10 +299,10 @@ func writeRows[T any](y *yamlWriter, rows []keyRow[T], of *T, separator string, 
 	}
 }
 
-// given is a text, or "" where it is left out.
-func given(is bool, text string) string {
+// given is the text of a value, or "" where it is left out.
+func given[T any](is bool, value T, text func(T) string) string {
 	if is {
-		return text
+		return text(value)
 	}
 	return ""
 }
