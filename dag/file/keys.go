@@ -75,10 +75,11 @@ const (
 // keyRow is what there is to know of a key of T, a buffer or a node.
 type keyRow[T any] struct {
 	name   string
-	before string                                              // the key that it precedes in the canonical form; "": the next one
-	of     uint64                                              // the actions that it belongs to, one bit for each; 0: every node may have it, loops and branches too
-	value  string                                              // in the schema: a definition there (x3: up to three of them), boolean, or words; "": the schema says it by hand
-	help   string                                              // its line in docs/format.md, which the schema and editors show too
+	before string // the key that it precedes in the canonical form; "": the next one
+	of     uint64 // the actions that it belongs to, one bit for each; 0: every node may have it, loops and branches too
+	value  string // in the schema: a definition there (x3: up to three of them), boolean, or words; "": the schema says it by hand
+	help   string // its line in docs/format.md, which the schema and editors show too
+
 	read   func(p *parser, n *yaml.Node, of *T) bool           // nil: it is read together with others
 	launch func(p *parser, f field, spec *dag.LaunchSpec) bool // reads a key of kernels
 	write  func(y *yamlWriter, of *T) string                   // "" where it is left out
@@ -100,7 +101,8 @@ var bufferRows = [bufferKeyCount]keyRow[dag.Buffer]{
 	bufferPlace: {name: "place", value: "host, device", help: "`host` or `device`; required",
 		write: func(_ *yamlWriter, b *dag.Buffer) string { return b.Place.String() }},
 	bufferDType: {name: "dtype",
-		help:  "`f16` `bf16` `f32` `f64` `i8` `i16` `i32` `i64` `u8` `u16` `u32` `u64` `bool`, complex `c64` `c128`, or a [vector](#vectors-and-complex-numbers) such as `f32x4`; required",
+		help: "`f16` `bf16` `f32` `f64` `i8` `i16` `i32` `i64` `u8` `u16` `u32` `u64` `bool`, " +
+			"complex `c64` `c128`, or a [vector](#vectors-and-complex-numbers) such as `f32x4`; required",
 		write: func(_ *yamlWriter, b *dag.Buffer) string { return b.DType.String() }},
 	bufferShape: {name: "shape", help: "elements along each dimension: `[rows, cols]`; `[]` is a single element; required",
 		write: func(_ *yamlWriter, b *dag.Buffer) string { return strings.ReplaceAll(fmt.Sprint(b.Shape), " ", ", ") }},
