@@ -11,7 +11,5 @@ func main() { os.Exit(run()) }
 // run is main with a result, so that tests can call the command as a function.
 func run() int {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
-	ctx, stop := a.Interrupted(context.Background())
-	defer stop()
-	return a.execute(ctx, os.Args[1:])
+	return a.execute(a.Interrupted(context.Background()), os.Args[1:])
 }

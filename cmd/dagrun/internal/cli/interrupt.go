@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,60 +28,35 @@ const Grace = 2 * time.Second
 const RankEnd = 10 * time.Second
 
 // Interrupted makes a context that Ctrl-C, SIGTERM and the end of the terminal cancel. A second signal of the same kind ends the process at once:
-// a rank gets two kinds where a terminal sends the one to all processes and its launcher passes it on as the other. After a first signal this
-// holds until the process ends: the default action for a signal would end it without the exit status of an interruption.
-func (t *Console) Interrupted(parent context.Context) (context.Context, context.CancelFunc) {
+// a rank gets two kinds where a terminal sends the one to all processes and its launcher passes it on as the other. This holds until the
+// process ends: the default action for a signal would end it without the exit status of an interruption.
+func (t *Console) Interrupted(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, asksToStop()...)
-	done := make(chan struct{})
-	var received atomic.Bool
 	go func() {
 		seen := map[os.Signal]bool{}
 		for len(seen) == 0 {
-			select {
-			case s := <-signals:
-				if !t.passed(s) {
-					seen[s] = true
-				}
-			case <-done:
-				select {
-				case s := <-signals:
-					seen[s] = true
-				default:
-					return
-				}
+			if s := <-signals; !t.passed(s) {
+				seen[s] = true
 			}
 		}
-		received.Store(true)
 		cancel()
 		patience := time.Duration(t.Patience.Load())
-		late, ended := time.NewTimer(patience), done
+		late := time.After(patience)
 		for {
 			select {
-			case <-ended:
-				ended = nil
-				late.Stop()
 			case s := <-signals:
 				if seen[s] {
 					t.Die(StatusInterrupted, "interrupted twice")
 				}
 				seen[s] = true
-			case <-late.C:
+			case <-late:
 				t.Die(StatusInterrupted, fmt.Sprintf("interrupted; %s did not finish within %s, %s", t.Working(), patience, t.Progress.Where()))
 			}
 		}
 	}()
-	var once sync.Once
-	return ctx, func() {
-		once.Do(func() {
-			if !received.Load() && len(signals) == 0 {
-				signal.Stop(signals)
-			}
-			close(done)
-			cancel()
-		})
-	}
+	return ctx
 }
 
 // passed gives a signal to the program that this process runs, if there is one.
