@@ -38,7 +38,7 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
   dagrun dot pipelines/saxpy.yaml --format mermaid       for Markdown
   dagrun dot infer.rec -o infer.svg                      a recording of dagrun record
   dagrun dot net.rec -o two.svg --compare recorded,auto  a captured graph, planned again
-  dagrun dot net.rec#2 -o second.svg                     the second of several`,
+  dagrun dot net.rec#1 -o first.svg                      the first of several`,
 		Args: flags.OneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if recording.Recognize(args[0]) {
