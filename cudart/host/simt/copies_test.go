@@ -17,12 +17,14 @@ func TestAsynchronousCopiesFillWithZeros(t *testing.T) {
 		behind string // the operands behind the size
 		want   func(lane uint32) (low, high uint32)
 	}{
-		"all": {"", func(lane uint32) (uint32, uint32) { return whole + lane, whole + lane }},
+		"all":            {"", func(lane uint32) (uint32, uint32) { return whole + lane, whole + lane }},
 		"the first four": {", 4", func(lane uint32) (uint32, uint32) { return whole + lane, 0 }},
 		"as many as a register says": {", %r6", func(lane uint32) (uint32, uint32) {
 			return []uint32{0, whole + lane, whole + lane}[lane%3], []uint32{0, 0, whole + lane}[lane%3]
 		}},
-		"none in odd lanes": {", %p1", func(lane uint32) (uint32, uint32) { return (whole + lane) * (1 - lane%2), (whole + lane) * (1 - lane%2) }},
+		"none in odd lanes": {", %p1", func(lane uint32) (uint32, uint32) {
+			return (whole + lane) * (1 - lane%2), (whole + lane) * (1 - lane%2)
+		}},
 	} {
 		for _, hint := range []bool{false, true} {
 			kind, behind := "", c.behind
@@ -96,5 +98,19 @@ func TestVariablesDoNotOverlap(t *testing.T) {
 		out, fault := run(t, p, block(1), 6)
 		require.Nil(t, fault, "%s: %v", space, fault)
 		require.Equal(t, []uint32{0x5a, 0x11223344, 0x7b, 0, 0x50607080, 0x10203040}, out, space)
+	}
+}
+
+// Rare forms with results that anyone can compute.
+func TestRareForms(t *testing.T) {
+	for code, want := range map[string][2]uint32{
+		"mov.v4.u32 {%r1, %r2, %r3, %r4}, %ntid; mul.lo.u32 %r1, %r1, %r2; mad.lo.u32 %r2, %r3, 10, %r4;":                              {6, 40}, // of 2, 3 and 4 threads; %ntid.w is 0
+		"mov.f64 %fd1, 0d4010000000000000; rsqrt.approx.ftz.f64 %fd2, %fd1; mov.b64 {%r1, %r2}, %fd2;":                                 {0, 0x3fe00000},
+		"mov.f32 %f1, 0f40200000; mov.f32 %f2, 0f40600000; .reg .b8 %z; cvt.rn.satfinite.e2m1x2.f32 %z, %f1, %f2; cvt.u32.u8 %r1, %z;": {0x46, 0}, // 2.5 and 3.5 go to 2 and 4, which are even
+	} {
+		p := program(t, entry("mov.u32 %r1, 0; mov.u32 %r2, 0;\n"+code+"\nst.global.v2.u32 [%out], {%r1, %r2};"))
+		out, fault := run(t, p, simt.Launch{Block: [3]uint32{2, 3, 4}}, 2)
+		require.Nil(t, fault, "%s: %v", code, fault)
+		require.Equal(t, want, [2]uint32(out), code)
 	}
 }
