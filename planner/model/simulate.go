@@ -196,7 +196,7 @@ func (s *simulation) launchAfter(k, at int32) int32 {
 
 // follow notes that the next launch of a stream has to wait for a node, and longer if that ran on another engine.
 func (s *simulation) follow(stream *streamState, at moment) {
-	if s.apart == 0 || at.by < 0 || stream.following < 0 || !changesEngine(s.timeline.Nodes[at.by].Engine, plan.EngineOf(s.g, dag.NodeID(stream.following))) {
+	if s.apart == 0 || at.by < 0 || stream.following < 0 || !changesEngine(s.timeline.Nodes[at.by].Engine, s.engines[stream.following]) {
 		return
 	}
 	if at.us += s.apart; at.us > stream.changed.us {
@@ -473,7 +473,7 @@ func (s *simulation) follower(c, stream int32) int32 {
 	if op.Kind != plan.Launch || s.submits && math.IsNaN(s.submitted[s.firstOp[stream]+state.next].us) {
 		return -1
 	}
-	if e := plan.EngineOf(s.g, op.Node); e == plan.Compute || CopierOf(e, s.g.Nodes[op.Node].Device) != c {
+	if e := s.engines[op.Node]; e == plan.Compute || CopierOf(e, s.g.Nodes[op.Node].Device) != c {
 		return -1
 	}
 	return int32(op.Node)
@@ -513,7 +513,7 @@ func (s *simulation) finish(node, stream int32) {
 	s.timeline.Nodes[node].End = s.now
 	state := &s.streams[stream]
 	state.ready = moment{s.now + s.gap, node, plan.AfterOrder}
-	if !s.graph && s.m.idle(s.g, &s.g.Nodes[node]) {
+	if !s.graph && s.idle[node] {
 		state.ready.us = s.now
 	}
 	state.waits = 0

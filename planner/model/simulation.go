@@ -25,6 +25,8 @@ type simulation struct {
 	record   []int32 // of each op: a record's own number, a wait's record
 	position []int32 // of each node among the launches, in submission order
 	launched []bool  // by node
+	engines  []plan.Engine
+	idle     []bool  // by node: nothing is submitted for it
 	latest   []int32 // by event: its latest record
 	cursor   []int32 // by stream: its next op in submission order
 	records  int32
@@ -111,7 +113,9 @@ func (s *simulation) index() error {
 	for e := range latest {
 		latest[e] = -1
 	}
+	s.engines, s.idle = scratch.Sized(s.engines, n), scratch.Sized(s.idle, n)
 	for i := range s.g.Nodes {
+		s.engines[i], s.idle[i] = plan.EngineOf(s.g, dag.NodeID(i)), s.m.idle(s.g, &s.g.Nodes[i])
 		d := s.g.Nodes[i].Device
 		if d < 0 || d >= maxSimulatedDevices {
 			return fmt.Errorf("node %q: device %d: the simulator takes devices 0 to %d", s.g.Nodes[i].Name, d, maxSimulatedDevices-1)
@@ -168,7 +172,7 @@ func (s *simulation) index() error {
 func (s *simulation) start(node, stream int32, ready moment, now float64) {
 	s.timeline.Nodes[node] = plan.Span{
 		Start: now, End: now, Alone: s.durations[node], Stream: stream, Device: s.g.Nodes[node].Device,
-		By: dag.NodeID(ready.by), Engine: plan.EngineOf(s.g, dag.NodeID(node)), Cause: ready.cause,
+		By: dag.NodeID(ready.by), Engine: s.engines[node], Cause: ready.cause,
 	}
 }
 
