@@ -163,7 +163,8 @@ func (d *planDecoder) read() {
 			d.List(d.cost)
 		case "stats":
 			d.statsAt = d.At
-			d.readStats()
+			held := d.stats.held()
+			d.Object(statsKeys, 2, func(key int) { readValue(&d.Reader, held[key]) })
 		}
 	})
 	if d.Err == nil && !d.within {
@@ -421,45 +422,6 @@ func (d *planDecoder) kept(int) {
 		return
 	}
 	d.misfit(at, "this graph has no buffer %q declared after the previous entry", jsontext.Clip(name))
-}
-
-func (d *planDecoder) readStats() {
-	s := &d.stats
-	count := func(into *int) { *into = int(d.Int(0, math.MaxInt32)) }
-	d.Object(statsKeys, 2, func(key int) {
-		switch statsKeys[key] {
-		case "nodes":
-			count(&s.Nodes)
-		case "edges":
-			count(&s.Edges)
-		case "streams":
-			count(&s.Streams)
-		case "records":
-			count(&s.Records)
-		case "waits":
-			count(&s.Waits)
-		case "events":
-			count(&s.Events)
-		case "fork_join":
-			d.Object(forkKeys, 0, func(key int) {
-				count([]*int{&s.ForkRecords, &s.ForkWaits}[key])
-			})
-		case "makespan_us":
-			s.MakespanUS = d.Float(math.MaxFloat64)
-		case "lower_bound_us":
-			s.LowerBoundUS = d.Float(math.MaxFloat64)
-		case "critical_path_us":
-			s.CriticalPathUS = d.Float(math.MaxFloat64)
-		case "peak_device_bytes":
-			s.PeakDeviceBytes = d.Int(0, math.MaxInt64)
-		case "sum_device_bytes":
-			s.SumDeviceBytes = d.Int(0, math.MaxInt64)
-		case "lower_bound_by":
-			s.LowerBoundBy = d.Label()
-		case "above_lower_bound":
-			d.Float(math.MaxFloat64) // computed from the other figures
-		}
-	})
 }
 
 // settle makes the checks that need the whole file.

@@ -360,43 +360,22 @@ func (e *planEncoder) edge(edge *dag.Edge) {
 }
 
 func (e *planEncoder) stats(p *Plan) {
-	s := &p.Stats
+	s := p.Stats
+	s.Events = int(p.Events)
+	held := s.held()
 	e.WriteString(",\n  \"stats\": {")
-	for k, f := range []struct {
-		name  string
-		value int
-	}{{"nodes", s.Nodes}, {"edges", s.Edges}, {"streams", s.Streams}, {"records", s.Records}, {"waits", s.Waits}, {"events", int(p.Events)}} {
-		if k > 0 {
+	for i, k := range statsOrder {
+		switch {
+		case statsKeys[k] == "lower_bound_by" && s.LowerBoundBy == "":
+			continue
+		case statsKeys[k] == "makespan_us":
+			e.WriteString(",\n            ")
+		case i > 0:
 			e.WriteString(", ")
 		}
-		e.key(f.name)
-		e.int(int64(f.value))
+		e.key(statsKeys[k])
+		e.value(held[k])
 	}
-	e.WriteString(`, "fork_join": {"records": `)
-	e.int(int64(s.ForkRecords))
-	e.WriteString(`, "waits": `)
-	e.int(int64(s.ForkWaits))
-	e.WriteString("},\n            ")
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"makespan_us", s.MakespanUS}, {"lower_bound_us", s.LowerBoundUS}, {"critical_path_us", s.CriticalPathUS},
-		{"above_lower_bound", aboveBound(s.MakespanUS, s.LowerBoundUS)}} {
-		e.key(f.name)
-		e.scratch = jsontext.AppendFloat(e.scratch[:0], f.value)
-		e.Write(e.scratch)
-		e.WriteString(", ")
-	}
-	if s.LowerBoundBy != "" {
-		e.key("lower_bound_by")
-		e.string(s.LowerBoundBy)
-		e.WriteString(", ")
-	}
-	e.key("peak_device_bytes")
-	e.int(s.PeakDeviceBytes)
-	e.WriteString(", ")
-	e.key("sum_device_bytes")
-	e.int(s.SumDeviceBytes)
 	e.WriteByte('}')
 }
 
@@ -421,12 +400,6 @@ func (e *planEncoder) field(name, value string) {
 	e.WriteString(",\n  ")
 	e.key(name)
 	e.string(value)
-}
-
-func (e *planEncoder) key(name string) {
-	e.WriteByte('"')
-	e.WriteString(name)
-	e.WriteString(`": `)
 }
 
 func (e *planEncoder) node(i int32) { e.Write(e.quoted[e.names[i]:e.names[i+1]]) }

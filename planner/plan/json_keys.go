@@ -1,9 +1,10 @@
-// The keys of a plan file, and the writer of its values.
+// The keys of a plan file, where some of them are kept, and what writes and reads their values.
 
 package plan
 
 import (
 	"bufio"
+	"math"
 	"strconv"
 
 	"github.com/dagrun/dagrun/dag"
@@ -102,6 +103,12 @@ type planEncoder struct {
 	workOf  []int32  // by node: index into works, -1 for none
 }
 
+func (e *planEncoder) key(name string) {
+	e.WriteByte('"')
+	e.WriteString(name)
+	e.WriteString(`": `)
+}
+
 func (e *planEncoder) string(s string) {
 	e.scratch = jsontext.AppendString(e.scratch[:0], s)
 	e.Write(e.scratch)
@@ -110,4 +117,72 @@ func (e *planEncoder) string(s string) {
 func (e *planEncoder) int(v int64) {
 	e.scratch = strconv.AppendInt(e.scratch[:0], v, 10)
 	e.Write(e.scratch)
+}
+
+// statsOrder is the places of statsKeys as they are written: what a file may lack is not at the end there.
+var statsOrder = [...]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 12, 10, 11}
+
+// held is where stats keep what statsKeys say, in the order of those.
+func (s *Stats) held() []any {
+	above := aboveBound(s.MakespanUS, s.LowerBoundUS) // what a file says of it is not kept
+	return []any{&s.Nodes, &s.Edges, &s.Streams, &s.Records, &s.Waits, &s.Events, []any{&s.ForkRecords, &s.ForkWaits}, &s.MakespanUS,
+		&s.LowerBoundUS, &s.CriticalPathUS, &s.PeakDeviceBytes, &s.SumDeviceBytes, &s.LowerBoundBy, &above}
+}
+
+// values writes the keys of an object that begin a list of them.
+func (e *planEncoder) values(keys []string, held []any) {
+	for k := range held {
+		if k > 0 {
+			e.WriteString(", ")
+		}
+		e.key(keys[k])
+		e.value(held[k])
+	}
+}
+
+// value writes what a key holds.
+func (e *planEncoder) value(held any) {
+	switch v := held.(type) {
+	case *int:
+		e.int(int64(*v))
+	case *int64:
+		e.int(*v)
+	case *dag.BufferID:
+		e.int(int64(*v))
+	case *dag.NodeID:
+		e.int(int64(*v))
+	case *float64:
+		e.scratch = jsontext.AppendFloat(e.scratch[:0], *v)
+		e.Write(e.scratch)
+	case *string:
+		e.string(*v)
+	case *bool:
+		e.WriteString(strconv.FormatBool(*v))
+	case []any: // fork_join
+		e.WriteByte('{')
+		e.values(forkKeys, v)
+		e.WriteByte('}')
+	}
+}
+
+// readValue reads what value writes.
+func readValue(r *jsontext.Reader, held any) {
+	switch v := held.(type) {
+	case *int:
+		*v = int(r.Int(0, math.MaxInt32))
+	case *int64:
+		*v = r.Int(0, math.MaxInt64)
+	case *dag.BufferID:
+		*v = dag.BufferID(r.Int(0, math.MaxInt32))
+	case *dag.NodeID:
+		*v = dag.NodeID(r.Int(0, math.MaxInt32))
+	case *float64:
+		*v = r.Float(math.MaxFloat64)
+	case *string:
+		*v = r.Label()
+	case *bool:
+		*v = r.Bool()
+	case []any:
+		r.Object(forkKeys, 0, func(key int) { readValue(r, v[key]) })
+	}
 }

@@ -52,21 +52,9 @@ func (e *planEncoder) spread(s *Spread) {
 	if s == nil {
 		return
 	}
-	e.WriteString(",\n  \"spread\": {\"original\": ")
-	e.string(s.Original)
-	e.WriteString(`, "devices": `)
-	e.int(int64(s.Devices))
-	e.WriteString(`, "policy": `)
-	e.string(s.Policy)
-	e.WriteString(`, "requested_policy": `)
-	e.string(s.Requested)
-	e.WriteString(`, "copies": `)
-	e.int(int64(s.Stats.Copies))
-	e.WriteString(`, "copied_bytes": `)
-	e.int(s.Stats.Bytes)
-	e.WriteString(`, "one_device_us": `)
-	e.scratch = jsontext.AppendFloat(e.scratch[:0], s.Stats.OneUS)
-	e.Write(e.scratch)
+	e.WriteString(",\n  \"spread\": {")
+	held := s.held()
+	e.values(spreadKeys, held[:7])
 	if len(s.Spilled) > 0 {
 		e.spilled(s)
 	}
@@ -82,24 +70,17 @@ func (e *planEncoder) spread(s *Spread) {
 
 // spilled writes when which bytes are in device memory.
 func (e *planEncoder) spilled(s *Spread) {
-	for _, f := range []struct {
-		key   string
-		value int64
-	}{{"spills", int64(s.Stats.Spills)}, {"reloads", int64(s.Stats.Reloads)}, {"spilled_bytes", s.Stats.SpilledBytes}} {
-		e.WriteString(`, "` + f.key + `": `)
-		e.int(f.value)
-	}
-	e.WriteString(`, "unspilled_us": `)
-	e.scratch = jsontext.AppendFloat(e.scratch[:0], s.Stats.UnspilledUS)
-	e.Write(e.scratch)
+	e.WriteString(", ")
+	e.values(spreadKeys[9:], s.held()[9:13])
 	e.WriteString(`, "spilled": [`)
 	for k := range s.Spilled {
 		r := &s.Spilled[k]
 		if k > 0 {
 			e.WriteString(", ")
 		}
-		fmt.Fprintf(e, `{"buffer": %d, "lo": %d, "hi": %d, "first": %d, "last": %d, "offset": %d, "stays": %t}`, r.Buffer, r.Lo, r.Hi, r.First, r.Last,
-			r.Offset, r.Stays)
+		e.WriteByte('{')
+		e.values(residencyKeys, r.held())
+		e.WriteByte('}')
 	}
 	e.WriteString("]")
 	if len(s.Order) == 0 {
@@ -115,63 +96,39 @@ func (e *planEncoder) spilled(s *Spread) {
 	e.WriteString("]")
 }
 
-// readResidency reads an entry of what spilled writes.
-func readResidency(r *jsontext.Reader) Residency {
-	var x Residency
-	r.Object(residencyKeys, 0, func(key int) {
-		switch residencyKeys[key] {
-		case "buffer":
-			x.Buffer = dag.BufferID(r.Int(0, math.MaxInt32))
-		case "lo":
-			x.Lo = r.Int(0, math.MaxInt64)
-		case "hi":
-			x.Hi = r.Int(0, math.MaxInt64)
-		case "first":
-			x.First = dag.NodeID(r.Int(0, math.MaxInt32))
-		case "last":
-			x.Last = dag.NodeID(r.Int(0, math.MaxInt32))
-		case "offset":
-			x.Offset = r.Int(0, math.MaxInt64)
-		case "stays":
-			x.Stays = r.Bool()
-		}
-	})
-	return x
+// held is where a spread keeps what spreadKeys say, in the order of those; nil for lists.
+func (s *Spread) held() []any {
+	t := &s.Stats
+	return []any{&s.Original, &s.Devices, &s.Policy, &s.Requested, &t.Copies, &t.Bytes, &t.OneUS, nil,
+		nil, &t.Spills, &t.Reloads, &t.SpilledBytes, &t.UnspilledUS, nil}
+}
+
+// held is where a residency keeps what residencyKeys say, in the order of those.
+func (x *Residency) held() []any {
+	return []any{&x.Buffer, &x.Lo, &x.Hi, &x.First, &x.Last, &x.Offset, &x.Stays}
 }
 
 // readSpread reads what spread writes.
 func readSpread(r *jsontext.Reader) *Spread {
 	s := &Spread{At: []int32{}}
+	held := s.held()
 	r.Object(spreadKeys, spillKeys, func(key int) {
 		switch spreadKeys[key] {
-		case "original":
-			s.Original = r.Label()
 		case "devices":
 			s.Devices = int(r.Int(1, dag.MostDevices))
-		case "policy":
-			s.Policy = r.Label()
-		case "requested_policy":
-			s.Requested = r.Label()
-		case "copies":
-			s.Stats.Copies = int(r.Int(0, math.MaxInt32))
-		case "copied_bytes":
-			s.Stats.Bytes = r.Int(0, math.MaxInt64)
-		case "one_device_us":
-			s.Stats.OneUS = r.Float(math.MaxFloat64)
 		case "spilled":
-			r.List(func(int) { s.Spilled = append(s.Spilled, readResidency(r)) })
-		case "spills":
-			s.Stats.Spills = int(r.Int(0, math.MaxInt32))
-		case "reloads":
-			s.Stats.Reloads = int(r.Int(0, math.MaxInt32))
-		case "spilled_bytes":
-			s.Stats.SpilledBytes = r.Int(0, math.MaxInt64)
-		case "unspilled_us":
-			s.Stats.UnspilledUS = r.Float(math.MaxFloat64)
+			r.List(func(int) {
+				var x Residency
+				held := x.held()
+				r.Object(residencyKeys, 0, func(key int) { readValue(r, held[key]) })
+				s.Spilled = append(s.Spilled, x)
+			})
 		case "order":
 			r.List(func(int) { s.Order = append(s.Order, dag.NodeID(r.Int(0, math.MaxInt32))) })
 		case "nodes":
 			r.List(func(int) { s.At = append(s.At, int32(r.Int(0, dag.MostDevices-1))) })
+		default:
+			readValue(r, held[key])
 		}
 	})
 	return s
