@@ -361,7 +361,8 @@ func (r *resolution) buffer(k int, a *ArgumentSpec) {
 		r.argProblem(k, "points to element %d of its slice, which has %d", a.Start, (a.Range.Hi-a.Range.Lo)/size)
 		return
 	}
-	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range, Within: param.Within, Offset: param.Offset, Start: a.Start * size}
+	r.args[k] = Arg{IsBuffer: true, Inferred: inferred, Mode: mode, DType: b.DType, Range: a.Range, Within: param.Within, Offset: param.Offset,
+		Start: a.Start * size}
 }
 
 // Contradiction says how the code of a kernel contradicts what argument k of its launch is used for, as the rest of a sentence about the argument; or "".

@@ -21,7 +21,9 @@ type Options struct {
 	Spread          *Spread        // what planner/spread made the graph of, if it did; a plan of a spilled graph takes its memory cap and offsets from it
 	SingleUseEvents bool           // one event per record, for programs submitted by several threads
 	InGraph         bool           // times are predicted for one CUDA graph, which captures what is submitted to the streams
-	InOrder         bool           // nodes are submitted in declared order, for a program that makes the calls itself; of plans that take within 1% as long, the one with the fewest waits; not with Spread
+	// nodes are submitted in declared order, for a program that makes the calls itself; of plans that take within 1% as long, the one with
+	// the fewest waits; not with Spread
+	InOrder bool
 }
 
 // Cap returns the bytes that a plan may need of a device: MemoryCap, or what the graph was spilled for; 0: there is no cap.

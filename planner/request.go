@@ -166,7 +166,8 @@ func (r *request) simulate(plan *Plan) error {
 	return nil
 }
 
-// near is the part of its time that a plan may lose for fewer waits where a program makes the calls itself: each wait costs it a call, and it measured its nodes in
+// near is the part of its time that a plan may lose for fewer waits where a program makes the calls itself: each wait costs it a
+// call, and it measured its nodes in
 // one run, which tells no smaller difference.
 const near = 0.01
 

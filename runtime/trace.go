@@ -12,13 +12,14 @@ import (
 
 // Trace is the measured timeline of several replays. Times are microseconds from the start of each replay's first command.
 type Trace struct {
-	Mode     string         `json:"mode"`               // "streams" or "graph"
-	Source   string         `json:"source"`             // how it was measured: "cupti" or "events"
-	Fallback string         `json:"fallback,omitempty"` // why the records of CUPTI could not be used although CUPTI was found
-	Bodies   string         `json:"bodies,omitempty"`   // what was measured of loops and branches: "nodes", or "passes" if that is all a graph can tell; "" without them
-	Replays  []TracedReplay `json:"replays"`            // in the order in which they ran
-	PlainUS  float64        `json:"plain_us"`           // device time of a replay without tracing, median
-	TracedUS float64        `json:"traced_us"`          // the same with tracing; the difference is the overhead
+	Mode     string `json:"mode"`               // "streams" or "graph"
+	Source   string `json:"source"`             // how it was measured: "cupti" or "events"
+	Fallback string `json:"fallback,omitempty"` // why the records of CUPTI could not be used although CUPTI was found
+	// what was measured of loops and branches: "nodes", or "passes" if that is all a graph can tell; "" without them
+	Bodies   string         `json:"bodies,omitempty"`
+	Replays  []TracedReplay `json:"replays"`   // in the order in which they ran
+	PlainUS  float64        `json:"plain_us"`  // device time of a replay without tracing, median
+	TracedUS float64        `json:"traced_us"` // the same with tracing; the difference is the overhead
 }
 
 // Trace runs the given number of replays, measures when each node ran, and restores the initial contents.

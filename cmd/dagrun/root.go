@@ -123,8 +123,10 @@ and initial contents are restored after them.`,
   dagrun run pipelines/saxpy.yaml --output json`,
 	}
 	a.running.RunCommand(run)
-	root.AddCommand(run, a.planning.PlanCommand(), a.planning.DotCommand(), a.planning.CheckCommand(), a.exported.ExportCommand(), a.running.RecordCommand(), a.measuring.BenchCommand(), a.measuring.TraceCommand(), a.editing.FormatCommand(),
-		a.catalog.KernelsCommand(), a.catalog.DevicesCommand(), a.editing.SchemaCommand(), a.editing.InitCommand(), a.editing.LanguageServerCommand(), a.measuring.TuneCommand(), a.catalog.CacheCommand(), a.running.LaunchCommand(), a.catalog.VersionCommand())
+	root.AddCommand(run, a.planning.PlanCommand(), a.planning.DotCommand(), a.planning.CheckCommand(), a.exported.ExportCommand(), a.running.RecordCommand(),
+		a.measuring.BenchCommand(), a.measuring.TraceCommand(), a.editing.FormatCommand(),
+		a.catalog.KernelsCommand(), a.catalog.DevicesCommand(), a.editing.SchemaCommand(), a.editing.InitCommand(), a.editing.LanguageServerCommand(),
+		a.measuring.TuneCommand(), a.catalog.CacheCommand(), a.running.LaunchCommand(), a.catalog.VersionCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	a.explainCompletion(root)
 	a.completes(root)

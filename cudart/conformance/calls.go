@@ -71,7 +71,8 @@ func libraryCalls(r *rig) {
 	f32 := func(x float64) uint32 { return uint32(dag.F32.FromFloat(x)) }
 	small := func(i int) float64 { return float64(i%7 - 3) }
 	commands := []cudart.Command{r.up(0, r.d, r.h),
-		r.call(0, gemm, product, 32, map[string]cudart.Value{"alpha": {Bits: uint64(f32(2)), Size: 4}, "a": pointer(r.d, bytes), "b": pointer(r.d, bytes), "c": pointer(r.e, bytes)}),
+		r.call(0, gemm, product, 32, map[string]cudart.Value{"alpha": {Bits: uint64(f32(2)), Size: 4}, "a": pointer(r.d, bytes), "b": pointer(r.d, bytes),
+			"c": pointer(r.e, bytes)}),
 		r.down(0, r.g, r.e)}
 	wantProduct := func() {
 		for i := range 32 {

@@ -35,7 +35,8 @@ const (
 // looped is the nodes up, loop and down. The counts of the loop, and then of the branch, are at counts.
 func (r *rig) looped(test conditions.Test, counts cudart.Ptr) ([]cudart.Command, [][]int32) {
 	branch := cudart.Command{Kind: cudart.RunBodies, Stream: r.s[0], Label: "branch", Node: -1, Conditional: &cudart.Conditional{
-		Test: conditions.Test{Branch: true, Condition: r.condition(fmt.Sprint("x > ", int64(loopLarge)))}, Operands: []cudart.Ptr{r.d}, Counts: counts + 8*conditions.CountWords,
+		Test: conditions.Test{Branch: true, Condition: r.condition(fmt.Sprint("x > ", int64(loopLarge)))}, Operands: []cudart.Ptr{r.d},
+		Counts: counts + 8*conditions.CountWords,
 		Bodies: []cudart.Body{{Commands: []cudart.Command{r.mix(0, r.d, r.d, 2)}, Deps: [][]int32{nil}},
 			{Commands: []cudart.Command{{Kind: cudart.Empty, Stream: r.s[0], Label: "root"}, r.mix(0, r.d, r.d, 3)}, Deps: [][]int32{nil, {0}}}}}}
 	loop := cudart.Command{Kind: cudart.RunBodies, Stream: r.s[0], Label: "loop", Node: -1, Conditional: &cudart.Conditional{

@@ -228,7 +228,8 @@ func (r *programRun) encode(steps []step) (commands, nodes []cudart.Command, dep
 				commands = append(commands, record(r.streams[o.stream], events[o.stream]), wait(r.streams[s.stream], events[o.stream]))
 			}
 		}
-		c := cudart.Command{Kind: s.kind, Stream: r.streams[s.stream], Label: fmt.Sprint(i), Node: int32(i), Grid: one, Block: [3]uint32{16, 1, 1}, Bytes: s.bytes, Pattern: s.pattern, Width: 4, Kernel: k}
+		c := cudart.Command{Kind: s.kind, Stream: r.streams[s.stream], Label: fmt.Sprint(i), Node: int32(i), Grid: one, Block: [3]uint32{16, 1, 1}, Bytes: s.bytes,
+			Pattern: s.pattern, Width: 4, Kernel: k}
 		c.Dst, c.DstDevice = r.ptr(s.dst)
 		c.Src, c.SrcDevice = r.ptr(s.src)
 		c.Args = []cudart.Value{pointer(c.Dst, s.bytes), pointer(c.Src, s.bytes), scalar(uint32(s.bytes / 4)), scalar(s.pattern)}

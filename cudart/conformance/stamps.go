@@ -24,7 +24,8 @@ func stamps(r *rig) {
 	require.NoError(r, err)
 	defer func() { require.NoError(r, r.p.Free(there)) }()
 	words := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(r.p.HostBytes(there, countBytes+2*logBytes)))), (countBytes+2*logBytes)/8)
-	fetch := cudart.Command{Kind: cudart.CopyMemory, Stream: r.s[0], Label: "stamps", Node: -1, Dst: there, DstDevice: -1, Src: counts, Bytes: countBytes + 2*logBytes}
+	fetch := cudart.Command{Kind: cudart.CopyMemory, Stream: r.s[0], Label: "stamps", Node: -1, Dst: there, DstDevice: -1, Src: counts,
+		Bytes: countBytes + 2*logBytes}
 	until := r.condition(fmt.Sprint("x < ", loopSmall))
 	for _, each := range []int64{1, 3, 30} {
 		for _, test := range []conditions.Test{

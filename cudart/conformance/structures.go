@@ -59,8 +59,9 @@ func structures(r *rig) {
 		return list
 	}
 	launch := func(to, from cudart.Ptr, add uint32) cudart.Command {
-		return cudart.Command{Kind: cudart.LaunchKernel, Label: "plus", Node: -1, Stream: r.s[0], Kernel: k, Grid: [3]uint32{words / 128, 1, 1}, Block: [3]uint32{128, 1, 1},
-			Args: args(to, from, add)}
+		return cudart.Command{Kind: cudart.LaunchKernel, Label: "plus", Node: -1, Stream: r.s[0], Kernel: k, Grid: [3]uint32{words / 128, 1, 1},
+			Block: [3]uint32{128, 1, 1},
+			Args:  args(to, from, add)}
 	}
 	plus := func(add uint32) []uint32 {
 		var list []uint32

@@ -114,7 +114,8 @@ func tileSets(r *rig) {
 		{1, 5, 13, tile{3, 17}}, {1, 64, 1, tile{0, 2}}, {2, 9, 30, tile{2, 34}}, {4, 16, 64, tile{64, 256}}, {4, 3, 4, tile{0, 4}}, {4, 2, 1000, tile{8, 2000}},
 	} {
 		pattern := uint32(0x12345678)
-		all := cudart.Command{Kind: cudart.SetMemory, Label: "tile", Node: -1, Stream: r.s[0], Dst: r.d + cudart.Ptr(c.tile.at), Bytes: c.rows * c.bytes, Rows: c.rows,
+		all := cudart.Command{Kind: cudart.SetMemory, Label: "tile", Node: -1, Stream: r.s[0], Dst: r.d + cudart.Ptr(c.tile.at),
+			Bytes: c.rows * c.bytes, Rows: c.rows,
 			DstPitch: c.tile.pitch, Pattern: pattern & (1<<(8*c.width) - 1), Width: c.width}
 		r.thrice([]cudart.Command{r.set(0, r.d, 1), all, r.down(0, r.g, r.d)}, func() { clear(g) }, func() {
 			b := make([]byte, bytes)

@@ -108,7 +108,8 @@ func candidates() []string {
 		names = append(names, inToolkit(os.Getenv(variable))...)
 	}
 	names = append(names, inToolkit("/usr/local/cuda")...)
-	return append(names, "libcupti.so.13", "libcupti.so.12", "libcupti.so", "libcupti.so.11.8", "libcupti.so.11.7", "libcupti.so.11.6", "libcupti.so.11.5", "libcupti.so.11.4")
+	return append(names, "libcupti.so.13", "libcupti.so.12", "libcupti.so", "libcupti.so.11.8", "libcupti.so.11.7", "libcupti.so.11.6",
+		"libcupti.so.11.5", "libcupti.so.11.4")
 }
 
 func inToolkit(folder string) []string {

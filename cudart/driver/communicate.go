@@ -22,7 +22,8 @@ var ncclReductions = map[dag.Reduction]uintptr{dag.Sum: 0, dag.Prod: 1, dag.Max:
 func ncclCall(f nccl.Function) function { return functionCount + 1 + function(f) }
 
 // errNotANode is what adding communication to a graph returns where the graph is not captured: built node by node, or one with library calls.
-var errNotANode = fmt.Errorf("communication with other ranks cannot be a node of a graph that is built, as those with library calls are; use --graph=off: %w", cudart.ErrUnsupported)
+var errNotANode = fmt.Errorf("communication with other ranks cannot be a node of a graph that is built, as those with library calls are; use --graph=off: %w",
+	cudart.ErrUnsupported)
 
 // communicationProblem says what is wrong with a communication, "" if nothing is. It is on a stream unless a graph is built node by node.
 func (p *Platform) communicationProblem(c *cudart.Communication, s *stream) string {
@@ -139,7 +140,8 @@ func (p *Platform) exchangeWithSelf(l *submitter, owner int32, c *checked) {
 // communicationFailure is the error of a row that called NCCL. If a rank has failed, that is the cause.
 func (p *Platform) communicationFailure(c *checked, index int32, f function, code uint64) error {
 	failure := p.comms.lib.Failure(nccl.Function(f-functionCount-1), code)
-	return &cudart.Error{Call: failure.Function.String(), Name: failure.CodeName(), Code: int(code), Text: failure.Text, Detail: failure.Last, Device: p.comms.d.number,
-		Label: c.Label, Node: c.Node, Index: int(index),
+	return &cudart.Error{Call: failure.Function.String(), Name: failure.CodeName(), Code: int(code), Text: failure.Text, Detail: failure.Last,
+		Device: p.comms.d.number,
+		Label:  c.Label, Node: c.Node, Index: int(index),
 		Err: p.comms.world.Cause()}
 }

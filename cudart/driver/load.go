@@ -54,12 +54,14 @@ func loadFailure(err error, d *device, name string, kind launch.Kind, image []by
 		case kind == launch.PTX && target != "":
 			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))
 		case kind == launch.Cubin:
-			lines = append(lines, fmt.Sprintf("a cubin runs only on the architecture it was built for, and the device is %s; build it with -arch=%s, or ship PTX", have, have))
+			lines = append(lines, fmt.Sprintf("a cubin runs only on the architecture it was built for, and the device is %s; build it with -arch=%s, or ship PTX", have,
+				have))
 		default:
 			lines = append(lines, fmt.Sprintf("the file holds no code for %s; add it, or PTX for %s or older", have, have))
 		}
 	case codeUnsupportedPTX:
-		lines = append(lines, fmt.Sprintf("the PTX comes from a newer toolkit than the driver (CUDA %s) supports; update the driver or compile with an older toolkit", d.info.Driver))
+		lines = append(lines, fmt.Sprintf("the PTX comes from a newer toolkit than the driver (CUDA %s) supports; update the driver or compile with an older toolkit",
+			d.info.Driver))
 	case codeInvalidPTX:
 		if target := ptxTarget(image); targetNumber(target) > targetNumber(have) {
 			lines = append(lines, fmt.Sprintf("the PTX is for %s and the device is %s; compile it for %s or older", target, have, have))

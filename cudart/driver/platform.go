@@ -31,11 +31,12 @@ type Platform struct {
 	ranges    ranges
 	textures  textures
 	compilers launch.Compiler
-	queues    string         // value of queuesVariable when the driver starts and when it makes a context
-	patience  uint64         // of submitting threads
-	cores     int            // limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
-	comms     *communicators // with other ranks; nil without
-	closed    atomic.Bool
+	queues    string // value of queuesVariable when the driver starts and when it makes a context
+	patience  uint64 // of submitting threads
+	// limits the submitting threads of a list: they spin, and one without a core would hold up the others. GOMAXPROCS respects a container's limit
+	cores  int
+	comms  *communicators // with other ranks; nil without
+	closed atomic.Bool
 }
 
 // counts holds the current numbers for cudart.Live.

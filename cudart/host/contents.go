@@ -49,7 +49,8 @@ func (p *piece) at(ptr cudart.Ptr) int64 { return p.access.Offset + int64(ptr-p.
 
 // unwritten returns the error for bytes that are declared out and were not written.
 func (c *command) unwritten(p *piece, lo, hi cudart.Ptr) *cudart.Error {
-	return c.fail(launchFailed, "it has not written bytes %d to %d of %s, which are declared out: declare them inout, or as out only what it writes", p.at(lo), p.at(hi), p.access.Name)
+	return c.fail(launchFailed, "it has not written bytes %d to %d of %s, which are declared out: declare them inout, or as out only what it writes", p.at(lo),
+		p.at(hi), p.access.Name)
 }
 
 // forgetOutputs notes that what is declared out holds nothing.

@@ -64,11 +64,13 @@ func (i interpreted) part(lo, hi int64) {
 // interpret runs a launch from the kernel's PTX.
 func (c *command) interpret(w *worker) *crash {
 	options := &c.platform.options
-	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Cooperative: c.together, Cluster: c.cluster, Print: options.Print, Check: options.Sanitize, MaxSteps: options.MaxSteps}
+	launch := simt.Launch{Grid: c.call.Grid, Block: c.call.Block, Shared: c.call.Shared, Cooperative: c.together, Cluster: c.cluster, Print: options.Print,
+		Check: options.Sanitize, MaxSteps: options.MaxSteps}
 	for i, v := range c.args {
 		a := simt.Arg{Bits: v.Bits, Struct: v.Struct, Within: int(v.Within), Offset: int64(v.Offset)}
 		if v.Pointer {
-			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture, Within: int(v.Within), Offset: int64(v.Offset), Start: v.Start}
+			a = simt.Arg{Bits: uint64(v.Ptr), Pointer: true, Bytes: v.Bytes, Row: v.Row, Pitch: v.Pitch, Texture: v.Texture, Within: int(v.Within),
+				Offset: int64(v.Offset), Start: v.Start}
 			if v.Unused {
 				launch.Args = append(launch.Args, simt.Arg{Pointer: true, Unused: true, Within: a.Within, Offset: a.Offset})
 				continue
@@ -150,7 +152,8 @@ func (c *command) declared(argument int) string {
 			name = fmt.Sprintf("the pointer at byte %d of argument %d", v.Offset, v.Within-1)
 		}
 		if a.Rows > 1 {
-			return fmt.Sprintf("; %s is a tile of %s in the file: %d rows of %d bytes, %d apart, from byte %d", name, a.Name, a.Rows, a.Strip().Width(), a.Pitch, a.Offset)
+			return fmt.Sprintf("; %s is a tile of %s in the file: %d rows of %d bytes, %d apart, from byte %d", name, a.Name, a.Rows,
+				a.Strip().Width(), a.Pitch, a.Offset)
 		}
 		return fmt.Sprintf("; %s is bytes %d to %d of %s in the file", name, a.Offset, a.Offset+a.Bytes, a.Name)
 	}

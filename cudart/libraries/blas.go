@@ -10,7 +10,8 @@ import (
 )
 
 var blasFunctions = []string{"cublasCreate_v2", "cublasDestroy_v2", "cublasGetProperty", "cublasSetStream_v2", "cublasSetWorkspace_v2", "cublasSetMathMode",
-	"cublasSgemm_v2", "cublasDgemm_v2", "cublasSgemmStridedBatched", "cublasDgemmStridedBatched", "cublasSsyrk_v2", "cublasDsyrk_v2", "cublasStrsm_v2", "cublasDtrsm_v2"}
+	"cublasSgemm_v2", "cublasDgemm_v2", "cublasSgemmStridedBatched", "cublasDgemmStridedBatched", "cublasSsyrk_v2", "cublasDsyrk_v2",
+	"cublasStrsm_v2", "cublasDtrsm_v2"}
 
 var blasStatuses = map[uint32]string{1: "CUBLAS_STATUS_NOT_INITIALIZED", 3: "CUBLAS_STATUS_ALLOC_FAILED", 7: "CUBLAS_STATUS_INVALID_VALUE",
 	8: "CUBLAS_STATUS_ARCH_MISMATCH", 11: "CUBLAS_STATUS_MAPPING_ERROR", 13: "CUBLAS_STATUS_EXECUTION_FAILED", 14: "CUBLAS_STATUS_INTERNAL_ERROR",
@@ -27,7 +28,8 @@ func newBlas(l *Library) (*Session, error) {
 	if err := l.call("cublasCreate_v2", blasStatuses, dl.Pointer(handle)); err != nil {
 		return nil, err
 	}
-	s := &Session{lib: l, handle: *handle, calls: map[string]func(*Session, *Arguments) error{"gemm": blasGemm, "gemm_batched": blasGemmBatched, "syrk": blasSyrk, "trsm": blasTrsm}}
+	s := &Session{lib: l, handle: *handle, calls: map[string]func(*Session, *Arguments) error{"gemm": blasGemm, "gemm_batched": blasGemmBatched,
+		"syrk": blasSyrk, "trsm": blasTrsm}}
 	s.close = func(s *Session) error { return s.blas("cublasDestroy_v2") }
 	return s, nil
 }
@@ -105,8 +107,10 @@ func blasGemmBatched(s *Session, a *Arguments) error {
 	if a.integer("ta") != 0 {
 		k = dl.Number(rows("a"))
 	}
-	return s.blas(a.typed("cublasSgemmStridedBatched", "cublasDgemmStridedBatched"), a.number("tb"), a.number("ta"), a.number("c.columns"), dl.Number(rows("c")), k, a.scalar("alpha"),
-		a.pointer("b"), a.length("b"), stride("b"), a.pointer("a"), a.length("a"), stride("a"), a.scalar("beta"), a.pointer("c"), a.length("c"), stride("c"), dl.Number(int(batches)))
+	return s.blas(a.typed("cublasSgemmStridedBatched", "cublasDgemmStridedBatched"), a.number("tb"), a.number("ta"), a.number("c.columns"), dl.Number(rows("c")),
+		k, a.scalar("alpha"),
+		a.pointer("b"), a.length("b"), stride("b"), a.pointer("a"), a.length("a"), stride("a"), a.scalar("beta"), a.pointer("c"), a.length("c"), stride("c"),
+		dl.Number(int(batches)))
 }
 
 func blasSyrk(s *Session, a *Arguments) error {

@@ -11,10 +11,12 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-var fourierFunctions = []string{"cufftCreate", "cufftDestroy", "cufftGetProperty", "cufftSetAutoAllocation", "cufftSetWorkArea", "cufftSetStream", "cufftMakePlanMany64",
+var fourierFunctions = []string{"cufftCreate", "cufftDestroy", "cufftGetProperty", "cufftSetAutoAllocation", "cufftSetWorkArea", "cufftSetStream",
+	"cufftMakePlanMany64",
 	"cufftExecC2C", "cufftExecR2C", "cufftExecC2R", "cufftExecZ2Z", "cufftExecD2Z", "cufftExecZ2D"}
 
-var fourierStatuses = map[uint32]string{1: "CUFFT_INVALID_PLAN", 2: "CUFFT_ALLOC_FAILED", 3: "CUFFT_INVALID_TYPE", 4: "CUFFT_INVALID_VALUE", 5: "CUFFT_INTERNAL_ERROR",
+var fourierStatuses = map[uint32]string{1: "CUFFT_INVALID_PLAN", 2: "CUFFT_ALLOC_FAILED", 3: "CUFFT_INVALID_TYPE", 4: "CUFFT_INVALID_VALUE",
+	5: "CUFFT_INTERNAL_ERROR",
 	6: "CUFFT_EXEC_FAILED", 7: "CUFFT_SETUP_FAILED", 8: "CUFFT_INVALID_SIZE", 9: "CUFFT_UNALIGNED_DATA", 11: "CUFFT_INVALID_DEVICE", 14: "CUFFT_NOT_IMPLEMENTED",
 	16: "CUFFT_NOT_SUPPORTED"}
 
@@ -89,7 +91,8 @@ func (s *Session) fourierPlan(a *Arguments) (fourierPlan, error) {
 	bytes := new(uint64)
 	err := call("cufftSetAutoAllocation", dl.Number(int(plan.handle)), dl.Number(0))
 	if err == nil {
-		err = call("cufftMakePlanMany64", dl.Number(int(plan.handle)), dl.Number(rank), dl.Pointer(lengths), dl.Pointer(ofX), dl.Number(1), dl.Number(int(distances[0])),
+		err = call("cufftMakePlanMany64", dl.Number(int(plan.handle)), dl.Number(rank), dl.Pointer(lengths), dl.Pointer(ofX), dl.Number(1),
+			dl.Number(int(distances[0])),
 			dl.Pointer(ofY), dl.Number(1), dl.Number(int(distances[1])), dl.Number(shape.kind), dl.Number(int(batch)), dl.Pointer(bytes))
 	}
 	if err != nil {
@@ -106,7 +109,8 @@ func fourierCall(s *Session, a *Arguments) error {
 		return err
 	}
 	if have := a.value("workspace").Bytes; plan.bytes > have {
-		return fmt.Errorf("this version of cuFFT needs %d bytes of workspace for a matrix of %d x %d, and %d are planned", plan.bytes, a.integer("x.rows"), a.integer("x.columns"), have)
+		return fmt.Errorf("this version of cuFFT needs %d bytes of workspace for a matrix of %d x %d, and %d are planned", plan.bytes, a.integer("x.rows"),
+			a.integer("x.columns"), have)
 	}
 	handle := dl.Number(int(plan.handle))
 	if err := s.lib.call("cufftSetStream", fourierStatuses, handle, dl.Number(a.Stream)); err != nil {

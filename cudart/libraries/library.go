@@ -24,7 +24,8 @@ var vendors = map[string]*vendor{
 	"cusolver": {title: "cuSOLVER", files: versions("libcusolver.so", 12, 11),
 		needs: slices.Concat(versions("libcublasLt.so", 13, 12, 11), versions("libcublas.so", 13, 12, 11), versions("libnvJitLink.so", 13, 12),
 			versions("libcusparse.so", 12, 11)),
-		packages: []string{"cu13", "cusolver", "cublas", "cusparse", "nvjitlink"}, wheel: "nvidia-cusolver", functions: solverFunctions, create: newSolver, version: solverVersion},
+		packages: []string{"cu13", "cusolver", "cublas", "cusparse", "nvjitlink"}, wheel: "nvidia-cusolver", functions: solverFunctions, create: newSolver,
+		version: solverVersion},
 	"cufft": {title: "cuFFT", files: versions("libcufft.so", 12, 11, 10), needs: versions("libnvJitLink.so", 13, 12),
 		packages: []string{"cu13", "cufft", "nvjitlink"}, wheel: "nvidia-cufft", functions: fourierFunctions, create: newFourier, version: fourierVersion},
 }

@@ -38,7 +38,8 @@ func solverPotrf(s *Session, a *Arguments) error {
 		return err
 	}
 	need := new(int32)
-	if err := s.solver(a.typed("cusolverDnSpotrf_bufferSize", "cusolverDnDpotrf_bufferSize"), a.flipped("uplo"), a.number("a.rows"), a.pointer("a"), a.length("a"), dl.Pointer(need)); err != nil {
+	if err := s.solver(a.typed("cusolverDnSpotrf_bufferSize", "cusolverDnDpotrf_bufferSize"), a.flipped("uplo"), a.number("a.rows"), a.pointer("a"), a.length("a"),
+		dl.Pointer(need)); err != nil {
 		return err
 	}
 	element := int64(4)
@@ -46,7 +47,8 @@ func solverPotrf(s *Session, a *Arguments) error {
 		element = 8
 	}
 	if have := a.value("workspace").Bytes; int64(*need)*element > have {
-		return fmt.Errorf("this version of cuSOLVER needs %d bytes of workspace for a matrix of %d rows, and %d are planned", int64(*need)*element, a.integer("a.rows"), have)
+		return fmt.Errorf("this version of cuSOLVER needs %d bytes of workspace for a matrix of %d rows, and %d are planned", int64(*need)*element,
+			a.integer("a.rows"), have)
 	}
 	return s.solver(a.typed("cusolverDnSpotrf", "cusolverDnDpotrf"), a.flipped("uplo"), a.number("a.rows"), a.pointer("a"), a.length("a"),
 		a.pointer("workspace"), dl.Number(int(*need)), a.pointer("status"))

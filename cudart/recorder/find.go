@@ -24,12 +24,14 @@ func findCUPTI(command []string, given string) (string, error) {
 		places = append(places, filepath.Join(site, "cu1*", "lib", "libcupti.so.1*"), filepath.Join(site, "cuda_cupti", "lib", "libcupti.so.1*"))
 	}
 	for _, root := range toolkits() {
-		places = append(places, filepath.Join(root, "lib64", "libcupti.so"), filepath.Join(root, "extras", "CUPTI", "lib64", "libcupti.so"), filepath.Join(root, "targets", "*", "lib", "libcupti.so"))
+		places = append(places, filepath.Join(root, "lib64", "libcupti.so"), filepath.Join(root, "extras", "CUPTI", "lib64", "libcupti.so"),
+			filepath.Join(root, "targets", "*", "lib", "libcupti.so"))
 	}
 	if found := first(places); found != "" {
 		return found, nil
 	}
-	return "", &missingTool{Name: "CUPTI (libcupti.so)", Install: "it comes with the CUDA toolkit and with PyTorch (pip install nvidia-cuda-cupti)", Flag: "--cupti"}
+	return "", &missingTool{Name: "CUPTI (libcupti.so)",
+		Install: "it comes with the CUDA toolkit and with PyTorch (pip install nvidia-cuda-cupti)", Flag: "--cupti"}
 }
 
 func findSanitizer(given string) (string, error) {
@@ -38,7 +40,8 @@ func findSanitizer(given string) (string, error) {
 	}
 	var places []string
 	for _, root := range toolkits() {
-		places = append(places, filepath.Join(root, "compute-sanitizer", "libsanitizer-public.so"), filepath.Join(root, "extras", "compute-sanitizer", "libsanitizer-public.so"))
+		places = append(places, filepath.Join(root, "compute-sanitizer", "libsanitizer-public.so"),
+			filepath.Join(root, "extras", "compute-sanitizer", "libsanitizer-public.so"))
 	}
 	if found := first(places); found != "" {
 		return found, nil

@@ -38,8 +38,10 @@ type Options struct {
 	Start func(ctx context.Context, command []string, environment []string) (status int, err error)
 }
 
-// Run runs a command and writes the recording to a file, in place of what is there: that is put aside when the command starts, so that nobody takes it for this recording if
-// this process is killed, and comes back if nothing is recorded. Run returns the command's exit status, which is that of the program without a recorder. If the command could be
+// Run runs a command and writes the recording to a file, in place of what is there: that is put aside when the command starts, so that nobody
+// takes it for this recording if
+// this process is killed, and comes back if nothing is recorded. Run returns the command's exit status, which is that of the program without a
+// recorder. If the command could be
 // started, there is a recording even if the error is not nil, unless that is said.
 func Run(ctx context.Context, file string, command []string, o Options) (status int, err error) {
 	parts := recording.PartsFolder(file)
@@ -134,7 +136,8 @@ func putAside(file, parts string) (back func() error, err error) {
 type nothingRecorded struct{ Command []string }
 
 func (e *nothingRecorded) Error() string {
-	return fmt.Sprintf("nothing was recorded: %s did not start NVIDIA's driver (no call of cuInit), or it changed its environment before (CUDA_INJECTION64_PATH)", filepath.Base(e.Command[0]))
+	return fmt.Sprintf("nothing was recorded: %s did not start NVIDIA's driver (no call of cuInit), or it changed its environment before (CUDA_INJECTION64_PATH)",
+		filepath.Base(e.Command[0]))
 }
 
 // environment is what the command is started with.
@@ -182,7 +185,8 @@ func environment(command []string, parts string, o Options) ([]string, error) {
 	return append(environment, "DAGRUN_RECORD_SANITIZER="+path, "DAGRUN_RECORD_PATCHES="+filepath.Join(folder, "patch.fatbin")), nil
 }
 
-// inForeground runs a command in the foreground, with this process's standard input and output. Signals reach it by the terminal, or by who is told that it started; if the
+// inForeground runs a command in the foreground, with this process's standard input and output. Signals reach it by the terminal, or by who
+// is told that it started; if the
 // context ends, it is interrupted.
 func (o *Options) inForeground(ctx context.Context, command []string, environment []string) (int, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)

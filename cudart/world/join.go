@@ -371,8 +371,9 @@ const lastWords = 5 * time.Second
 func newStore(listener net.Listener, o *JoinOptions) *store {
 	n := o.Place.Ranks
 	s := &store{listener: listener, secret: o.key(), place: o.Place, within: o.Arrive, expected: o.Expected, decision: o.Decision, check: o.Check,
-		session: nonce(), links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{}, waiting: map[string]map[int]string{},
-		done: make([]bool, n), heard: make([]bool, n), over: make(chan struct{}), quiet: make(chan struct{}), states: make(chan statedState, n)}
+		session: nonce(), links: make([]*link, n), members: make([]Member, n), hashes: make([]string, n), outlines: map[int]chan []string{},
+		waiting: map[string]map[int]string{},
+		done:    make([]bool, n), heard: make([]bool, n), over: make(chan struct{}), quiet: make(chan struct{}), states: make(chan statedState, n)}
 	go s.unknown.serve(listener, s.serve)
 	go s.beat()
 	time.AfterFunc(o.Arrive, s.late)

@@ -132,7 +132,8 @@ func (e *environment) place() Place {
 		if e.number("OMPI_COMM_WORLD_LOCAL_SIZE", 0) == p.Ranks {
 			p.meetHere("Open MPI " + e.getenv("PMIX_NAMESPACE") + e.getenv("OMPI_MCA_ess_base_jobid"))
 		}
-	case e.getenv("PMI_RANK") != "" && e.getenv("PMI_SIZE") != "" && e.getenv("MPI_LOCALRANKID") != "": // before Slurm, which may have started a proxy for each host only
+	// before Slurm, which may have started a proxy for each host only
+	case e.getenv("PMI_RANK") != "" && e.getenv("PMI_SIZE") != "" && e.getenv("MPI_LOCALRANKID") != "":
 		p = Place{Rank: e.number("PMI_RANK", 0), Ranks: e.number("PMI_SIZE", 1), LocalRank: e.number("MPI_LOCALRANKID", 0), Launcher: "MPICH"}
 		if from := starter(); from != "" && e.number("MPI_LOCALNRANKS", 0) == p.Ranks {
 			p.meetHere("MPICH " + from)

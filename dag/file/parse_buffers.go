@@ -271,8 +271,10 @@ func (p *parser) dtype(n *yaml.Node) dag.DType {
 func dtypeHint(s string) string {
 	other := map[string]string{"float": "f32", "float32": "f32", "fp32": "f32", "single": "f32", "double": "f64", "float64": "f64", "fp64": "f64",
 		"half": "f16", "float16": "f16", "fp16": "f16",
-		"bfloat16": "bf16", "int": "i32", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint": "u32", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-		"char": "i8", "uchar": "u8", "byte": "u8", "short": "i16", "ushort": "u16", "long": "i64", "ulong": "u64", "longlong": "i64", "ulonglong": "u64", "boolean": "bool",
+		"bfloat16": "bf16", "int": "i32", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint": "u32", "uint8": "u8", "uint16": "u16",
+		"uint32": "u32", "uint64": "u64",
+		"char": "i8", "uchar": "u8", "byte": "u8", "short": "i16", "ushort": "u16", "long": "i64", "ulong": "u64", "longlong": "i64",
+		"ulonglong": "u64", "boolean": "bool",
 		"complex64": "c64", "complex128": "c128", "complex": "c64", "cucomplex": "c64", "cufloatcomplex": "c64", "cudoublecomplex": "c128"}
 	lower := strings.ToLower(s)
 	base := strings.TrimRight(lower, "234")

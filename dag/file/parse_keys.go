@@ -164,17 +164,22 @@ func (p *parser) isKey(key *yaml.Node) bool {
 // foreignKeys are the words of other tools for keys of pipeline files. A misspelt key is not among them.
 var foreignKeys = map[string]string{"copy": "memcpy", "memory_copy": "memcpy", "fill": "memset", "launch": "kernel", "arguments": "args",
 	"params": "args", "inputs": "args",
-	"type": "dtype", "data_type": "dtype", "size": "shape", "dims": "shape", "dimensions": "shape", "location": "place", "where": "place", "src": "from", "source": "from", "dst": "to", "dest": "to",
-	"destination": "to", "deps": "after", "depends": "after", "depends_on": "after", "needs": "after", "requires": "after", "condition": "when", "for": "foreach", "loop": "foreach",
+	"type": "dtype", "data_type": "dtype", "size": "shape", "dims": "shape", "dimensions": "shape", "location": "place", "where": "place", "src": "from",
+	"source": "from", "dst": "to", "dest": "to",
+	"destination": "to", "deps": "after", "depends": "after", "depends_on": "after", "needs": "after", "requires": "after", "condition": "when",
+	"for": "foreach", "loop": "foreach",
 	"threads": "block", "blocks": "grid", "smem": "shared", "initial": "init", "start": "from", "end": "to", "stop": "to", "until": "to", "parameters": "params",
-	"vars": "params", "variables": "params", "tasks": "nodes", "steps": "nodes", "jobs": "nodes", "arrays": "buffers", "memory": "buffers", "id": "name", "label": "name",
-	"wait": "after", "waits": "after", "wait_for": "after", "waits_for": "after", "h2d": "memcpy", "d2h": "memcpy", "d2d": "memcpy", "cpy": "memcpy", "then": "nodes", "body": "nodes",
+	"vars": "params", "variables": "params", "tasks": "nodes", "steps": "nodes", "jobs": "nodes", "arrays": "buffers", "memory": "buffers",
+	"id": "name", "label": "name",
+	"wait": "after", "waits": "after", "wait_for": "after", "waits_for": "after", "h2d": "memcpy", "d2h": "memcpy", "d2d": "memcpy", "cpy": "memcpy",
+	"then": "nodes", "body": "nodes",
 	"count": "times", "passes": "times", "max": "most", "max_iterations": "most", "iterations": "times", "otherwise": "else"}
 
 // examples show what a mapping looks like, for those who write a name or a list in place of it.
 var examples = map[string]string{"memcpy": " such as {from: x, to: d_x}", "memset": " such as {to: d_x, value: 0}",
 	"allreduce": " such as {inout: x, op: sum}", "reduce": " such as {from: x, to: y, op: sum}",
-	"broadcast": " such as {inout: x, root: 0}", "allgather": " such as {from: x, to: y}", "reducescatter": " such as {from: x, to: y, op: sum}", "alltoall": " such as {from: x, to: y}"}
+	"broadcast": " such as {inout: x, root: 0}", "allgather": " such as {from: x, to: y}", "reducescatter": " such as {from: x, to: y, op: sum}",
+	"alltoall": " such as {from: x, to: y}"}
 
 // repeatExamples show where the keys of a loop stand, for those who write them on the node.
 var repeatExamples = map[string]string{"times": "times: 20", "until": "until: d_error < 1e-6, most: 500", "while": "while: d_error > 1e-6, most: 500",

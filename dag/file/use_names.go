@@ -63,7 +63,8 @@ func (p *parser) bindBuffer(name string, declared *dag.Buffer, hasDevice bool, b
 		user.mistake(position(b.value), "copy the slice to a buffer of its own first", "%s is bound to a part of %q; only whole buffers are possible",
 			place, words.Shorten(given.Name))
 		return
-	case given.Place != declared.Place || given.DType != declared.DType || !slices.Equal(given.Shape, declared.Shape) || hasDevice && given.Device != declared.Device:
+	case given.Place != declared.Place || given.DType != declared.DType || !slices.Equal(given.Shape, declared.Shape) || hasDevice &&
+		given.Device != declared.Device:
 		user.mistake(position(b.value), "", "%s is %s, but %q (line %d) is %s%s", place, bufferText(declared), words.Shorten(given.Name), given.Pos.Line,
 			bufferText(given), user.repetition())
 		return

@@ -443,7 +443,8 @@ func (s *brokenScan) brackets() {
 			return
 		case c == '}' || c == ']':
 			if want := closing(s.source[opened]); c != want {
-				s.fail(s.at, fmt.Sprintf("the one opened on line %d needs %q, or a %q is missing", s.position(opened).Line, string(want), string(opening(c))), "%q does not match the last open bracket", string(c))
+				s.fail(s.at, fmt.Sprintf("the one opened on line %d needs %q, or a %q is missing", s.position(opened).Line, string(want), string(opening(c))),
+					"%q does not match the last open bracket", string(c))
 				return
 			}
 			s.flow, keys = s.flow[:len(s.flow)-1], keys[:len(keys)-1]

@@ -69,7 +69,8 @@ func NewShape(nodes int, edges [][2]int32) (*Shape, error) {
 		bytes = 8 * nodes * s.words()
 	}
 	if bytes > mostBytes {
-		return nil, fmt.Errorf("the order of %d nodes in %d rows takes %s, more than the %s that are allowed", nodes, s.chains, words.Bytes(int64(bytes)), words.Bytes(mostBytes))
+		return nil, fmt.Errorf("the order of %d nodes in %d rows takes %s, more than the %s that are allowed", nodes, s.chains, words.Bytes(int64(bytes)),
+			words.Bytes(mostBytes))
 	}
 	if !long {
 		s.bits = make([]uint64, nodes*s.words())

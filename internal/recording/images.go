@@ -1,6 +1,7 @@
 // Machine code: which function and line an address in a program or library belongs to, read from its file if it is still the one that ran.
 //
-// A recording may come from anyone and name any file. So nothing is taken from a file but by the build id that the recording has for it, which whoever made the recording
+// A recording may come from anyone and name any file. So nothing is taken from a file but by the build id that the recording has for it,
+// which whoever made the recording
 // can know of the program that ran and not of the files of whoever reads it.
 
 package recording

@@ -1,4 +1,5 @@
-// Merging: two recordings of one program, of which each saw what its own inputs made kernels touch. Addresses differ from run to run, so accesses are carried over from
+// Merging: two recordings of one program, of which each saw what its own inputs made kernels touch. Addresses differ from run to run, so
+// accesses are carried over from
 // one to the other by the pointers that both gave to the same launch.
 
 package recording
@@ -20,7 +21,8 @@ type Merged struct {
 	Alone   int `json:"alone"`   // launches that were measured here, and have no counterpart
 }
 
-// Merge widens what the launches of p were measured to touch by what the same launches of q touched. A launch is the same if its kernel, its shape, its place and its
+// Merge widens what the launches of p were measured to touch by what the same launches of q touched. A launch is the same if its
+// kernel, its shape, its place and its
 // stream are, and its number among such launches, if both have as many of them.
 func (p *Process) Merge(q *Process) Merged {
 	var m Merged
@@ -92,7 +94,8 @@ func (s stretches) at(address uint64) (stretch, bool) {
 	return s[k], true
 }
 
-// measuredLaunches lists the launches that were measured, and the nodes of graphs, by what makes two launches the same. What lay at an address last counts as lying there.
+// measuredLaunches lists the launches that were measured, and the nodes of graphs, by what makes two launches the same. What lay at an
+// address last counts as lying there.
 func (p *Process) measuredLaunches() map[string][]measuredLaunch {
 	all := map[string][]measuredLaunch{}
 	var allocations, tensors stretches
@@ -173,7 +176,8 @@ func launchKey(parts string, shape []uint64, stream, where string) string {
 
 func nodeText(kernel string, shape []uint64) string { return fmt.Sprint(kernel, shape) }
 
-// parametersOfNodes returns what the kernels of a launched graph are given, by kernel and shape, in the order of the graph. The driver makes the nodes that run in that order.
+// parametersOfNodes returns what the kernels of a launched graph are given, by kernel and shape, in the order of the graph. The driver makes
+// the nodes that run in that order.
 func (p *Process) parametersOfNodes(launch *Call) map[string][][]byte {
 	const words, kernel = 10, 0 // before the parameters, and the type of such a node, see format.h
 	given := map[string][][]byte{}
@@ -241,12 +245,14 @@ func newMeasured(number uint64, access *AccessInfo, parameters []byte, memory fu
 	return l
 }
 
-// mergeLaunch returns what a launch touches if it may touch what it did in either run. Widened tells that the other run says more than this one, and opaque that some of
+// mergeLaunch returns what a launch touches if it may touch what it did in either run. Widened tells that the other run says more than
+// this one, and opaque that some of
 // that cannot be found in this one: the two gave pointers in other places or to memory of other sizes, or touched other memory that no pointer leads to.
 func mergeLaunch(mine, theirs *measuredLaunch) (merged *AccessInfo, widened, opaque bool) {
 	whole := *mine.access
 	merged = &whole
-	merged.Lost, merged.Opaque, merged.Together = merged.Lost || theirs.access.Lost, merged.Opaque || theirs.access.Opaque, merged.Together || theirs.access.Together
+	merged.Lost, merged.Opaque, merged.Together = merged.Lost || theirs.access.Lost, merged.Opaque || theirs.access.Opaque, merged.Together ||
+		theirs.access.Together
 	same := func(a, b pointer) bool {
 		return a.word == b.word && a.in.high-a.in.low == b.in.high-b.in.low && a.at-a.in.low == b.at-b.in.low
 	}
@@ -281,7 +287,8 @@ func sameLoose(a, b []Run) bool {
 func joined(runs []Run) []Run {
 	var out []Run
 	for _, r := range runs {
-		if n := len(out); n > 0 && out[n-1].Address+uint64(out[n-1].Bytes) == r.Address && out[n-1].Modes == r.Modes && uint64(out[n-1].Bytes)+uint64(r.Bytes) < 1<<32 {
+		if n := len(out); n > 0 && out[n-1].Address+uint64(out[n-1].Bytes) == r.Address && out[n-1].Modes == r.Modes &&
+			uint64(out[n-1].Bytes)+uint64(r.Bytes) < 1<<32 {
 			out[n-1].Bytes += r.Bytes
 			continue
 		}

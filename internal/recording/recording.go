@@ -1,5 +1,6 @@
 // Package recording reads and writes what a program did on its GPUs: calls, threads, code, places, accesses. It knows the file and nothing of
-// CUDA's rules. cudart/recorder/library/format.h describes the file that a process writes while it runs (a part); a recording is a container of the parts of all processes.
+// CUDA's rules. cudart/recorder/library/format.h describes the file that a process writes while it runs (a part); a recording is a container
+// of the parts of all processes.
 package recording
 
 import (

@@ -122,7 +122,8 @@ func (d *decoder) call(c callAt) Call {
 	f, _, _ := frameOf(b)
 	r := recordOf(b, f, piece.at+8*int64(c.at))
 	w := r.Words
-	return Call{Record: r, Begin: w[0], End: w[1], Time: int64(w[2]), API: uint32(w[3]), Result: int32(w[3] >> 32), Context: w[4], Place: w[5], Args: w[commonWords:]}
+	return Call{Record: r, Begin: w[0], End: w[1], Time: int64(w[2]), API: uint32(w[3]), Result: int32(w[3] >> 32), Context: w[4], Place: w[5],
+		Args: w[commonWords:]}
 }
 
 // record decodes a record that is no call.
@@ -160,7 +161,8 @@ func (d *decoder) record(r Record) (wrong string) {
 			p.Unknown++
 			return ""
 		}
-		p.Tensors = append(p.Tensors, TensorEvent{Sequence: w[0], Action: TensorAction(w[1]), Address: w[2], Bytes: w[3], Stream: w[4], Pool: w[5], Place: w[6], Thread: r.Thread})
+		p.Tensors = append(p.Tensors, TensorEvent{Sequence: w[0], Action: TensorAction(w[1]), Address: w[2], Bytes: w[3], Stream: w[4], Pool: w[5],
+			Place: w[6], Thread: r.Thread})
 	case TensorTrace:
 		p.Traces = append(p.Traces, TraceInfo{w[0], r.Tail, r.Offset})
 	case ProcessInfo:
@@ -251,7 +253,8 @@ func (d *decoder) function(r Record) string {
 	return ""
 }
 
-// Conditional returns what a conditional node is (0 if, 1 while, 2 switch) and the handles of its bodies, each a graph of Process.Graphs; false if that is not known.
+// Conditional returns what a conditional node is (0 if, 1 while, 2 switch) and the handles of its bodies, each a graph of
+// Process.Graphs; false if that is not known.
 func (n *GraphNode) Conditional() (kind uint64, bodies []uint64, known bool) {
 	words := wordsOf(n.Body)
 	if n.Type != conditionalNode || len(words) < 2 || words[1] > uint64(len(words)-2) {

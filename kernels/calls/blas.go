@@ -24,9 +24,10 @@ func productCalls() []call {
 		},
 		{
 			name: "cublas.gemm_batched", doc: "c = alpha*a*b + beta*c for each of several matrices that lie one below the other in a, b and c",
-			notes:  "Each of a, b and c is cut into batches of equally many rows. Otherwise like cublas.gemm.",
-			params: []param{{name: "batches", kind: integer}, flag("ta"), flag("tb"), scale("alpha", 1), in("a"), in("b"), scale("beta", 0), inout("c"), oneOf("math", "default", "tf32")},
-			types:  reals, describe: describeGemmBatched, run: runOf(gemmBatched[float32], gemmBatched[float64]),
+			notes: "Each of a, b and c is cut into batches of equally many rows. Otherwise like cublas.gemm.",
+			params: []param{{name: "batches", kind: integer}, flag("ta"), flag("tb"), scale("alpha", 1), in("a"), in("b"), scale("beta", 0), inout("c"),
+				oneOf("math", "default", "tf32")},
+			types: reals, describe: describeGemmBatched, run: runOf(gemmBatched[float32], gemmBatched[float64]),
 		},
 		{
 			name: "cublas.syrk", doc: "one triangle of c = alpha*a*aT + beta*c, or with ta of alpha*aT*a + beta*c",

@@ -133,7 +133,8 @@ func (c *call) make(library *launch.Module) {
 			v.parameters = append(v.parameters, k)
 		}
 		measure := func(of int, suffix string, what dag.Measure) {
-			v.parameters = append(v.parameters, dag.KernelParam{Name: c.params[of].name + "." + suffix, DType: dag.I64, Size: 8, Measured: dag.Measured{Of: int32(of + 1), What: what}})
+			v.parameters = append(v.parameters, dag.KernelParam{Name: c.params[of].name + "." + suffix, DType: dag.I64, Size: 8,
+				Measured: dag.Measured{Of: int32(of + 1), What: what}})
 		}
 		for i := range c.params {
 			switch c.params[i].kind {

@@ -32,7 +32,8 @@ func (k *libraryKernel) addForms() error {
 			if f.parameters, err = parseSignature(r.signature + ", " + form.scratch); err != nil {
 				return err
 			}
-			f.params = append(f.params[:len(f.params):len(f.params)], dag.KernelParam{Name: "scratch", DType: dag.U8, Buffer: true, Scratch: true, Mode: dag.Write, Size: 8})
+			f.params = append(f.params[:len(f.params):len(f.params)],
+				dag.KernelParam{Name: "scratch", DType: dag.U8, Buffer: true, Scratch: true, Mode: dag.Write, Size: 8})
 		}
 		k.forms = append(k.forms, shapedKernel{form.suits, &f})
 	}

@@ -136,7 +136,8 @@ func scaledSum[C numbers.Element](alpha, sum, beta C, old func() C) C {
 func gemm[C numbers.Element](k *libraryKernel) launch.Reference {
 	t := k.types.T
 	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		p := &matrices[C]{ta: reference.Integer(c.Args[0]) != 0, tb: reference.Integer(c.Args[1]) != 0, m: reference.Integer(c.Args[2]), n: reference.Integer(c.Args[3]), k: reference.Integer(c.Args[4])}
+		p := &matrices[C]{ta: reference.Integer(c.Args[0]) != 0, tb: reference.Integer(c.Args[1]) != 0, m: reference.Integer(c.Args[2]),
+			n: reference.Integer(c.Args[3]), k: reference.Integer(c.Args[4])}
 		p.operands(c, t, c.Args[6], t, c.Args[7], 10)
 		alpha, beta, ld := reference.Scalar[C](c.Args[5]), reference.Scalar[C](c.Args[8]), rowLength(c, 12, p.n)
 		load, store := storing[C](t, c.Args[9], spread(p.m, p.n, ld))
@@ -148,7 +149,8 @@ func gemm[C numbers.Element](k *libraryKernel) launch.Reference {
 
 func matmul[C numbers.Element](k *libraryKernel) launch.Reference {
 	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
-		p := &matrices[C]{ta: reference.Integer(c.Args[0]) != 0, tb: reference.Integer(c.Args[1]) != 0, m: reference.Integer(c.Args[2]), n: reference.Integer(c.Args[3]), k: reference.Integer(c.Args[4])}
+		p := &matrices[C]{ta: reference.Integer(c.Args[0]) != 0, tb: reference.Integer(c.Args[1]) != 0, m: reference.Integer(c.Args[2]),
+			n: reference.Integer(c.Args[3]), k: reference.Integer(c.Args[4])}
 		p.operands(c, k.types.X, c.Args[5], k.types.T, c.Args[6], 8)
 		ld := rowLength(c, 10, p.n)
 		_, store := storing[C](k.types.T, c.Args[7], spread(p.m, p.n, ld))

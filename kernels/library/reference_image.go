@@ -191,7 +191,8 @@ func meanPool[C numbers.Element](*libraryKernel) launch.Reference {
 		return (reference.Integer(c.Args[0])-reference.Integer(c.Args[3]))/reference.Integer(c.Args[4]) + 1
 	}
 	return launch.Reference{Spans: high, Run: func(c *launch.Call, lo, hi int64) {
-		rows, cols, channels, size, stride := reference.Integer(c.Args[0]), reference.Integer(c.Args[1]), reference.Integer(c.Args[2]), reference.Integer(c.Args[3]), reference.Integer(c.Args[4])
+		rows, cols, channels, size, stride := reference.Integer(c.Args[0]), reference.Integer(c.Args[1]), reference.Integer(c.Args[2]), reference.Integer(c.Args[3]),
+			reference.Integer(c.Args[4])
 		wide := (cols-size)/stride + 1
 		x, y := reference.Slice[C](c.Args[5], rows*cols*channels), reference.Slice[C](c.Args[6], high(c)*wide*channels)
 		for r := lo; r < hi; r++ {

@@ -143,7 +143,8 @@ func sums[T any, S numbers.Element | int64](term func(x, y T) S) reduction[T, S]
 }
 
 // summing lists the versions of a sum for f16, bf16, f32, f64 and i32, given the terms for each type that is computed in.
-func summing(inputs int, f func(x, y float32) float32, d func(x, y float64) float64, i func(x, y int64) int64, f32 func(float32) float32, f64 func(float64) float64) []version {
+func summing(inputs int, f func(x, y float32) float32, d func(x, y float64) float64, i func(x, y int64) int64, f32 func(float32) float32,
+	f64 func(float64) float64) []version {
 	half := func(widen func(uint16) float32) reduction[uint16, float32] {
 		return sums(func(x, y uint16) float32 { return f(widen(x), widen(y)) })
 	}

@@ -25,7 +25,8 @@ func compacting[T uint32 | uint64, X int32 | uint8](*libraryKernel) launch.Refer
 	return launch.Reference{Spans: reference.OneSpan, Run: func(c *launch.Call, _, _ int64) {
 		n := reference.Integer(c.Args[0])
 		keep := reference.Slice[X](c.Args[1], n)
-		selected(reference.Slice[T](c.Args[2], n), reference.Slice[T](c.Args[3], n), &reference.Slice[int64](c.Args[4], 1)[0], func(i int) bool { return keep[i] != 0 })
+		selected(reference.Slice[T](c.Args[2], n), reference.Slice[T](c.Args[3], n), &reference.Slice[int64](c.Args[4], 1)[0],
+			func(i int) bool { return keep[i] != 0 })
 	}}
 }
 

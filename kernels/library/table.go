@@ -27,7 +27,8 @@ var kernelTable = sync.OnceValue(func() *table {
 
 func allRows() []row {
 	var all []row
-	for _, family := range [][]row{waitRows(), elementwiseRows(), reduceRows(), randomRows(), rowRows(), denseRows(), imageRows(), phaseRows(), orderRows(), selectRows()} {
+	for _, family := range [][]row{waitRows(), elementwiseRows(), reduceRows(), randomRows(), rowRows(), denseRows(), imageRows(), phaseRows(),
+		orderRows(), selectRows()} {
 		all = append(all, family...)
 	}
 	return all

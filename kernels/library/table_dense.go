@@ -10,17 +10,24 @@ import (
 func denseRows() []row {
 	return []row{
 		{name: "gemm", doc: "c = alpha * a * b + beta * c, row-major; ta = 1 if a is stored transposed (k x m), tb = 1 if b is (n x k)",
-			signature: "ta i32 0..1, tb i32 0..1, m i64, n i64, k i64, alpha S, a in T[m*k], b in T[k*n], beta S, c inout T[m*n]", flops: "2*m*n*k", steps: productSteps("k"), launch: inTiles("m", "n", 64), forms: productForms(),
+			signature: "ta i32 0..1, tb i32 0..1, m i64, n i64, k i64, alpha S, a in T[m*k], b in T[k*n], beta S, c inout T[m*n]", flops: "2*m*n*k",
+			steps: productSteps("k"), launch: inTiles("m", "n", 64), forms: productForms(),
 			matrices: []matrix{stored("a", "ta", "m", "k"), stored("b", "tb", "k", "n"), shaped("c", "m", "n")},
-			versions: []version{{bind{T: dag.F16}, gemm[float32]}, {bind{T: dag.BF16}, gemm[float32]}, {bind{T: dag.F32}, gemm[float32]}, {bind{T: dag.F64}, gemm[float64]}}},
+			versions: []version{{bind{T: dag.F16}, gemm[float32]}, {bind{T: dag.BF16}, gemm[float32]}, {bind{T: dag.F32}, gemm[float32]},
+				{bind{T: dag.F64}, gemm[float64]}}},
 		{name: "matmul", doc: "c = a * b, row-major; ta = 1 if a is stored transposed (k x m), tb = 1 if b is (n x k)",
-			signature: "ta i32 0..1, tb i32 0..1, m i64, n i64, k i64, a in X[m*k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", steps: productSteps("k"), launch: inTiles("m", "n", 64), forms: productForms(),
+			signature: "ta i32 0..1, tb i32 0..1, m i64, n i64, k i64, a in X[m*k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", steps: productSteps("k"),
+			launch: inTiles("m", "n", 64), forms: productForms(),
 			matrices: []matrix{stored("a", "ta", "m", "k"), stored("b", "tb", "k", "n"), shaped("c", "m", "n")},
-			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmul[float32]}, {bind{T: dag.F64, X: dag.F64}, matmul[float64]}, {bind{T: dag.F32, X: dag.I32}, matmul[float32]}}},
+			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmul[float32]}, {bind{T: dag.F64, X: dag.F64}, matmul[float64]},
+				{bind{T: dag.F32, X: dag.I32}, matmul[float32]}}},
 		{name: "matmul_standardised", doc: "c = z * b, where z = (a - mean) * inverse column by column; tb = 1 if b is stored transposed (n x k)",
-			signature: "tb i32 0..1, m i64, n i64, k i64, a in X[m*k], mean in T[k], inverse in T[k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k", steps: productSteps("k"), launch: inTiles("m", "n", 64), forms: productForms(),
-			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmulStandardised[float32]}, {bind{T: dag.F64, X: dag.F64}, matmulStandardised[float64]}, {bind{T: dag.F32, X: dag.I32}, matmulStandardised[float32]}}},
-		{name: "gemv", doc: "y = alpha * a * x + beta * y; a is m x n, row-major", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]", flops: "2*m*n", steps: gemvSteps,
+			signature: "tb i32 0..1, m i64, n i64, k i64, a in X[m*k], mean in T[k], inverse in T[k], b in T[k*n], c out T[m*n]", flops: "2*m*n*k",
+			steps: productSteps("k"), launch: inTiles("m", "n", 64), forms: productForms(),
+			versions: []version{{bind{T: dag.F32, X: dag.F32}, matmulStandardised[float32]}, {bind{T: dag.F64, X: dag.F64}, matmulStandardised[float64]},
+				{bind{T: dag.F32, X: dag.I32}, matmulStandardised[float32]}}},
+		{name: "gemv", doc: "y = alpha * a * x + beta * y; a is m x n, row-major", signature: "m i64, n i64, alpha T, a in T[m*n], x in T[n], beta T, y inout T[m]",
+			flops: "2*m*n", steps: gemvSteps,
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				describe.Spread(info, v.of("m"), describe.BlockSize/32*2)
 				info.Fixed = true
@@ -30,9 +37,11 @@ func denseRows() []row {
 			steps:    fixed(8), launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				squares(info, v.of("rows"), v.of("cols"), 32, 32*132)
 			},
-			versions: []version{{bind{T: dag.F16}, transposing[uint16]}, {bind{T: dag.BF16}, transposing[uint16]}, {bind{T: dag.F32}, transposing[float32]}, {bind{T: dag.F64}, transposing[float64]}, {bind{T: dag.I32}, transposing[int32]}}},
+			versions: []version{{bind{T: dag.F16}, transposing[uint16]}, {bind{T: dag.BF16}, transposing[uint16]}, {bind{T: dag.F32}, transposing[float32]},
+				{bind{T: dag.F64}, transposing[float64]}, {bind{T: dag.I32}, transposing[int32]}}},
 		{name: "spmv_csr", doc: "y = a * x for a sparse matrix in compressed rows (CSR); offsets are where the rows start, relative to the first; every column must be below cols",
-			signature: "rows i64, cols i64, nnz i64 0..2147483647, offsets in i32[rows+1], columns in i32[nnz], values in X[nnz], x in T[cols], y out T[rows]", flops: "2*nnz", steps: sparseSteps,
+			signature: "rows i64, cols i64, nnz i64 0..2147483647, offsets in i32[rows+1], columns in i32[nnz], values in X[nnz], x in T[cols], y out T[rows]",
+			flops:     "2*nnz", steps: sparseSteps,
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				each := int64(describe.BlockSize)
 				if v.of("nnz") > v.of("rows")*8 {
@@ -41,9 +50,11 @@ func denseRows() []row {
 				describe.Spread(info, v.of("rows"), each)
 				info.Fixed = true
 			},
-			versions: []version{{bind{T: dag.F32, X: dag.F32}, spmv[float32, float32]}, {bind{T: dag.F32, X: dag.I32}, spmv[int32, float32]}, {bind{T: dag.F64, X: dag.F64}, spmv[float64, float64]}}},
+			versions: []version{{bind{T: dag.F32, X: dag.F32}, spmv[float32, float32]}, {bind{T: dag.F32, X: dag.I32}, spmv[int32, float32]},
+				{bind{T: dag.F64, X: dag.F64}, spmv[float64, float64]}}},
 		{name: "potrf", doc: "a = its Cholesky factor in the lower triangle; the upper triangle is unchanged. NaN if a is not positive definite",
-			signature: "n i64 0..512, a inout T[n*n]", flops: "n*n*n/3", steps: factorSteps, launch: oneBlock("n"), matrices: []matrix{shaped("a", "n", "n")}, versions: both(potrf[float32], potrf[float64])},
+			signature: "n i64 0..512, a inout T[n*n]", flops: "n*n*n/3", steps: factorSteps, launch: oneBlock("n"), matrices: []matrix{shaped("a", "n", "n")},
+			versions: both(potrf[float32], potrf[float64])},
 		{name: "trsm", doc: "x = x * inverse(transpose(l)); l is lower triangular, n x n, and x is m x n",
 			signature: "m i64, n i64 0..512, l in T[n*n], x inout T[m*n]", flops: "m*n*n", steps: solveSteps,
 			matrices: []matrix{shaped("l", "n", "n"), shaped("x", "m", "n")},
@@ -54,8 +65,10 @@ func denseRows() []row {
 				}
 				info.Fixed = true
 			}, versions: both(trsm[float32], trsm[float64])},
-		{name: "syrk", doc: "c = alpha * a * transpose(a) + beta * c in the lower triangle; a is n x k", signature: "n i64, k i64, alpha T, a in T[n*k], beta T, c inout T[n*n]", flops: "n*n*k", steps: productSteps("k"),
-			launch: inTiles("n", "n", 64), forms: []form{largeTiles("n", "n")}, matrices: []matrix{shaped("a", "n", "k"), shaped("c", "n", "n")}, versions: both(syrk[float32], syrk[float64])},
+		{name: "syrk", doc: "c = alpha * a * transpose(a) + beta * c in the lower triangle; a is n x k",
+			signature: "n i64, k i64, alpha T, a in T[n*k], beta T, c inout T[n*n]", flops: "n*n*k", steps: productSteps("k"),
+			launch: inTiles("n", "n", 64), forms: []form{largeTiles("n", "n")}, matrices: []matrix{shaped("a", "n", "k"), shaped("c", "n", "n")},
+			versions: both(syrk[float32], syrk[float64])},
 	}
 }
 

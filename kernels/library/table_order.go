@@ -53,7 +53,9 @@ func orderRows() []row {
 			versions: []version{{bind{T: dag.F32}, sorting[float32]}, {bind{T: dag.F64}, sorting[float64]}, {bind{T: dag.I32}, sorting[int32]},
 				{bind{T: dag.I64}, sorting[int64]}, {bind{T: dag.U32}, sorting[uint32]}, {bind{T: dag.U64}, sorting[uint64]}}},
 		{name: "sort_pairs", doc: "sorted = keys in the order of sort, and moved = values, each moved with its key",
-			signature: "n i64 0..4294967296, keys in T[n], values in X[n], sorted out T[n], moved out X[n], " + sort, flops: "40*n", steps: sortSteps, launch: moving, inPlace: true,
-			versions: slices.Concat(pairsBy[float32](dag.F32), pairsBy[float64](dag.F64), pairsBy[int32](dag.I32), pairsBy[int64](dag.I64), pairsBy[uint32](dag.U32), pairsBy[uint64](dag.U64))},
+			signature: "n i64 0..4294967296, keys in T[n], values in X[n], sorted out T[n], moved out X[n], " + sort, flops: "40*n", steps: sortSteps,
+			launch: moving, inPlace: true,
+			versions: slices.Concat(pairsBy[float32](dag.F32), pairsBy[float64](dag.F64), pairsBy[int32](dag.I32), pairsBy[int64](dag.I64), pairsBy[uint32](dag.U32),
+				pairsBy[uint64](dag.U64))},
 	}
 }

@@ -24,7 +24,8 @@ func phaseRows() []row {
 			launch: perColumnTile(1, sumElements), check: ownColumns(1), forms: byColumns(perColumnTile(1, sumElements), fixed(30)),
 			versions: []version{{bind{T: dag.F32}, columnSums[float32]}, {bind{T: dag.F64}, columnSums[float64]}, {bind{T: dag.I32}, columnSums[int32]}}},
 		{name: "column_moments", doc: "mean and inverse = each column's mean and 1 / standard deviation, from what column_sums made of the parts of the matrix; inverse is 1 for a constant column",
-			signature: "parts i64 1.., rows i64 1.., cols i64, pivot in X[cols], sums in f64[2*parts*cols], mean out T[cols], inverse out T[cols]", flops: "2*parts*cols", steps: fixed(12),
+			signature: "parts i64 1.., rows i64 1.., cols i64, pivot in X[cols], sums in f64[2*parts*cols], mean out T[cols], inverse out T[cols]",
+			flops:     "2*parts*cols", steps: fixed(12),
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				describe.Spread(info, v.of("cols"), describe.BlockSize)
 			},
@@ -34,7 +35,8 @@ func phaseRows() []row {
 				{bind{T: dag.F64, X: dag.F64}, momentsOfParts[float64, float64]},
 			}},
 		{name: "histogram", doc: "out = how many elements are in each of the equal bins from low to high, which belongs to the last bin; other elements and NaNs are not counted. If low = high, elements equal to them are in the last bin; if low > high, or if either is NaN or infinite, nothing is counted",
-			signature: "n i64, bins i64 1..8192, low T, high T, x in T[n], out out i64[bins], scratch bytes[96 + 4*bins*min(132, max(1, ceil(n, 4096)))]", flops: "4*n", steps: fixed(40),
+			signature: "n i64, bins i64 1..8192, low T, high T, x in T[n], out out i64[bins], scratch bytes[96 + 4*bins*min(132, max(1, ceil(n, 4096)))]",
+			flops:     "4*n", steps: fixed(40),
 			launch: func(_ *libraryKernel, v scalars, info *dag.LaunchInfo) {
 				blocks := (v.of("n") + 4095) / 4096
 				info.Grid = [3]uint32{uint32(max(1, min(132, blocks))), 1, 1} // as many as run at once on a large GPU
@@ -69,7 +71,8 @@ func perColumnTile(empty, elements int64) geometry {
 func byColumns(launch geometry, steps steps) []form {
 	var forms []form
 	for _, own := range []int64{4, 2} {
-		forms = append(forms, form{name: fmt.Sprintf("by%d", own), launch: launch, steps: steps, check: ownColumns(own), suits: func(v scalars) bool { return v.of("cols")%own == 0 }})
+		forms = append(forms, form{name: fmt.Sprintf("by%d", own), launch: launch, steps: steps, check: ownColumns(own),
+			suits: func(v scalars) bool { return v.of("cols")%own == 0 }})
 	}
 	return forms
 }

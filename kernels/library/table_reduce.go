@@ -17,9 +17,11 @@ func reduceRows() []row {
 	return []row{
 		{name: "reduce_sum", doc: "out = the sum of x", signature: one, flops: "n", steps: reductionSteps, launch: byTiles,
 			versions: summing(1, firstOf[float32], firstOf[float64], firstOf[int64], nil, nil)},
-		{name: "reduce_min", doc: "out = the smallest element of x, ignoring NaNs; infinity or the largest integer if there is none", signature: kept, flops: "n", steps: reductionSteps, launch: byTiles,
+		{name: "reduce_min", doc: "out = the smallest element of x, ignoring NaNs; infinity or the largest integer if there is none", signature: kept, flops: "n",
+			steps: reductionSteps, launch: byTiles,
 			versions: extremes(less[float32], less[float64], less[int32], math.Inf(1), math.MaxInt32)},
-		{name: "reduce_max", doc: "out = the largest element of x, ignoring NaNs; minus infinity or the smallest integer if there is none", signature: kept, flops: "n", steps: reductionSteps, launch: byTiles,
+		{name: "reduce_max", doc: "out = the largest element of x, ignoring NaNs; minus infinity or the smallest integer if there is none", signature: kept,
+			flops: "n", steps: reductionSteps, launch: byTiles,
 			versions: extremes(greater[float32], greater[float64], greater[int32], math.Inf(-1), math.MinInt32)},
 		{name: "argmax", doc: "out = the index of the first largest element of x, ignoring NaNs; -1 if there is none",
 			signature: "n i64, x in T[n], out out i64[1], " + reduceScratch, flops: "n", steps: reductionSteps, launch: byTiles,

@@ -44,7 +44,8 @@ func single(t dag.DType) bool {
 }
 
 func compileMap(spec *dag.MapSpec) (*mapProgram, error) {
-	p := &mapProgram{double: !single(spec.OutType), exact: spec.Integers(), out: spec.OutType, in: spec.InTypes, single: make([]bool, len(spec.Inputs)), scalars: make([]dag.DType, len(spec.Scalars)), known: map[mapInstr]int32{}, names: map[string]mapInstr{}}
+	p := &mapProgram{double: !single(spec.OutType), exact: spec.Integers(), out: spec.OutType, in: spec.InTypes, single: make([]bool, len(spec.Inputs)),
+		scalars: make([]dag.DType, len(spec.Scalars)), known: map[mapInstr]int32{}, names: map[string]mapInstr{}}
 	element := func(i mapInstr, t dag.DType) mapInstr {
 		if p.exact {
 			i.kind = wholeKind(t)

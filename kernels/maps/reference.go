@@ -238,7 +238,8 @@ func mapOne[C float32 | float64](op mapOp, a, b C) C {
 	return numbers.Tanh(a)
 }
 
-func convertAll[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64, C float32 | float64 | int64](a launch.Arg, n, from int64, to []C) {
+func convertAll[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64, C float32 | float64 | int64](a launch.Arg, n,
+	from int64, to []C) {
 	for i, v := range reference.Slice[T](a, n)[from:][:len(to)] {
 		to[i] = C(v)
 	}

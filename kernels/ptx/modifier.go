@@ -236,7 +236,8 @@ var modNames = [modCount]string{
 	ModCommitGroup: "commit_group", ModWaitGroup: "wait_group", ModWaitAll: "wait_all", ModCommit: "commit",
 	ModWait: "wait", ModFence: "fence", ModProxy: "proxy", ModAlias: "alias",
 	ModLaunchDependents: "launch_dependents", ModTest: "test", ModFinite: "finite", ModInfinite: "infinite",
-	ModNumber: "number", ModNotanumber: "notanumber", ModNormal: "normal", ModSubnormal: "subnormal", ModPack: "pack", ModShr7: "shr7", ModShr15: "shr15", ModPo: "po",
+	ModNumber: "number", ModNotanumber: "notanumber", ModNormal: "normal", ModSubnormal: "subnormal", ModPack: "pack", ModShr7: "shr7",
+	ModShr15: "shr15", ModPo: "po",
 	ModUnpack: "unpack", ModUnaligned: "unaligned", ModLdReduce: "ld_reduce", ModExclusive: "exclusive",
 }
 

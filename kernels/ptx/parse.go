@@ -13,7 +13,8 @@ import (
 func Parse(text string) (*Module, error) {
 	p := newParser(text)
 	if len(text) > maxSource {
-		return nil, &Error{Position{1, 1}, fmt.Sprintf("the PTX has %s, but at most %s can be read; split the module", words.Bytes(int64(len(text))), words.Bytes(maxSource))}
+		return nil, &Error{Position{1, 1}, fmt.Sprintf("the PTX has %s, but at most %s can be read; split the module", words.Bytes(int64(len(text))),
+			words.Bytes(maxSource))}
 	}
 	if i := strings.IndexByte(text, 0); i >= 0 && strings.Trim(text[i:], "\x00") == "" {
 		p.text = text[:i] // the driver's images end with zeros

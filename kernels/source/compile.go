@@ -178,7 +178,8 @@ func (c *Compilers) nvrtc(ctx context.Context, j *job) (*launch.Compiled, error)
 	}
 	major, minor := library.Version()
 	name := fmt.Sprintf("nvrtc %d.%d", major, minor)
-	source := nvrtc.Source{Name: j.module.Name, Path: j.module.Path, Code: j.main.text, Capability: j.target.Capability, PTX: j.target.PTX, Names: j.module.Build.Names}
+	source := nvrtc.Source{Name: j.module.Name, Path: j.module.Path, Code: j.main.text, Capability: j.target.Capability, PTX: j.target.PTX,
+		Names: j.module.Build.Names}
 	source.Options = append(j.definitions(), "--device-as-default-execution-space", "--generate-line-info")
 	source.Options = append(source.Options, j.implied()...)
 	if !j.hasStandard() && !slices.Contains(source.Options, "--std=c++20") {

@@ -94,7 +94,8 @@ func (m *Module) complete(entries []sourceKernel) error {
 	}
 	for _, e := range entries {
 		if e := compiledKernel(e); !listed[last(e.compiled.name)] {
-			return fmt.Errorf("%s: compiled code has the kernel %s, which is missing among the kernels that were read; please report this file", m.module.Name, e.compiled.signature())
+			return fmt.Errorf("%s: compiled code has the kernel %s, which is missing among the kernels that were read; please report this file", m.module.Name,
+				e.compiled.signature())
 		}
 	}
 	return nil

@@ -48,7 +48,8 @@ func returnsType(d []token) bool {
 			if angles > 0 {
 				continue
 			}
-			if i >= 3 && d[i-1].word() && (d[i-2].text == "*" || d[i-2].text == "&" || d[i-2].text == ">" || d[i-2].text == "::" || d[i-2].word() && !attribute(d[i-1].text)) {
+			if i >= 3 && d[i-1].word() && (d[i-2].text == "*" || d[i-2].text == "&" || d[i-2].text == ">" || d[i-2].text == "::" || d[i-2].word() &&
+				!attribute(d[i-1].text)) {
 				return true
 			}
 			if _, end := arguments(d, i); end > 0 {
@@ -197,7 +198,8 @@ func angled(in []token, open int) ([][]token, int) {
 func textOf(d []token) string {
 	var b strings.Builder
 	for i, t := range d {
-		if i > 0 && !slices.Contains([]string{"(", "<", "::", "*", "&", "["}, d[i-1].text) && !slices.Contains([]string{",", ")", ">", "::", "<", "[", "]", "("}, t.text) {
+		if i > 0 && !slices.Contains([]string{"(", "<", "::", "*", "&", "["}, d[i-1].text) &&
+			!slices.Contains([]string{",", ")", ">", "::", "<", "[", "]", "("}, t.text) {
 			b.WriteByte(' ')
 		}
 		b.WriteString(t.text)

@@ -43,7 +43,8 @@ func init() {
 // deviceFolders and deviceHeaders are NVIDIA's for device code.
 var (
 	deviceFolders = []string{"cub/", "cuda/", "nv/", "cooperative_groups/", "cutlass/", "cute/"}
-	deviceHeaders = []string{"mma.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_awbarrier.h", "cuda_awbarrier_primitives.h", "cuda_fp4.h", "cuda_fp6.h", "cuda_fp8.h", "nvshmemx.h", "nvshmem.h"}
+	deviceHeaders = []string{"mma.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_awbarrier.h", "cuda_awbarrier_primitives.h", "cuda_fp4.h",
+		"cuda_fp6.h", "cuda_fp8.h", "nvshmemx.h", "nvshmem.h"}
 )
 
 // ofThrust are the parts of Thrust that device code uses.

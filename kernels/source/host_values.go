@@ -111,7 +111,8 @@ func (h *hostCode) value(name string, at int) (parts [][]token, place int) {
 		if before == "." || before == "->" || before == "::" {
 			return true
 		}
-		sets := next == "=" || slices.Contains([]string{"+", "-", "*", "/", "%", "&", "|", ">", "<"}, next) && (after == "=" || after == next && (next == "+" || next == "-")) ||
+		sets := next == "=" || slices.Contains([]string{"+", "-", "*", "/", "%", "&", "|", ">", "<"}, next) &&
+			(after == "=" || after == next && (next == "+" || next == "-")) ||
 			next == "." || before == "&" || next == ">" && after == ">=" || next == "<" && after == "<="
 		start, nested := h.statement(i)
 		declares := start < i && h.declares(start, i)

@@ -205,7 +205,8 @@ func (s *splitter) skipDirective() bool {
 		if name == "" {
 			break
 		}
-		if plain := strings.Trim(name, `"<>`); alwaysLeftOut(plain) || s.search.leftOut(plain, name[:1] != "<") && !s.search.has(plain, name[:1] != "<", s.file.path) {
+		if plain := strings.Trim(name, `"<>`); alwaysLeftOut(plain) || s.search.leftOut(plain, name[:1] != "<") &&
+			!s.search.has(plain, name[:1] != "<", s.file.path) {
 			s.file.blank(t.at, s.in[min(end, len(s.in)-1)].at)
 		}
 	}
@@ -438,7 +439,8 @@ func (s *splitter) host(head []token, body, launches bool) bool {
 	switch first := head[0].text; {
 	case launches:
 		return true
-	case slices.Contains([]string{"using", "typedef", "static_assert", "struct", "class", "union", "enum", "namespace", "texture", "surface", "asm", "friend"}, first):
+	case slices.Contains([]string{"using", "typedef", "static_assert", "struct", "class", "union", "enum", "namespace", "texture", "surface",
+		"asm", "friend"}, first):
 		return false
 	case hasToken(head, "constexpr") || hasToken(head, "consteval"):
 		return false

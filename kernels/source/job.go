@@ -38,7 +38,8 @@ type job struct {
 }
 
 func newJob(m *launch.Module, target launch.Target, p *preprocessor) *job {
-	j := &job{module: m, target: target, main: withoutHostCode(m.Name, m.Code, p), found: p.found, libraries: p.libraries, thrust: p.thrust, missing: p.missing, search: &p.search}
+	j := &job{module: m, target: target, main: withoutHostCode(m.Name, m.Code, p), found: p.found, libraries: p.libraries, thrust: p.thrust,
+		missing: p.missing, search: &p.search}
 	seen := map[string]bool{}
 	for _, h := range p.found {
 		if !seen[h.path] {

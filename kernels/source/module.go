@@ -273,7 +273,8 @@ func (k *userKernel) Writes(l *dag.Launch, arg int) (whole bool, problem string)
 		k.covered[string(key)] = seen
 	}
 	if seen.Hi > 0 {
-		problem = fmt.Sprintf("is declared out, but no thread writes bytes %d to %d of its slice: declare it inout, or as out only what is written", seen.Lo, seen.Hi-1)
+		problem = fmt.Sprintf("is declared out, but no thread writes bytes %d to %d of its slice: declare it inout, or as out only what is written", seen.Lo,
+			seen.Hi-1)
 	}
 	return seen.Whole, problem
 }

@@ -106,7 +106,8 @@ func (d *declaredKernels) match(name string) (*sourceKernel, written, error) {
 		for _, k := range fit {
 			all = append(all, k.listed())
 		}
-		return nil, w, fmt.Errorf("%s: %q is ambiguous: it may be %s; add the types in parentheses, as in %q", d.path, name, strings.Join(all, " or "), shortSignature(fit[0]))
+		return nil, w, fmt.Errorf("%s: %q is ambiguous: it may be %s; add the types in parentheses, as in %q", d.path, name, strings.Join(all, " or "),
+			shortSignature(fit[0]))
 	}
 	return fit[0], w, nil
 }

@@ -34,7 +34,8 @@ type Options struct {
 func Open(name, path string, code []byte, options Options) (*Module, error) {
 	build := options.Build
 	build.Names = nil
-	m := &Module{module: &launch.Module{Name: path, Path: path, Folder: options.Folder, Code: code, References: options.References, Build: build}, known: map[string]*userKernel{}}
+	m := &Module{module: &launch.Module{Name: path, Path: path, Folder: options.Folder, Code: code, References: options.References, Build: build},
+		known: map[string]*userKernel{}}
 	m.path = path
 	m.compilers = options.Compilers
 	if path == "" {

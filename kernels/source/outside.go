@@ -27,7 +27,8 @@ var (
 
 // checkOutside returns an error if a path leads out of a folder to a file that is no header. "" stands for no folder.
 func checkOutside(folder, path string, text []byte) error {
-	if folder == "" || !files.Foreign(folder, path) || slices.Contains(headerEndings, strings.ToLower(filepath.Ext(files.PlaceOf(path).String()))) || directiveFirst.Match(text) {
+	if folder == "" || !files.Foreign(folder, path) || slices.Contains(headerEndings, strings.ToLower(filepath.Ext(files.PlaceOf(path).String()))) ||
+		directiveFirst.Match(text) {
 		return nil
 	}
 	return errNoHeader

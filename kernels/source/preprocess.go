@@ -32,7 +32,8 @@ var versions = map[string]string{"__CUDACC_VER_MAJOR__": "12", "__CUDACC_VER_MIN
 
 // preprocess expands a source.
 func preprocess(path, source string, define []launch.Definition, search search) *preprocessor {
-	p := &preprocessor{macros: map[string]*macro{}, undefined: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{}, texts: map[string][]byte{}, room: mostTokens, steps: mostSteps, words: mostWords}
+	p := &preprocessor{macros: map[string]*macro{}, undefined: map[string]*macro{}, search: search, files: []string{path}, once: map[string]bool{},
+		texts: map[string][]byte{}, room: mostTokens, steps: mostSteps, words: mostWords}
 	p.macros["__cplusplus"] = &macro{body: []token{{text: "201703L"}}}
 	for _, name := range []string{"__CUDACC__", "__CUDACC_RTC__", "__NVCC__"} {
 		p.macros[name] = &macro{body: []token{{text: "1"}}}

@@ -64,7 +64,8 @@ func codeUse(use access.Use) dag.CodeUse {
 		code.Written = use.WrittenAt.String()
 	}
 	if f := &use.Fetch; f.Seen {
-		code.Fetch = dag.Fetch{Seen: true, Surface: f.Surface, Dimensions: f.Dimensions, Floats: f.Floats, Integers: f.Integers, Coordinates: f.Coordinates, At: f.At.String()}
+		code.Fetch = dag.Fetch{Seen: true, Surface: f.Surface, Dimensions: f.Dimensions, Floats: f.Floats, Integers: f.Integers,
+			Coordinates: f.Coordinates, At: f.At.String()}
 	}
 	if use.Undecided {
 		code.Why = fmt.Sprintf("%s (%s)", use.Why, use.UndecidedAt)

@@ -128,7 +128,8 @@ typedef uint64_t uintptr_t;
 `
 
 // ofLongs are the types of fixed width as nvcc has them on Linux: those of 64 bits are long. Libraries for NVRTC have others.
-var ofLongs = strings.NewReplacer("typedef long long int64_t; // as in libcu++, for NVRTC", "typedef long int64_t;", "typedef unsigned long long uint64_t;", "typedef unsigned long uint64_t;")
+var ofLongs = strings.NewReplacer("typedef long long int64_t; // as in libcu++, for NVRTC", "typedef long int64_t;", "typedef unsigned long long uint64_t;",
+	"typedef unsigned long uint64_t;")
 
 const fixedWidthsInStd = `namespace std {
 using ::int8_t; using ::uint8_t; using ::int16_t; using ::uint16_t; using ::int32_t; using ::uint32_t; using ::int64_t; using ::uint64_t;

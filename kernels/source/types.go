@@ -17,7 +17,8 @@ var cudaTypes = map[string]dag.DType{
 	"char": dag.I8, "signed char": dag.I8, "int8_t": dag.I8, "unsigned char": dag.U8, "uint8_t": dag.U8, "uchar": dag.U8,
 	"short": dag.I16, "int16_t": dag.I16, "unsigned short": dag.U16, "uint16_t": dag.U16, "ushort": dag.U16,
 	"int": dag.I32, "int32_t": dag.I32, "unsigned int": dag.U32, "uint32_t": dag.U32, "uint": dag.U32,
-	"long": dag.I64, "long long": dag.I64, "int64_t": dag.I64, "ptrdiff_t": dag.I64, "ssize_t": dag.I64, "intptr_t": dag.I64, "clock_t": dag.I64, "time_t": dag.I64,
+	"long": dag.I64, "long long": dag.I64, "int64_t": dag.I64, "ptrdiff_t": dag.I64, "ssize_t": dag.I64, "intptr_t": dag.I64,
+	"clock_t": dag.I64, "time_t": dag.I64,
 	"unsigned long": dag.U64, "unsigned long long": dag.U64, "uint64_t": dag.U64, "size_t": dag.U64, "uintptr_t": dag.U64, "ulong": dag.U64,
 	"void":      dag.InvalidDType,
 	"cuComplex": dag.C64, "cuFloatComplex": dag.C64, "cuDoubleComplex": dag.C128,
@@ -28,7 +29,8 @@ var cudaTypes = map[string]dag.DType{
 }
 
 func init() {
-	for name, t := range map[string]dag.DType{"char": dag.I8, "uchar": dag.U8, "short": dag.I16, "ushort": dag.U16, "int": dag.I32, "uint": dag.U32, "long": dag.I64,
+	for name, t := range map[string]dag.DType{"char": dag.I8, "uchar": dag.U8, "short": dag.I16, "ushort": dag.U16, "int": dag.I32,
+		"uint": dag.U32, "long": dag.I64,
 		"ulong": dag.U64, "longlong": dag.I64, "ulonglong": dag.U64, "float": dag.F32, "double": dag.F64} {
 		cudaTypes[name+"1"] = t
 		for n := 2; n <= 4; n++ {

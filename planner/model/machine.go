@@ -289,7 +289,8 @@ func (m *Machine) Encode(w io.Writer) error {
 // newer reports whether older files may lack a parameter. Without it, its effect is not simulated.
 func newer(figure string) bool {
 	switch figure {
-	case "both_ways", "copy_switch_us", "cores", "step_us", "buses", "graph_edge_us", "engine_us", "fill_us", "graph_switch_us", "memory_per_sm", "capability", "copy_launch_us", "graph_launch_us":
+	case "both_ways", "copy_switch_us", "cores", "step_us", "buses", "graph_edge_us", "engine_us", "fill_us", "graph_switch_us", "memory_per_sm", "capability",
+		"copy_launch_us", "graph_launch_us":
 		return true
 	}
 	return false

@@ -32,7 +32,8 @@ type chromeCall struct {
 	More  map[string]any  `json:"args,omitempty"`
 }
 
-// WriteChrome writes the calls in the Trace Event Format: a track for each thread with all its calls, and one for each stream with those that were enqueued on it.
+// WriteChrome writes the calls in the Trace Event Format: a track for each thread with all its calls, and one for each stream with
+// those that were enqueued on it.
 // An entry begins when its call began. It has a length only on the track of a thread that waited in it; others have none, because none was recorded.
 func (c *Calls) WriteChrome(w io.Writer) error {
 	if w == nil {

@@ -72,7 +72,8 @@ func WriteGraphMermaid(w io.Writer, g *dag.Graph) error {
 }
 
 func mermaidNode(out *bufio.Writer, indent string, g *dag.Graph, i int32, mark string) {
-	fmt.Fprintf(out, "%sn%d[\"%s%s<br/>%s\"]:::%v\n", indent, i, mark, mermaidText(g.Nodes[i].Name), mermaidText(planner.Action(g, dag.NodeID(i))), planner.EngineOf(g, dag.NodeID(i)))
+	fmt.Fprintf(out, "%sn%d[\"%s%s<br/>%s\"]:::%v\n", indent, i, mark, mermaidText(g.Nodes[i].Name), mermaidText(planner.Action(g, dag.NodeID(i))),
+		planner.EngineOf(g, dag.NodeID(i)))
 }
 
 // WriteMermaid writes the schedule: a box for each stream with its nodes in order, and a thick arrow for every wait with the

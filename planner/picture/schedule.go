@@ -75,7 +75,8 @@ func checkTimeline(p *planner.Plan, t *planner.Timeline) error {
 		switch s := &t.Nodes[i]; {
 		case !(s.Start >= 0 && s.Start <= s.End && s.End <= t.MakespanUS && s.Alone >= 0 && s.Alone <= longestUS):
 			return fmt.Errorf("node %d of the timeline runs from %v to %v us, and %v us alone, of %v us", i, s.Start, s.End, s.Alone, t.MakespanUS)
-		case s.Stream < 0 || int(s.Stream) >= len(p.Streams) || s.Device < 0 || s.By < -1 || int(s.By) >= len(t.Nodes) || s.Engine > planner.HostCopy || s.Cause > planner.AfterIssue:
+		case s.Stream < 0 || int(s.Stream) >= len(p.Streams) || s.Device < 0 || s.By < -1 || int(s.By) >= len(t.Nodes) || s.Engine > planner.HostCopy ||
+			s.Cause > planner.AfterIssue:
 			return fmt.Errorf("node %d of the timeline is on stream %d of %d, device %d and %v, after node %d because of %v", i, s.Stream, len(p.Streams),
 				s.Device, s.Engine, s.By, s.Cause)
 		}

@@ -171,7 +171,8 @@ func checkKept(g *dag.Graph, p *plan.Plan, readFirst []bool) ([]bool, *Violation
 	last := int32(-1)
 	for k, b := range p.Kept {
 		if b <= dag.BufferID(last) || int(b) >= len(g.Buffers) || !g.Buffers[b].InArena() {
-			return nil, newViolation(plan.ErrMemory, "entry %d of the plan's kept buffers is %q: the list must have device buffers only, each once, in the order of ids", k, plan.BufferName(g, b)).
+			return nil, newViolation(plan.ErrMemory, "entry %d of the plan's kept buffers is %q: the list must have device buffers only, each once, in the order of ids",
+				k, plan.BufferName(g, b)).
 				fix("plan this graph again")
 		}
 		kept[b], last = true, int32(b)

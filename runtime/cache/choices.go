@@ -64,7 +64,8 @@ type choiceFile struct {
 
 // check refuses a choice that no dagrun could have made.
 func (c *Choice) check() error {
-	if len(c.Ways) == 0 || len(c.Ways) > MostWays || c.Tried < 0 || c.Runs < 0 || c.Runs > mostRuns || c.Drifted < 0 || c.Drifted > mostRuns || len(c.Seen) > MostSeen {
+	if len(c.Ways) == 0 || len(c.Ways) > MostWays || c.Tried < 0 || c.Runs < 0 || c.Runs > mostRuns || c.Drifted < 0 || c.Drifted > mostRuns ||
+		len(c.Seen) > MostSeen {
 		return fmt.Errorf("%w: it has %d ways to replay", ErrDamaged, len(c.Ways))
 	}
 	if err := checkSize("machine file", c.Machine, mostMachineBytes); err != nil {

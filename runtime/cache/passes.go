@@ -37,7 +37,8 @@ type passesFile struct {
 
 // check refuses passes that no loop could have made.
 func (p *Passes) check() error {
-	if p.Runs < 1 || p.Passes < 0 || p.Most < 1 || p.Most > mostPasses || p.Runs > mostPasses || p.Passes/p.Runs > p.Most || p.Passes/p.Runs == p.Most && p.Passes%p.Runs > 0 {
+	if p.Runs < 1 || p.Passes < 0 || p.Most < 1 || p.Most > mostPasses || p.Runs > mostPasses || p.Passes/p.Runs > p.Most || p.Passes/p.Runs == p.Most &&
+		p.Passes%p.Runs > 0 {
 		return fmt.Errorf("%w: a loop made %d passes in %d runs, of at most %d each", ErrDamaged, p.Passes, p.Runs, p.Most)
 	}
 	return nil

@@ -240,7 +240,8 @@ func surprising(ways []Way, done []int) int {
 	for k := range ways {
 		w := &ways[k]
 		expected := usual * w.Predicted
-		if w.Predicted > 0 && w.Each.Median > surprise*expected && expected <= promise*best && !slices.Contains(done, k) && (found < 0 || w.Predicted < ways[found].Predicted) {
+		if w.Predicted > 0 && w.Each.Median > surprise*expected && expected <= promise*best && !slices.Contains(done, k) &&
+			(found < 0 || w.Predicted < ways[found].Predicted) {
 			found = k
 		}
 	}

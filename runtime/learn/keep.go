@@ -141,7 +141,8 @@ func choiceKey(r *Recalled, o Options, memory engine.MemoryMode, queues int) str
 		replay += fmt.Sprintf(" of %d ranks", r.graph.Ranks)
 	}
 	prints := fmt.Sprint(r.prints)
-	return cache.Key("choice 3", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device, libraryVersion(), fmt.Sprint(queues))
+	return cache.Key("choice 3", r.graph.Hash(), r.graph.WorkHash(), prints, plan, replay, profile.String(), machine.String(), r.device,
+		libraryVersion(), fmt.Sprint(queues))
 }
 
 // mostPlanStreams is how many streams a plan from the cache may have.
@@ -181,7 +182,8 @@ func (r *Recalled) choose(choice *cache.Choice, o Options) error {
 				return refused(fmt.Errorf("buffer %q does not keep its bytes", r.graph.Buffers[i].Name))
 			}
 		}
-		way := Way{Plan: plan, Mode: engine.Streams, Threads: w.Threads, Overlap: w.Overlap, BuildUS: w.BuildUS, Each: engine.Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}, Took: w.RunsUS}
+		way := Way{Plan: plan, Mode: engine.Streams, Threads: w.Threads, Overlap: w.Overlap, BuildUS: w.BuildUS,
+			Each: engine.Series{Count: 1, Min: w.EachUS, Median: w.EachUS, Mean: w.EachUS, Spread: w.SpreadUS}, Took: w.RunsUS}
 		if w.Graph {
 			way.Mode = engine.Captured
 		}
@@ -284,7 +286,8 @@ func (r *Recalled) Keep(ctx context.Context, l *Learned, replace bool) error {
 		if err := w.Plan.EncodeJSON(&text, r.graph); err != nil {
 			return err
 		}
-		choice.Ways = append(choice.Ways, cache.Way{Graph: w.Mode == engine.Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median, SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, RunsUS: w.Took, Plan: text.Bytes()})
+		choice.Ways = append(choice.Ways, cache.Way{Graph: w.Mode == engine.Captured, Threads: w.Threads, Overlap: w.Overlap, EachUS: w.Each.Median,
+			SpreadUS: w.Each.Spread, BuildUS: w.BuildUS, RunsUS: w.Took, Plan: text.Bytes()})
 	}
 	if err := r.keepFitted(choice, l.Machine, replace); err != nil {
 		return err

@@ -149,7 +149,8 @@ type trials interface {
 	TimeReplays(ctx context.Context, n int) (us float64, err error)
 	TraceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, first time.Duration, err error)
 	CanRecord() bool
-	RecordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int, reason string, err error)
+	RecordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int,
+		reason string, err error)
 	Exchange(ctx context.Context, own string) ([]string, error)
 }
 
@@ -195,7 +196,8 @@ func (l *learner) report(stage string) {
 
 // step says in the log when a step of learning ended.
 func (l *learner) step(what string) {
-	l.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "not_counted", l.once.Round(100*time.Microsecond), "replays_left", l.left)
+	l.log.Info("learning", "step", what, "after", time.Since(l.began).Round(100*time.Microsecond), "not_counted", l.once.Round(100*time.Microsecond),
+		"replays_left", l.left)
 }
 
 // knows reports whether the duration of a node was measured before.

@@ -297,7 +297,8 @@ func (w *walk) add(n ast.Node, at token.Pos, length int, text string) {
 }
 
 func (w *walk) note(n ast.Node, before, after string, start, end int, text string) {
-	m := mutant{file: w.file, within: w.within, line: w.set.Position(n.Pos()).Line, function: w.function, before: oneLine(before), after: oneLine(after), start: start, end: end, text: text}
+	m := mutant{file: w.file, within: w.within, line: w.set.Position(n.Pos()).Line, function: w.function, before: oneLine(before), after: oneLine(after),
+		start: start, end: end, text: text}
 	name := m.name()
 	w.names[name]++
 	m.twin = w.names[name]

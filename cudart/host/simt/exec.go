@@ -295,7 +295,8 @@ func (x *exec) checkedOps(b *basic, mask uint32) {
 // unnamed reports lanes that run an operation of a warp which names other lanes.
 func (x *exec) unnamed(b *basic, named, mask uint32) {
 	if active := b.operands[0].guard.mask(x, mask); active&^named != 0 {
-		x.fail(Diverged, firstLane(active&^named), "the lanes that this operation is for, %#x, are without this one, which is lane %d", named, firstLane(active&^named))
+		x.fail(Diverged, firstLane(active&^named), "the lanes that this operation is for, %#x, are without this one, which is lane %d", named,
+			firstLane(active&^named))
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // fewestOperands is how many operands an instruction has at least, of those whose number is not looked at elsewhere.
 var fewestOperands = map[ptx.Opcode]int{
 	ptx.OpMov: 2, ptx.OpCvta: 2, ptx.OpCvt: 2, ptx.OpSetp: 3, ptx.OpSet: 3, ptx.OpSelp: 4, ptx.OpSlct: 4, ptx.OpAnd: 3, ptx.OpOr: 3, ptx.OpXor: 3, ptx.OpNot: 2,
-	ptx.OpAdd: 3, ptx.OpSub: 3, ptx.OpMad: 4, ptx.OpAddc: 3, ptx.OpSubc: 3, ptx.OpMadc: 4, ptx.OpShfl: 4, ptx.OpVote: 2, ptx.OpMatch: 3, ptx.OpRedux: 3, ptx.OpElect: 2,
+	ptx.OpAdd: 3, ptx.OpSub: 3, ptx.OpMad: 4, ptx.OpAddc: 3, ptx.OpSubc: 3, ptx.OpMadc: 4, ptx.OpShfl: 4, ptx.OpVote: 2, ptx.OpMatch: 3,
+	ptx.OpRedux: 3, ptx.OpElect: 2,
 	ptx.OpActivemask: 1, ptx.OpBfi: 5, ptx.OpLop3: 5, ptx.OpIsspacep: 2, ptx.OpTestp: 2, ptx.OpCopysign: 3, ptx.OpVideo: 3, ptx.OpMma: 4, ptx.OpMovmatrix: 2,
 	ptx.OpCreatepolicy: 1, ptx.OpDp4a: 4, ptx.OpDp2a: 4, ptx.OpLd: 2, ptx.OpLdu: 2, ptx.OpSt: 2, ptx.OpAtom: 3, ptx.OpRed: 2, ptx.OpLdmatrix: 2, ptx.OpStmatrix: 2,
 	ptx.OpTex: 2, ptx.OpMapa: 3, ptx.OpGetctarank: 2, ptx.OpAlloca: 2, ptx.OpStacksave: 1, ptx.OpStackrestore: 1, ptx.OpWmma: 2, ptx.OpMbarrier: 1,

@@ -339,7 +339,8 @@ func (c *compiler) slots(o ptx.Operand, each func(ptx.Operand) int) []int {
 
 // strength says whether an access is one that other threads may see or make at the same time, and what it orders.
 func strength(f *ptx.Form) (kind uint8) {
-	if f.Op == ptx.OpAtom || f.Op == ptx.OpRed || f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv, ptx.ModWt) != ptx.ModOther {
+	if f.Op == ptx.OpAtom || f.Op == ptx.OpRed || f.First(ptx.ModVolatile, ptx.ModRelaxed, ptx.ModAcquire, ptx.ModRelease, ptx.ModMmio, ptx.ModCv,
+		ptx.ModWt) != ptx.ModOther {
 		kind = strongs
 	}
 	if f.Has(ptx.ModAcquire) || f.Has(ptx.ModAcqRel) {

@@ -439,5 +439,6 @@ func (w *warpOrder) begin() {
 }
 
 func (x *exec) stampOf(lane int, kind uint8) stamp {
-	return stamp{block: x.check.block, thread: uint16(x.warp.index*warpSize + lane), time: x.block.now, site: x.frame.fn.number<<siteShift | uint32(x.at), kind: kind}
+	return stamp{block: x.check.block, thread: uint16(x.warp.index*warpSize + lane), time: x.block.now,
+		site: x.frame.fn.number<<siteShift | uint32(x.at), kind: kind}
 }

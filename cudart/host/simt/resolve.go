@@ -156,7 +156,8 @@ func (x *exec) outside(address uint64, size, lane int, closest span, distance ui
 	case distance < 1<<20:
 		x.fail(OutOfBounds, lane, "an access of %d bytes that reaches %d bytes past the end of %s", size, address+uint64(size)-closest.hi, x.owner(closest))
 	}
-	if i := (address - nowhere + nowhereRoom/2) / nowhereRoom; address >= nowhere-nowhereRoom/2 && i < uint64(len(x.block.run.Args)) && x.block.run.Args[i].Unused {
+	if i := (address - nowhere + nowhereRoom/2) / nowhereRoom; address >= nowhere-nowhereRoom/2 && i < uint64(len(x.block.run.Args)) &&
+		x.block.run.Args[i].Unused {
 		x.argument = int(i) + 1
 		name := strings.TrimSuffix(x.block.run.argumentName(int(i)), ",")
 		x.fail(OutOfBounds, lane, "an access of %d bytes through %s, which is declared unused", size, name)

@@ -18,7 +18,8 @@ type rounding struct {
 }
 
 func roundingOf(f *ptx.Form) rounding {
-	return rounding{mode: f.First(ptx.ModRn, ptx.ModRz, ptx.ModRm, ptx.ModRp, ptx.ModRna), ftz: f.Has(ptx.ModFtz), sat: f.Has(ptx.ModSat), relu: f.Has(ptx.ModRelu), most: f.Has(ptx.ModSatfinite)}
+	return rounding{mode: f.First(ptx.ModRn, ptx.ModRz, ptx.ModRm, ptx.ModRp, ptx.ModRna), ftz: f.Has(ptx.ModFtz), sat: f.Has(ptx.ModSat),
+		relu: f.Has(ptx.ModRelu), most: f.Has(ptx.ModSatfinite)}
 }
 
 // plain reports whether results only round to nearest even.

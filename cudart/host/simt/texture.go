@@ -25,7 +25,8 @@ func (r *Run) addTexture(a *Arg, argument int) (uint64, error) {
 // fetch compiles tex.
 func (c *compiler) fetch() op {
 	o, f := c.in.Operands, c.in.Form
-	dimensions := map[ptx.Mod]int{ptx.Mod1D: 1, ptx.Mod2D: 2, ptx.Mod3D: 3}[f.First(ptx.Mod1D, ptx.Mod2D, ptx.Mod3D, ptx.ModA1D, ptx.ModA2D, ptx.ModCube, ptx.ModAcube, ptx.Mod2DMS, ptx.ModA2DMS)]
+	dimensions := map[ptx.Mod]int{ptx.Mod1D: 1, ptx.Mod2D: 2,
+		ptx.Mod3D: 3}[f.First(ptx.Mod1D, ptx.Mod2D, ptx.Mod3D, ptx.ModA1D, ptx.ModA2D, ptx.ModCube, ptx.ModAcube, ptx.Mod2DMS, ptx.ModA2DMS)]
 	levels := 0 // a texture in linear memory has one level, whichever is asked for
 	if !f.Known && hasOnly(f, "level") {
 		levels = 1

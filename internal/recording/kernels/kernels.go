@@ -1,4 +1,5 @@
-// Package kernels lists the kernels that a program ran: how often and in which shapes, from where, what each of its pointers was used for, and what is not known of it.
+// Package kernels lists the kernels that a program ran: how often and in which shapes, from where, what each of its pointers was used
+// for, and what is not known of it.
 package kernels
 
 import (
@@ -109,7 +110,8 @@ func (b *building) done() Kernel {
 		k.Shapes = append(k.Shapes, shape)
 	}
 	slices.SortFunc(k.Shapes, func(a, b Shape) int {
-		return cmp.Or(b.Launches-a.Launches, slices.Compare(a.Grid[:], b.Grid[:]), slices.Compare(a.Block[:], b.Block[:]), slices.Compare(a.Cluster[:], b.Cluster[:]), cmp.Compare(a.Shared, b.Shared))
+		return cmp.Or(b.Launches-a.Launches, slices.Compare(a.Grid[:], b.Grid[:]), slices.Compare(a.Block[:], b.Block[:]), slices.Compare(a.Cluster[:], b.Cluster[:]),
+			cmp.Compare(a.Shared, b.Shared))
 	})
 	for where, launches := range b.places {
 		k.Places = append(k.Places, Place{where, launches})
@@ -167,7 +169,8 @@ func (c *collector) kernel(handle, moment uint64) (*building, *recording.Functio
 	f := c.p.FunctionAt(handle, moment)
 	b := c.kernels[f.Name]
 	if b == nil {
-		b = &building{Kernel: Kernel{Name: f.Name, Demangled: Demangled(f.Name), Registers: f.Registers, Shared: f.Shared}, shapes: map[Shape]int{}, places: map[string]int{},
+		b = &building{Kernel: Kernel{Name: f.Name, Demangled: Demangled(f.Name), Registers: f.Registers, Shared: f.Shared}, shapes: map[Shape]int{},
+			places:  map[string]int{},
 			reasons: map[string]int{}, parameters: map[[2]int]*Parameter{}}
 		c.kernels[f.Name] = b
 	}

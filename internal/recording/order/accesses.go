@@ -88,7 +88,8 @@ func (m *machine) function(handle, sequence uint64) *function {
 	known := m.functions[handle]
 	for len(known) <= at {
 		info := infos[len(known)]
-		known = append(known, &function{name: info.Name, opaque: info.Opaque, parameters: info.Parameters, reads: recording.ConstParameters(info.Name, len(info.Parameters))})
+		known = append(known, &function{name: info.Name, opaque: info.Opaque, parameters: info.Parameters,
+			reads: recording.ConstParameters(info.Name, len(info.Parameters))})
 		m.functions[handle] = known
 	}
 	return known[at]

@@ -4,7 +4,8 @@ package order
 
 import "github.com/dagrun/dagrun/internal/recording"
 
-// Launches calls visit for each kernel that was launched on a stream, in order; pointed says which tensor or allocation lies at an address then. Kernels of graphs are
+// Launches calls visit for each kernel that was launched on a stream, in order; pointed says which tensor or allocation lies at an
+// address then. Kernels of graphs are
 // not among them.
 func Launches(p *recording.Process, visit func(c *recording.Call, pointed func(address uint64) (Memory, bool))) error {
 	x, err := newIndex(p)

@@ -246,9 +246,11 @@ type pass struct {
 
 func emptyMachine(p *recording.Process, x *index, pass pass) *machine {
 	m := &machine{process: p, index: x, pass: pass, acts: make([]act, 0, len(p.Calls)), report: &Report{Uncovered: map[string]int{}}, groups: map[site]*group{},
-		contexts: map[uint64]*context{}, primary: map[uint64]primaryContext{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{}, events: map[uint64]*event{},
+		contexts: map[uint64]*context{}, primary: map[uint64]primaryContext{}, streams: map[uint64]*stream{}, threads: map[uint32]*thread{},
+		events:      map[uint64]*event{},
 		allocations: spans[*memory]{full: 128}, tensors: spans[*memory]{full: 128}, functions: map[uint64][]*function{}, nodes: map[uint64]captured{},
-		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{}, updates: map[uint64]uint64{}}
+		graphs: map[int]*graph{}, executed: map[uint64]happens.Clock{}, writes: map[uint64][]valueWrite{}, maps: map[[mapBytes]byte]happens.Access{},
+		updates: map[uint64]uint64{}}
 	m.last = m.context(0)
 	return m
 }

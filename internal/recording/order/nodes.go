@@ -1,6 +1,8 @@
 // Which node of a graph a measurement belongs to. An executable graph has nodes of its own, and the driver does not tell which they were made of. It
-// makes them one after the other in its memory, in the order of the graph, so they are matched in the order of their handles, if each launches the kernel of its
-// counterpart in the same shape, and touched something that its parameters point to. Where that fails, a measurement is matched with the node that it fits best.
+// makes them one after the other in its memory, in the order of the graph, so they are matched in the order of their handles, if
+// each launches the kernel of its
+// counterpart in the same shape, and touched something that its parameters point to. Where that fails, a measurement is matched
+// with the node that it fits best.
 
 package order
 

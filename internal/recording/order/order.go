@@ -95,8 +95,9 @@ func (m *machine) tensorEvent(index int) {
 			context = in.context
 		}
 		m.reuseTensors(at, event)
-		m.tensors.put(event.Address, event.Address+event.Bytes, &memory{Memory: Memory{What: "tensor", Address: event.Address, Bytes: event.Bytes, Place: event.Place},
-			stream: m.stream(context, event.Thread, event.Stream)})
+		m.tensors.put(event.Address, event.Address+event.Bytes,
+			&memory{Memory: Memory{What: "tensor", Address: event.Address, Bytes: event.Bytes, Place: event.Place},
+				stream: m.stream(context, event.Thread, event.Stream)})
 		m.checker.Unwritten(event.Address, event.Address+event.Bytes)
 	case recording.TensorFreeCompleted:
 		if is := m.tensors.at(event.Address); is != nil && is.Address == event.Address && !is.dead {

@@ -114,7 +114,8 @@ func (g *group) finished() Race {
 }
 
 func (m *machine) race(p happens.Pair) Race {
-	return Race{Low: p.Low, High: p.High, Memory: m.memoryAt(p.Low), First: m.side(p.First, p.FirstNode, p.FirstMode, p.Conflict), Second: m.side(p.Second, p.SecondNode, p.SecondMode, p.Conflict)}
+	return Race{Low: p.Low, High: p.High, Memory: m.memoryAt(p.Low), First: m.side(p.First, p.FirstNode, p.FirstMode, p.Conflict),
+		Second: m.side(p.Second, p.SecondNode, p.SecondMode, p.Conflict)}
 }
 
 // because says why a race is only possible.
@@ -195,7 +196,8 @@ func fixOf(r Race) Fix {
 	switch {
 	case r.Because == "programmatic":
 		f.Kind, f.Before = KernelWaits, 0
-		f.Text = "let " + recording.PlainName(r.Second.Name) + ", or a kernel between the two, execute griddepcontrol.wait (cudaGridDependencySynchronize) before it accesses this"
+		f.Text = "let " + recording.PlainName(r.Second.Name) +
+			", or a kernel between the two, execute griddepcontrol.wait (cudaGridDependencySynchronize) before it accesses this"
 	case r.Second.Tensor != nil:
 		f.Kind = BeforeFree
 		f.Text = "make " + f.Waiting + " wait for " + f.For + ", or record the tensor on " + f.For

@@ -27,7 +27,8 @@ type Report struct {
 	Opaque     int `json:"opaque"`         // launches that were measured, but whose code has accesses that cannot be
 	Unmeasured int `json:"unmeasured"`     // launches that were to be measured, and were not
 	Lost       int `json:"lost"`           // launches whose measurement is missing in the recording
-	Together   int `json:"together"`       // launches of a graph's node that were measured together with others of the node: what all touched counts for each, for all but the first as possible
+	// launches of a graph's node that were measured together with others of the node: what all touched counts for each, for all but the first as possible
+	Together int `json:"together"`
 
 	Uncovered map[string]int `json:"uncovered"` // calls whose effect is not known, by name
 	Cut       bool           `json:"cut"`       // the recording lacks something: the process ended early, or records were lost
@@ -139,10 +140,11 @@ type FixKind uint8
 
 // The ways of ordering two accesses.
 const (
-	StreamWaits    FixKind = 1 + iota // the stream of the second must wait for that of the first
-	BeforeFree                        // the stream that a tensor was allocated on must wait for its user before it is freed, or the tensor must be recorded on the user's stream
-	EdgeOfGraph                       // an edge between two nodes of a graph
-	ThreadsInOrder                    // two threads submit to one stream at the same time
-	KernelWaits                       // a programmatic launch must wait within the kernel
-	HostWaits                         // the thread must wait for the stream
+	StreamWaits FixKind = 1 + iota // the stream of the second must wait for that of the first
+	// the stream that a tensor was allocated on must wait for its user before it is freed, or the tensor must be recorded on the user's stream
+	BeforeFree
+	EdgeOfGraph    // an edge between two nodes of a graph
+	ThreadsInOrder // two threads submit to one stream at the same time
+	KernelWaits    // a programmatic launch must wait within the kernel
+	HostWaits      // the thread must wait for the stream
 )

@@ -39,7 +39,8 @@ func (r *Report) Text(p *recording.Process) string {
 		fmt.Fprintf(&out, "not covered: %s, %d %s\n", name, r.Uncovered[name], plural(r.Uncovered[name], "call", "calls"))
 	}
 	if r.OrderDependent > 0 {
-		fmt.Fprintf(&out, "%d %s of atomic updates without an order: no race, but the result may depend on it\n", r.OrderDependent, plural(r.OrderDependent, "pair", "pairs"))
+		fmt.Fprintf(&out, "%d %s of atomic updates without an order: no race, but the result may depend on it\n", r.OrderDependent,
+			plural(r.OrderDependent, "pair", "pairs"))
 	}
 	if r.Cut {
 		out.WriteString("the recording is not whole\n")
@@ -156,7 +157,8 @@ func (s *Strict) locate(p *recording.Process) {
 }
 
 func (r *Race) locate(p *recording.Process) {
-	for place, where := range map[*uint64]*string{&r.Memory.Place: &r.Memory.Where, &r.First.Place: &r.First.Where, &r.Second.Place: &r.Second.Where, &r.Fix.Before: &r.Fix.Where} {
+	for place, where := range map[*uint64]*string{&r.Memory.Place: &r.Memory.Where, &r.First.Place: &r.First.Where, &r.Second.Place: &r.Second.Where,
+		&r.Fix.Before: &r.Fix.Where} {
 		if *place != 0 {
 			*where = placeText(p, *place)
 		}

@@ -44,7 +44,8 @@ type arrow struct {
 	needless bool // all of them
 }
 
-// New prepares the picture of a process. report is what order.Check found: with Options.Strict, waits that no conflict needs are grey. most is about how many boxes there may be, 0 for DefaultBoxes.
+// New prepares the picture of a process. report is what order.Check found: with Options.Strict, waits that no conflict needs are grey. most is about how many
+// boxes there may be, 0 for DefaultBoxes.
 func New(p *recording.Process, report *order.Report, most int) (*Picture, error) {
 	steps, err := order.Steps(p)
 	if err != nil {
@@ -81,7 +82,8 @@ func New(p *recording.Process, report *order.Report, most int) (*Picture, error)
 			continue // it is drawn where it is work
 		}
 		at[step.Call] = len(x.boxes)
-		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: CallName(p, call), places: []string{p.PlaceText(call.Place)}, host: step.Stream == HostRow, needless: needless[call]})
+		x.boxes = append(x.boxes, box{row: row, first: k, last: k, count: 1, name: CallName(p, call), places: []string{p.PlaceText(call.Place)},
+			host: step.Stream == HostRow, needless: needless[call]})
 		for _, record := range step.For {
 			if from, known := at[record]; known {
 				x.arrows = append(x.arrows, arrow{from: from, to: len(x.boxes) - 1, count: 1, needless: needless[call]})
@@ -174,8 +176,10 @@ func redirected(arrows []arrow, into []int) []arrow {
 
 var names = map[recording.Kind]string{
 	recording.Copy: "copy", recording.Set: "memset", recording.EventRecord: "record", recording.StreamWait: "wait", recording.EventSync: "waits for an event",
-	recording.EventQuery: "finds an event complete", recording.StreamSync: "waits for a stream", recording.StreamQuery: "finds a stream complete", recording.ContextSync: "waits for the device", recording.Alloc: "allocation", recording.Free: "free",
-	recording.HostFunction: "host function", recording.MemoryWait: "wait for a value", recording.MemoryWrite: "write of a value", recording.GraphLaunch: "graph", recording.Prefetch: "prefetch",
+	recording.EventQuery: "finds an event complete", recording.StreamSync: "waits for a stream", recording.StreamQuery: "finds a stream complete",
+	recording.ContextSync: "waits for the device", recording.Alloc: "allocation", recording.Free: "free",
+	recording.HostFunction: "host function", recording.MemoryWait: "wait for a value", recording.MemoryWrite: "write of a value", recording.GraphLaunch: "graph",
+	recording.Prefetch: "prefetch",
 }
 
 // CallName says in a few words what a call is.

@@ -27,7 +27,8 @@ func analyseEach(m *ptx.Module, one, visits int) []*Report {
 
 // analyseWithin takes what it does off visits.
 func analyseWithin(m *ptx.Module, entry ptx.FunctionID, visits *int) *Report {
-	a := &analysis{m: m, visits: visits, report: &Report{Entry: entry}, symbols: map[ptx.VariableID]int32{}, functions: map[ptx.FunctionID]int32{}, split: map[ptx.FunctionID]*ptx.Function{}, cellSize: int64(m.AddressSize / 8)}
+	a := &analysis{m: m, visits: visits, report: &Report{Entry: entry}, symbols: map[ptx.VariableID]int32{}, functions: map[ptx.FunctionID]int32{},
+		split: map[ptx.FunctionID]*ptx.Function{}, cellSize: int64(m.AddressSize / 8)}
 	f := &m.Functions[entry]
 	for i, p := range f.Params {
 		var bases []int32

@@ -444,7 +444,8 @@ func (a *analysis) fetched(fr *frame, in *ptx.Instruction, v value, reads, write
 		}
 		f := &u.Fetch
 		form := in.Form
-		dimensions := map[ptx.Mod]int8{ptx.Mod1D: 1, ptx.Mod2D: 2, ptx.Mod3D: 3}[form.First(ptx.Mod1D, ptx.Mod2D, ptx.Mod3D, ptx.ModA1D, ptx.ModA2D, ptx.ModCube, ptx.ModAcube, ptx.Mod2DMS, ptx.ModA2DMS)]
+		dimensions := map[ptx.Mod]int8{ptx.Mod1D: 1, ptx.Mod2D: 2,
+			ptx.Mod3D: 3}[form.First(ptx.Mod1D, ptx.Mod2D, ptx.Mod3D, ptx.ModA1D, ptx.ModA2D, ptx.ModCube, ptx.ModAcube, ptx.Mod2DMS, ptx.ModA2DMS)]
 		switch {
 		case !f.Seen:
 			f.Dimensions, f.At = dimensions, a.place(fr, in)

@@ -211,7 +211,8 @@ func (c *Compiler) options(source Source, t target) []string {
 	options := []string{"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++",
 		fmt.Sprintf("--cuda-gpu-arch=sm_%d", t.architecture), "-Xclang", "-target-feature", "-Xclang", fmt.Sprintf("+ptx%d", t.ptx),
 		"-S", "-O3", "-std=c++17", "-fno-exceptions", "-fno-rtti", "-gline-tables-only", "-fdebug-compilation-dir=.",
-		"-fno-color-diagnostics", "-fno-caret-diagnostics", "-Wno-unknown-cuda-version", "-Wno-unknown-pragmas", "-Wno-register", "-Wno-reserved-user-defined-literal", "-Wno-unused-command-line-argument",
+		"-fno-color-diagnostics", "-fno-caret-diagnostics", "-Wno-unknown-cuda-version", "-Wno-unknown-pragmas", "-Wno-register",
+		"-Wno-reserved-user-defined-literal", "-Wno-unused-command-line-argument",
 		"-Wno-pass-failed"} // a loop that is not unrolled, in whatever kernel, is no mistake
 	if source.Path != "" {
 		options = append(options, "-iquote", filepath.Dir(source.Path))

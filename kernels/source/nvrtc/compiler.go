@@ -96,7 +96,8 @@ type opener struct {
 func choose(candidates, include []string, c *cache.Cache, o opener) (*Compiler, error) {
 	question := questionOf(candidates, os.Getenv)
 	if k, ok := recall(c, question); ok {
-		return &Compiler{version: k.Version, architectures: k.Architectures, include: include, cache: c, load: func() (dl.Resolver, error) { return o.open(k.Path) }}, nil
+		return &Compiler{version: k.Version, architectures: k.Architectures, include: include, cache: c,
+			load: func() (dl.Resolver, error) { return o.open(k.Path) }}, nil
 	}
 	resolve, err := o.open(candidates...)
 	if err != nil {

@@ -61,7 +61,8 @@ func toolkit(root string) place {
 	for _, folder := range dl.LibraryFolders() {
 		p.libraries = append(p.libraries, filepath.Join(root, folder))
 	}
-	for _, folder := range []string{"include", "include/cccl", "targets/x86_64-linux/include", "targets/x86_64-linux/include/cccl", "targets/sbsa-linux/include", "targets/sbsa-linux/include/cccl"} {
+	for _, folder := range []string{"include", "include/cccl", "targets/x86_64-linux/include", "targets/x86_64-linux/include/cccl", "targets/sbsa-linux/include",
+		"targets/sbsa-linux/include/cccl"} {
 		p.addHeaders(filepath.Join(root, folder))
 	}
 	return p

@@ -77,7 +77,8 @@ func fileAt(address uintptr) string {
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		var from, to, inode uint64
 		var access, offset, device string
-		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x %s %s %s %d", &from, &to, &access, &offset, &device, &inode); n < 6 || uint64(address) < from || uint64(address) >= to {
+		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x %s %s %s %d", &from, &to, &access, &offset, &device, &inode); n < 6 || uint64(address) < from ||
+			uint64(address) >= to {
 			continue
 		}
 		if _, path, ok := strings.Cut(lines.Text(), "/"); ok {

@@ -60,7 +60,8 @@ func (a Files) read(ctx context.Context, name string, t dag.DType, shape []int64
 			return context.Cause(ctx)
 		}
 		if a.outside(path) {
-			return fmt.Errorf("%s is no .npy file of elements of type %s and shape %s; more is not shown, because it is outside of the pipeline's folder", path, t, shapeText(shape))
+			return fmt.Errorf("%s is no .npy file of elements of type %s and shape %s; more is not shown, because it is outside of the pipeline's folder",
+				path, t, shapeText(shape))
 		}
 		return err
 	}

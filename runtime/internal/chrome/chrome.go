@@ -218,6 +218,7 @@ func (c *writer) replay(r *spans.TracedReplay, number int, base float64) float64
 func (c *writer) arrow(from, to *spans.Span, base float64) {
 	c.flows++
 	const inside = 1e-3
-	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+streamsProcess, from.Stream, micro(base+max(from.Start, from.End-inside)))
+	c.event(`{"ph":"s","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+streamsProcess, from.Stream,
+		micro(base+max(from.Start, from.End-inside)))
 	c.event(`{"ph":"f","bp":"e","id":%d,"pid":%d,"tid":%d,"name":"wait","cat":"wait","ts":%s}`, c.flows, c.first+streamsProcess, to.Stream, micro(base+to.Start))
 }

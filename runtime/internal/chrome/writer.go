@@ -82,7 +82,8 @@ func quoted(v any) string {
 }
 
 func (c *writer) span(process, track int, name, category string, start, end float64, args map[string]any) {
-	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, c.first+process, track, quoted(name), quoted(category), micro(start), micro(max(0, end-start)), quoted(args))
+	c.event(`{"ph":"X","pid":%d,"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":%s}`, c.first+process, track, quoted(name), quoted(category), micro(start),
+		micro(max(0, end-start)), quoted(args))
 }
 
 func finite(values ...float64) bool {

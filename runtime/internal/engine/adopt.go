@@ -193,7 +193,8 @@ func (p *Program) move(ctx context.Context, from *storage) (*storage, error) {
 		if b.Bytes == 0 || !b.InArena() {
 			continue
 		}
-		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: to.address[id], DstDevice: b.Device, Src: from.address[id], SrcDevice: b.Device, Bytes: b.Bytes}
+		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: to.address[id], DstDevice: b.Device, Src: from.address[id],
+			SrcDevice: b.Device, Bytes: b.Bytes}
 		if err := p.do(ctx, b.Device, command); err != nil {
 			return nil, errors.Join(fmt.Errorf("buffer %q: move its contents: %w", b.Name, err), to.freeDevice())
 		}

@@ -112,7 +112,8 @@ func (p *Program) communicationMarks(in *instance, n *dag.Node, on cudart.Stream
 		return nil, nil
 	}
 	mark := func(value int) []cudart.Command {
-		return []cudart.Command{{Kind: cudart.SetMemory, Stream: on, Label: n.Name, Node: -1, Dst: in.communicated, DstDevice: -1, Bytes: 4, Pattern: uint32(value), Width: 4}}
+		return []cudart.Command{{Kind: cudart.SetMemory, Stream: on, Label: n.Name, Node: -1, Dst: in.communicated, DstDevice: -1, Bytes: 4,
+			Pattern: uint32(value), Width: 4}}
 	}
 	return mark(2*k + 1), mark(2*k + 2)
 }

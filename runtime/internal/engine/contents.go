@@ -61,7 +61,8 @@ func (p *Program) Read(ctx context.Context, buffer dag.BufferID, memory []byte) 
 	defer func() { err = errors.Join(err, p.platform.Free(staged)) }()
 	for lo := int64(0); lo < b.Bytes; lo += chunkBytes {
 		n := min(chunkBytes, b.Bytes-lo)
-		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: staged, DstDevice: -1, Src: address + cudart.Ptr(lo), SrcDevice: b.Device, Bytes: n}
+		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: staged, DstDevice: -1, Src: address + cudart.Ptr(lo),
+			SrcDevice: b.Device, Bytes: n}
 		if err := p.do(ctx, b.Device, command); err != nil {
 			return err
 		}

@@ -12,7 +12,8 @@ import (
 
 // TraceCounted replays n times with a timed event before and after every node, and returns how long the first took too. The replays count:
 // nothing is restored.
-func (t *Trials) TraceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, first time.Duration, err error) {
+func (t *Trials) TraceCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay,
+	first time.Duration, err error) {
 	began, p := time.Now(), t.program
 	traces := &tracer{program: p, in: p.instances[0]}
 	defer func() {
@@ -100,7 +101,8 @@ func (t *Trials) Trial() *Trial {
 // begin notes that a round of replays begins. The returned function notes that it has ended, unless there is an error.
 func (t *Trials) begin(replays int) (end func(err *error)) {
 	p := t.program
-	t.trial.Store(&Trial{Plan: p.plan, Graph: p.mode != Streams, Threads: p.options.Threads, Overlap: p.overlap, Before: p.replays.Load(), Count: replays, Began: time.Now()})
+	t.trial.Store(&Trial{Plan: p.plan, Graph: p.mode != Streams, Threads: p.options.Threads, Overlap: p.overlap, Before: p.replays.Load(),
+		Count: replays, Began: time.Now()})
 	return func(err *error) {
 		if *err == nil {
 			t.trial.Store(nil)
@@ -110,7 +112,8 @@ func (t *Trials) begin(replays int) (end func(err *error)) {
 
 // RecordCounted replays up to n times while CUPTI records. ran is how many replays there were: fewer if the records of one cannot be mapped to
 // nodes, for the reason that is returned. Recording is off afterwards, because it slows down launches.
-func (t *Trials) RecordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int, reason string, err error) {
+func (t *Trials) RecordCounted(ctx context.Context, n, done, total int, progress func(stage string, done, total int)) (all []*spans.TracedReplay, ran int,
+	reason string, err error) {
 	p := t.program
 	recorder, in := p.options.Recorder, p.instances[0]
 	if err := recorder.Enable(); err != nil {

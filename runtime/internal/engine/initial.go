@@ -117,7 +117,8 @@ func (f *initialContents) keep(ctx context.Context, file string) error {
 	overwritten := files.PlaceOf(file)
 	for i := range p.graph.Buffers {
 		b := &p.graph.Buffers[i]
-		if _, kept := f.kept[dag.BufferID(i)]; kept || b.Init == nil || b.Init.Kind != dag.InitFile || !overwritten.Same(files.PlaceOf(arrays.InDir(p.graph.Dir, b.Init.File))) {
+		if _, kept := f.kept[dag.BufferID(i)]; kept || b.Init == nil || b.Init.Kind != dag.InitFile ||
+			!overwritten.Same(files.PlaceOf(arrays.InDir(p.graph.Dir, b.Init.File))) {
 			continue
 		}
 		memory := make([]byte, b.Bytes)
@@ -144,7 +145,8 @@ func (f *initialContents) fillDevice(ctx context.Context, id dag.BufferID, b *da
 		return err
 	}
 	for _, in := range p.instances {
-		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: in.memory.address[id], DstDevice: b.Device, Src: staged, SrcDevice: -1, Bytes: b.Bytes}
+		command := cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: in.memory.address[id], DstDevice: b.Device, Src: staged,
+			SrcDevice: -1, Bytes: b.Bytes}
 		if err := p.do(ctx, b.Device, command); err != nil {
 			return err
 		}

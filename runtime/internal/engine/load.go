@@ -23,7 +23,8 @@ type expressed interface{ Expression() string }
 // load loads the code of the program and its bodies, and makes them use it. With waiting, kernels wait for the launches before them, where their
 // code has such a form.
 func (p *Program) load(ctx context.Context, waiting bool) error {
-	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, joinables: map[int32][]*kernels.Module{}, library: map[int32]map[string]bool{}, wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
+	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, joinables: map[int32][]*kernels.Module{}, library: map[int32]map[string]bool{},
+		wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
 	l.wantSymbols()
 	family := p.family()
 	for _, q := range family {

@@ -41,7 +41,8 @@ func (p *Program) lower(in *instance) (*lowered, error) {
 			l.commands = append(l.commands, after...)
 			ranged(cudart.RangePop, label)
 			if in.progress != 0 {
-				add(cudart.Command{Kind: cudart.SetMemory, Stream: c.Stream, Label: label, Node: -1, Dst: in.progress + cudart.Ptr(4*op.Node), DstDevice: -1, Bytes: 4, Pattern: 1, Width: 4})
+				add(cudart.Command{Kind: cudart.SetMemory, Stream: c.Stream, Label: label, Node: -1, Dst: in.progress + cudart.Ptr(4*op.Node), DstDevice: -1, Bytes: 4,
+					Pattern: 1, Width: 4})
 			}
 		case plan.Record:
 			add(cudart.Command{Kind: cudart.RecordEvent, Stream: in.streams[op.Stream], Event: in.event(op.Event), Node: int32(op.Node), Label: label})
@@ -175,7 +176,8 @@ func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 			continue
 		}
 		access := cudart.Access{Ptr: in.at(a.Range), Bytes: a.Bytes(), Offset: a.Lo, Write: a.Mode&dag.Write != 0, Name: p.graph.Buffers[a.Buffer].Name}
-		access.Whole = a.Mode == dag.Write && !p.graph.Buffers[a.Buffer].Scratch && !slices.ContainsFunc(all, func(b dag.Access) bool { return b.Mode&dag.Read != 0 && b.Overlaps(a.Range) })
+		access.Whole = a.Mode == dag.Write && !p.graph.Buffers[a.Buffer].Scratch &&
+			!slices.ContainsFunc(all, func(b dag.Access) bool { return b.Mode&dag.Read != 0 && b.Overlaps(a.Range) })
 		if a.Tile() {
 			access.Rows, _ = a.Box()
 			access.Pitch = int64(a.Pitch)
@@ -188,7 +190,8 @@ func (p *Program) accesses(in *instance, id dag.NodeID) []cudart.Access {
 // value returns the value of an argument, with addresses in this instance's memory.
 func (in *instance) value(a dag.Arg) cudart.Value {
 	if a.IsBuffer {
-		v := cudart.Value{Pointer: true, Ptr: in.at(a.Range), Bytes: a.Range.Hi - a.Range.Lo, Size: 8, Within: a.Within, Offset: a.Offset, Unused: a.Mode == dag.Untouched, Start: a.Start}
+		v := cudart.Value{Pointer: true, Ptr: in.at(a.Range), Bytes: a.Range.Hi - a.Range.Lo, Size: 8, Within: a.Within, Offset: a.Offset,
+			Unused: a.Mode == dag.Untouched, Start: a.Start}
 		if a.Range.Tile() {
 			_, v.Row = a.Range.Box()
 			v.Pitch = int64(a.Range.Pitch)

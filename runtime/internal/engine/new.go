@@ -123,7 +123,8 @@ func CheckWork(g *dag.Graph, p *plan.Plan) error {
 			return fmt.Errorf("%w: %s when it was planned: plan again", plan.ErrOtherGraph, difference)
 		}
 	}
-	return fmt.Errorf("%w: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again", plan.ErrOtherGraph)
+	return fmt.Errorf("%w: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again",
+		plan.ErrOtherGraph)
 }
 
 func (p *Program) checkOptions() error {
@@ -168,7 +169,8 @@ type CarriedError struct {
 }
 
 func (e *CarriedError) Error() string {
-	return fmt.Sprintf("%d replays in flight are not possible: buffer %q is read before it is written, so each replay depends on the one before it", e.Inflight, e.Buffer)
+	return fmt.Sprintf("%d replays in flight are not possible: buffer %q is read before it is written, so each replay depends on the one before it",
+		e.Inflight, e.Buffer)
 }
 
 // checkDevices refuses device numbers that the platform does not have, and enables access between devices where nodes need it.
@@ -299,7 +301,8 @@ func (p *Program) makeBodies() {
 		}
 		for k, g := range n.Control.Bodies {
 			plan := p.plan.BodyOf(dag.NodeID(i), k)
-			body := &Program{body: true, layout: layout, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, edges: p.edges, log: p.log, ranked: p.ranked, low: p.low,
+			body := &Program{body: true, layout: layout, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, edges: p.edges, log: p.log,
+				ranked: p.ranked, low: p.low,
 				setKernel: p.setKernel, hosts: p.hosts}
 			body.options.Progress, body.options.Functions = p.options.Progress, p.options.Functions
 			body.takeLaunches()

@@ -226,7 +226,8 @@ func (r *passRecorder) read(l *passList, body *controlBody) error {
 		p.Nodes = make([]spans.BodySpan, g.Len())
 		for node, index := range body.in.lowered.index {
 			on := body.in.lowered.commands[index].Stream
-			p.Nodes[node] = spans.BodySpan{Node: g.Nodes[node].Name, Stream: int32(body.program.streamOf(body.in, on)), Start: since(slot.before[node], on), End: since(slot.after[node], on)}
+			p.Nodes[node] = spans.BodySpan{Node: g.Nodes[node].Name, Stream: int32(body.program.streamOf(body.in, on)), Start: since(slot.before[node], on),
+				End: since(slot.after[node], on)}
 		}
 		if slot.err != nil {
 			return fmt.Errorf("trace of pass %d of %q: %w", p.First, l.control.name, slot.err)

@@ -110,7 +110,8 @@ func (l *passList) fromStamps(words []int64, zero int64) {
 			at = now
 			continue
 		}
-		l.passes = append(l.passes, spans.TracedPass{Node: l.control.name, Run: run, First: pass + 1, Last: what, LeftOut: what > pass+1, Body: body, Start: at, End: now})
+		l.passes = append(l.passes, spans.TracedPass{Node: l.control.name, Run: run, First: pass + 1, Last: what, LeftOut: what > pass+1, Body: body,
+			Start: at, End: now})
 		pass, at = what, now
 	}
 }

@@ -33,7 +33,8 @@ func (p *Program) SetScalar(node string, argument int, value float64) error {
 	if launch == nil {
 		return refuse("node %q is a %s, not a kernel", node, owner.graph.Nodes[id].Kind)
 	}
-	if argument < 0 || argument >= len(launch.Args) || launch.Args[argument].IsBuffer || launch.Args[argument].Struct != "" || launch.Args[argument].Within > 0 || launch.Kernel.Params()[argument].Buffer || launch.Kernel.Params()[argument].LengthOf > 0 {
+	if argument < 0 || argument >= len(launch.Args) || launch.Args[argument].IsBuffer || launch.Args[argument].Struct != "" || launch.Args[argument].Within > 0 ||
+		launch.Kernel.Params()[argument].Buffer || launch.Kernel.Params()[argument].LengthOf > 0 {
 		return refuse("argument %d of node %q is not a scalar", argument, node)
 	}
 	args := append([]dag.Arg(nil), launch.Args...)
@@ -76,7 +77,8 @@ func (p *Program) withinDeclared(id dag.NodeID, args []dag.Arg, info dag.LaunchI
 			}
 		}
 		if need > covered {
-			return refuse("node %q would touch %d bytes of %q, but its declaration covers only %d", p.graph.Nodes[id].Name, need, p.graph.Buffers[a.Range.Buffer].Name, covered)
+			return refuse("node %q would touch %d bytes of %q, but its declaration covers only %d", p.graph.Nodes[id].Name, need,
+				p.graph.Buffers[a.Range.Buffer].Name, covered)
 		}
 	}
 	if info.Scratch > 0 {

@@ -78,7 +78,8 @@ func measureFormulas(ctx context.Context, s *settings) (err error) {
 }
 
 // timeKernels traces one pipeline and reports each of its library kernels.
-func (s *settings) timeKernels(ctx context.Context, platform cudart.Platform, recorder runtime.Recorder, name string, each func(kernel string, measured, formula float64)) (err error) {
+func (s *settings) timeKernels(ctx context.Context, platform cudart.Platform, recorder runtime.Recorder, name string,
+	each func(kernel string, measured, formula float64)) (err error) {
 	source, err := os.ReadFile(name)
 	if err != nil {
 		return err

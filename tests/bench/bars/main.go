@@ -26,7 +26,8 @@ var parts = []struct {
 	name    string
 	measure func(ctx context.Context, s *settings) error
 }{
-	{"startup", measureStartup}, {"wide", measureWide}, {"first", measureFirst}, {"plain", measurePlain}, {"steady", measureSteady}, {"queues", measureQueues}, {"unknown",
+	{"startup", measureStartup}, {"wide", measureWide}, {"first", measureFirst}, {"plain", measurePlain}, {"steady", measureSteady},
+	{"queues", measureQueues}, {"unknown",
 		measureUnknown}, {"formulas", measureFormulas}, {"prediction", measurePrediction},
 	{"cpu", measureCPU},
 }

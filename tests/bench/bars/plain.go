@@ -164,7 +164,8 @@ func (s *settings) comparePlains(ctx context.Context, folder string, files []str
 }
 
 // comparePlain runs bench once to find its best row, unless it is known, the plain command once, and then the plain command and that row in turn,
-// until more pairs cannot change whether their median meets the bar; cache is the folder of the plain command's cache. As a control, the row is measured a second time in each pair: how much noise
+// until more pairs cannot change whether their median meets the bar; cache is the folder of the plain command's cache. As a control, the row is measured a
+// second time in each pair: how much noise
 // there is.
 func (s *settings) comparePlain(ctx context.Context, file, cache string, best *row) (c compared) {
 	began := time.Now()

@@ -53,7 +53,8 @@ func find(roots []string) (*found, error) {
 				return err
 			}
 			f.read(path, string(text))
-			if filepath.Ext(path) == ".cu" && strings.Contains(notCode.ReplaceAllString(string(text), " "), "__global__") && (info.IsDir() || filepath.Clean(path) == filepath.Clean(root)) {
+			if filepath.Ext(path) == ".cu" && strings.Contains(notCode.ReplaceAllString(string(text), " "), "__global__") &&
+				(info.IsDir() || filepath.Clean(path) == filepath.Clean(root)) {
 				f.kernels = append(f.kernels, path)
 				f.programs[path] = mainFunction.MatchString(string(text))
 			}

@@ -162,5 +162,6 @@ func report(out io.Writer, outcomes []outcome) {
 		}
 	}
 	rest := len(outcomes) - len(causes[fragment])
-	fmt.Fprintf(out, "%5d  in all, with %s; %.1f%% of the %d that are no fragments are well\n", len(outcomes), words.Count(int64(kernels), "kernel", "kernels"), 100*float64(well)/float64(max(1, rest)), rest)
+	fmt.Fprintf(out, "%5d  in all, with %s; %.1f%% of the %d that are no fragments are well\n", len(outcomes), words.Count(int64(kernels), "kernel", "kernels"),
+		100*float64(well)/float64(max(1, rest)), rest)
 }

@@ -1,6 +1,7 @@
 // ZLUDA's tests of PTX instructions on the CPU device.
 
-// Command instructions runs the tests below ptx/src/test/spirv_run of a checkout of github.com/vosen/ZLUDA that have expected outputs, in the interpreter of PTX,
+// Command instructions runs the tests below ptx/src/test/spirv_run of a checkout of github.com/vosen/ZLUDA that have expected
+// outputs, in the interpreter of PTX,
 // and prints those that fail; tests/kernels/zluda runs it.
 package main
 
@@ -60,7 +61,8 @@ func all(folder string) error {
 			narrow++
 		}
 	}
-	fmt.Printf("%d tests: %d right, %d faulty ones, %d left out, which have 32-bit addresses: CUDA has none since 12.0\n", run+narrow, run-wrong-known, known, narrow)
+	fmt.Printf("%d tests: %d right, %d faulty ones, %d left out, which have 32-bit addresses: CUDA has none since 12.0\n", run+narrow,
+		run-wrong-known, known, narrow)
 	if wrong > 0 {
 		return fmt.Errorf("%d are wrong", wrong)
 	}
@@ -93,7 +95,8 @@ func (e *expected) run(path string) string {
 	pointer := func(w []uint64, bytes int) simt.Arg {
 		return simt.Arg{Bits: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(w)))), Pointer: true, Bytes: int64(bytes)}
 	}
-	l := simt.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Shared: 1024, MaxSteps: 1 << 24, Args: []simt.Arg{pointer(in, len(e.in.bytes)), pointer(out, len(e.out.bytes))}}
+	l := simt.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Shared: 1024, MaxSteps: 1 << 24,
+		Args: []simt.Arg{pointer(in, len(e.in.bytes)), pointer(out, len(e.out.bytes))}}
 	if e.warps { // such kernels take one argument or two
 		l.Block[0], l.Args[0] = 64, l.Args[1]
 		if id, ok := m.Function(e.name); ok {

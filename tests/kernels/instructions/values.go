@@ -94,7 +94,8 @@ func arguments(text string) ([]string, bool) {
 var (
 	suffix   = regexp.MustCompile(`^(-?(?:0x[0-9a-fA-F_]+?|0b[01_]+?|[0-9][0-9_]*(?:\.[0-9_]+)?))_?([iuf](?:8|16|32|64))?$`)
 	typeName = regexp.MustCompile(`\b([iuf](?:16|32|64|8))\b|[0-9a-fA-F_]([iu](?:8|16|32|64)|f(?:32|64))\b`)
-	types    = map[string]dag.DType{"i8": dag.I8, "i16": dag.I16, "i32": dag.I32, "i64": dag.I64, "u8": dag.U8, "u16": dag.U16, "u32": dag.U32, "u64": dag.U64, "f16": dag.F16, "f32": dag.F32, "f64": dag.F64}
+	types    = map[string]dag.DType{"i8": dag.I8, "i16": dag.I16, "i32": dag.I32, "i64": dag.I64, "u8": dag.U8, "u16": dag.U16, "u32": dag.U32, "u64": dag.U64,
+		"f16": dag.F16, "f32": dag.F32, "f64": dag.F64}
 )
 
 // valuesOf reads an array. Its elements have the type that one of them says.

@@ -1,6 +1,7 @@
 // GPT-2's forward and backward pass with llm.c's own kernels on the CPU device, against llm.c's program in C.
 
-// Command training makes a pipeline of the kernels of llm.c's train_gpt2_fp32.cu and dev/cuda, which are left as they are, and of cuBLAS calls; runs it with random
+// Command training makes a pipeline of the kernels of llm.c's train_gpt2_fp32.cu and dev/cuda, which are left as they are, and of
+// cuBLAS calls; runs it with random
 // weights on the CPU device; runs train_gpt2.c, compiled by a C compiler, with the same weights; and compares the losses and all gradients.
 // tests/kernels/gpt2 runs it.
 package main
@@ -71,7 +72,8 @@ func compare(m *model, source, dagrun, sanitize, folder string, most float64) er
 	if err := run("gcc", "-O2", "-w", "-ffp-contract=off", "-I", source, "-o", "reference", "reference.c", "-lm"); err != nil {
 		return err
 	}
-	sizes := []string{fmt.Sprint(m.layers), fmt.Sprint(m.batch), fmt.Sprint(m.tokens), fmt.Sprint(m.channels), fmt.Sprint(m.heads), fmt.Sprint(m.words), fmt.Sprint(m.padded)}
+	sizes := []string{fmt.Sprint(m.layers), fmt.Sprint(m.batch), fmt.Sprint(m.tokens), fmt.Sprint(m.channels), fmt.Sprint(m.heads), fmt.Sprint(m.words),
+		fmt.Sprint(m.padded)}
 	if err := run(in("reference"), sizes...); err != nil {
 		return err
 	}

@@ -176,8 +176,9 @@ func (w *writer) matmul(out, in, weight, bias string, columns, outputs int) {
 }
 
 func (w *writer) layernorm(out, mean, rstd, in, weight, bias string) {
-	w.kernel("layernorm_forward_kernel3", ceil(w.rows()*32, 512), 512, fmt.Sprintf("out: {out: %s}, mean: {out: %s}, rstd: {out: %s}, inp: %s, weight: %s, bias: %s, N: %d, C: %d",
-		out, mean, rstd, in, weight, bias, w.rows(), w.channels))
+	w.kernel("layernorm_forward_kernel3", ceil(w.rows()*32, 512), 512,
+		fmt.Sprintf("out: {out: %s}, mean: {out: %s}, rstd: {out: %s}, inp: %s, weight: %s, bias: %s, N: %d, C: %d",
+			out, mean, rstd, in, weight, bias, w.rows(), w.channels))
 }
 
 func (w *writer) batched(flags, a, b, c string) {
@@ -200,7 +201,8 @@ func inputOf(l int) string {
 func (w *writer) forward() {
 	c, n := w.channels, w.rows()*w.channels
 	split := fmt.Sprintf("B: %d, N: %d, NH: %d, d: %d", w.batch, w.tokens, w.heads, c/w.heads)
-	w.kernel("encoder_forward_kernel3", ceil(n/4, 512), 512, fmt.Sprintf("out: {out: encoded}, inp: inputs, wte: wte, wpe: wpe, B: %d, T: %d, C: %d", w.batch, w.tokens, c))
+	w.kernel("encoder_forward_kernel3", ceil(n/4, 512), 512,
+		fmt.Sprintf("out: {out: encoded}, inp: inputs, wte: wte, wpe: wpe, B: %d, T: %d, C: %d", w.batch, w.tokens, c))
 	for l := range w.layers {
 		own := func(name string) string { return fmt.Sprintf("%s%d", name, l) }
 		w.layernorm(own("ln1"), own("ln1_mean"), own("ln1_rstd"), inputOf(l), own("ln1w"), own("ln1b"))
@@ -232,13 +234,15 @@ func (w *writer) matmulBackward(dinp, weight, bias, dout, inp string, outputs in
 	w.node("dinp", "call: cublas.gemm, args: {a: %s, b: %s, c: %s}", dout, weight, dinp)
 	w.node("dweight", "call: cublas.gemm, args: {ta: true, a: %s, b: %s, beta: 1, c: d_%s}", dout, inp, weight)
 	if bias != "" {
-		w.kernel("matmul_backward_bias_kernel4", fmt.Sprint(outputs/32), 1024, fmt.Sprintf("dbias: d_%s, dout: %s, B: %d, T: %d, OC: %d", bias, dout, w.batch, w.tokens, outputs), ", shared: 4096")
+		w.kernel("matmul_backward_bias_kernel4", fmt.Sprint(outputs/32), 1024,
+			fmt.Sprintf("dbias: d_%s, dout: %s, B: %d, T: %d, OC: %d", bias, dout, w.batch, w.tokens, outputs), ", shared: 4096")
 	}
 }
 
 func (w *writer) layernormBackward(dinp, weight, bias, dout, inp, mean, rstd string) {
-	w.kernel("layernorm_backward_kernel2", ceil(32*w.rows(), 512), 512, fmt.Sprintf("dinp: %s, dweight: d_%s, dbias: d_%s, dout: %s, inp: %s, weight: %s, mean: %s, rstd: %s, B: %d, T: %d, C: %d",
-		dinp, weight, bias, dout, inp, weight, mean, rstd, w.batch, w.tokens, w.channels), fmt.Sprintf(", shared: %d", 8*w.channels))
+	w.kernel("layernorm_backward_kernel2", ceil(32*w.rows(), 512), 512,
+		fmt.Sprintf("dinp: %s, dweight: d_%s, dbias: d_%s, dout: %s, inp: %s, weight: %s, mean: %s, rstd: %s, B: %d, T: %d, C: %d",
+			dinp, weight, bias, dout, inp, weight, mean, rstd, w.batch, w.tokens, w.channels), fmt.Sprintf(", shared: %d", 8*w.channels))
 }
 
 func (w *writer) backward() {
@@ -266,5 +270,6 @@ func (w *writer) backward() {
 		w.matmulBackward("dbtc", own("qkvw"), own("qkvb"), "dqkv", own("ln1"), 3*c)
 		w.layernormBackward("dresidual", own("ln1w"), own("ln1b"), "dbtc", inputOf(l), own("ln1_mean"), own("ln1_rstd"))
 	}
-	w.kernel("encoder_backward_kernel", ceil(n, 256), 256, fmt.Sprintf("dwte: d_wte, dwpe: d_wpe, dout: dresidual, inp: inputs, B: %d, T: %d, C: %d", w.batch, w.tokens, c))
+	w.kernel("encoder_backward_kernel", ceil(n, 256), 256,
+		fmt.Sprintf("dwte: d_wte, dwpe: d_wpe, dout: dresidual, inp: inputs, B: %d, T: %d, C: %d", w.batch, w.tokens, c))
 }

@@ -181,7 +181,8 @@ func (r *DevicesReport) add(platform cudart.Platform, management *nvml.Library) 
 		}
 		if management != nil {
 			if reading, err := management.Read(info.UUID); err == nil {
-				d.Temperature, d.PowerW, d.PowerLimitW, d.LoadPercent, d.UsedBytes = reading.Temperature, reading.Power, reading.PowerLimit, reading.Load, reading.MemoryUsed
+				d.Temperature, d.PowerW, d.PowerLimitW, d.LoadPercent, d.UsedBytes = reading.Temperature, reading.Power, reading.PowerLimit,
+					reading.Load, reading.MemoryUsed
 				if reading.MemoryUsed != nil && reading.MemoryTotal != nil {
 					free := *reading.MemoryTotal - *reading.MemoryUsed
 					d.FreeBytes = &free

@@ -226,7 +226,8 @@ func pasted(module string, k *kernels.KernelInfo) string {
 	if !named || len(args) == 0 {
 		open, end = "[", "]"
 	}
-	text := fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [%s], block: [%s]", notName.ReplaceAllString(k.Name, "_"), name, template, open, strings.Join(args, ", "), end, grid, block)
+	text := fmt.Sprintf("- {name: %s, kernel: %s%s, args: %s%s%s, grid: [%s], block: [%s]", notName.ReplaceAllString(k.Name, "_"), name, template, open,
+		strings.Join(args, ", "), end, grid, block)
 	if launched.Shared != "" {
 		text += ", shared: " + numbersPasted([]string{launched.Shared})
 	}

@@ -101,7 +101,8 @@ func StatusOf(err error) int {
 		return StatusExpectation
 	case errors.Is(err, runtime.ErrNotSaved):
 		return StatusInternal
-	case errors.As(err, &device), errors.Is(err, cudart.ErrOutOfMemory), errors.Is(err, cudart.ErrPoisoned), errors.Is(err, cudart.ErrNoDevice), errors.Is(err, cudart.ErrNoDriver):
+	case errors.As(err, &device), errors.Is(err, cudart.ErrOutOfMemory), errors.Is(err, cudart.ErrPoisoned), errors.Is(err, cudart.ErrNoDevice),
+		errors.Is(err, cudart.ErrNoDriver):
 		return StatusDevice
 	}
 	return StatusWrong

@@ -139,24 +139,26 @@ func (s *Session) examine(ctx context.Context, d *document) (list []lsp.Diagnost
 		}
 		return s.modules.open(ctx, folder, dir, m)
 	}
-	graph, err := file.ParseContext(ctx, d.text.Source, file.Options{Name: name, Dir: dir, MaxRepeated: mostRepeated, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
-		opened, err := open(m)
-		if err == nil {
-			found.modules[m.Name] = opened
-		}
-		return opened, err
-	}, ReadFile: func(name string) ([]byte, error) {
-		if dir == "" {
-			return nil, errors.New("save this file first: the files that it uses are found from the folder that it is in")
-		}
-		return folder.Regular(ctx, name, file.MaxBytes)
-	}, Outside: func(name string) bool { return files.Foreign(dir, name) }})
+	graph, err := file.ParseContext(ctx, d.text.Source,
+		file.Options{Name: name, Dir: dir, MaxRepeated: mostRepeated, Library: kernels.Library(), OpenModule: func(m dag.Module) (dag.Library, error) {
+			opened, err := open(m)
+			if err == nil {
+				found.modules[m.Name] = opened
+			}
+			return opened, err
+		}, ReadFile: func(name string) ([]byte, error) {
+			if dir == "" {
+				return nil, errors.New("save this file first: the files that it uses are found from the folder that it is in")
+			}
+			return folder.Regular(ctx, name, file.MaxBytes)
+		}, Outside: func(name string) bool { return files.Foreign(dir, name) }})
 	wrong := (*file.ParseError)(nil)
 	switch {
 	case errors.As(err, &wrong):
 		return diagnostics(d.text, &wrong.Diagnostics, "mistakes"), found
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return []lsp.Diagnostic{{Severity: lsp.SeverityWarning, Source: "dagrun", Message: fmt.Sprintf("checking this takes longer than %s; dagrun check has no limit", mostTime)}}, found
+		return []lsp.Diagnostic{{Severity: lsp.SeverityWarning, Source: "dagrun",
+			Message: fmt.Sprintf("checking this takes longer than %s; dagrun check has no limit", mostTime)}}, found
 	case err != nil:
 		return []lsp.Diagnostic{{Severity: lsp.SeverityError, Source: "dagrun", Message: err.Error()}}, found
 	}

@@ -234,7 +234,8 @@ func callParameters(call *node) []string {
 
 func (c *completion) calls() {
 	for _, d := range kernels.CallDocs() {
-		c.add(lsp.CompletionItem{Label: d.Name, Kind: lsp.ItemFunction, Detail: d.Signature(), Documentation: &lsp.Markup{Kind: "markdown", Value: callText(d)}}, d.Name)
+		c.add(lsp.CompletionItem{Label: d.Name, Kind: lsp.ItemFunction, Detail: d.Signature(),
+			Documentation: &lsp.Markup{Kind: "markdown", Value: callText(d)}}, d.Name)
 	}
 }
 
@@ -242,7 +243,8 @@ func (c *completion) kernels() {
 	for _, k := range kernels.Docs() {
 		for _, name := range []string{k.Name, k.Alias} {
 			if name != "" {
-				c.add(lsp.CompletionItem{Label: name, Kind: lsp.ItemFunction, Detail: k.Signature(), Documentation: &lsp.Markup{Kind: "markdown", Value: kernelText(k)}}, name)
+				c.add(lsp.CompletionItem{Label: name, Kind: lsp.ItemFunction, Detail: k.Signature(),
+					Documentation: &lsp.Markup{Kind: "markdown", Value: kernelText(k)}}, name)
 			}
 		}
 	}

@@ -61,7 +61,8 @@ func declarations(root *node) []declaration {
 			if inner := e.value.get("buffers"); inner != nil {
 				buffers(inner)
 			} else if e.colon {
-				found = append(found, declaration{"buffer", e.key, strings.TrimSpace(text(e.value.get("place")) + " " + text(e.value.get("dtype"))), [2]int{e.from, e.to}, [2]int{e.from, endOfEntry(e)}})
+				found = append(found, declaration{"buffer", e.key, strings.TrimSpace(text(e.value.get("place")) + " " + text(e.value.get("dtype"))), [2]int{e.from, e.to},
+					[2]int{e.from, endOfEntry(e)}})
 			}
 		}
 	}

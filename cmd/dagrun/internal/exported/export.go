@@ -129,7 +129,8 @@ func (u *Exported) export(ctx context.Context, g *dag.Graph, target *TargetFlags
 	if err := u.Write(ctx, out, file.Write); err != nil || u.Flags.Output != "json" {
 		return err
 	}
-	return u.Answer(exported{cli.JSONVersion, "export", file.Name, out, file.Architecture, len(file.Nodes), len(file.Edges), len(file.Buffers), len(file.Modules), file.DeviceBytes()})
+	return u.Answer(exported{cli.JSONVersion, "export", file.Name, out, file.Architecture, len(file.Nodes), len(file.Edges), len(file.Buffers),
+		len(file.Modules), file.DeviceBytes()})
 }
 
 // openPlanned reads a .dagrun file, and refuses flags that mean nothing for it.

@@ -29,7 +29,8 @@ func FallbacksOf(g *dag.Graph) []Fallback {
 
 func (u *Exported) PrintFallbacks(list []Fallback) {
 	for _, f := range list {
-		_ = u.Stdout.Printf("runs as streams: %s cannot be a conditional graph node, because %s %s; %s\n", onLine(f.Node, f.Line), onLine(f.Body, f.At), f.Cause, f.Fix)
+		_ = u.Stdout.Printf("runs as streams: %s cannot be a conditional graph node, because %s %s; %s\n", onLine(f.Node, f.Line),
+			onLine(f.Body, f.At), f.Cause, f.Fix)
 	}
 }
 

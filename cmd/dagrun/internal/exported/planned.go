@@ -63,7 +63,8 @@ func (u *Exported) RunPlanned(c *cobra.Command, name string) error {
 		return nil
 	}
 	u.Progress.Clear()
-	_ = u.Stdout.Printf("%s: %s on %s, as a graph; %s\n", report.Name, u.Paint(u.Stdout, cli.Bold, cli.Duration(report.EachUS)+" per replay"), platform.Place(), sizeOf(file))
+	_ = u.Stdout.Printf("%s: %s on %s, as a graph; %s\n", report.Name, u.Paint(u.Stdout, cli.Bold, cli.Duration(report.EachUS)+" per replay"),
+		platform.Place(), sizeOf(file))
 	for _, sum := range report.Checksums {
 		fmt.Fprintf(u.Stdout, "  %s  sha256 %s\n", words.Line(sum.Buffer), sum.SHA256)
 	}
@@ -92,7 +93,8 @@ func (u *Exported) replayPlanned(ctx context.Context, file *graphfile.File, plat
 		return nil, err
 	}
 	us := float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, u.Flags.Iterations))
-	report = &plannedRun{Version: cli.JSONVersion, Command: "run", Name: file.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name, Nodes: len(file.Nodes),
+	report = &plannedRun{Version: cli.JSONVersion, Command: "run", Name: file.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
+		Nodes:      len(file.Nodes),
 		Iterations: u.Flags.Iterations, EachUS: us, Checksums: []runtime.Checksum{}}
 	for k := range file.Buffers {
 		if b := &file.Buffers[k]; b.Host && b.Result {
@@ -152,7 +154,8 @@ func (u *Exported) CheckPlanned(c *cobra.Command, name string) error {
 		return cli.WithStatus(cli.StatusWrong, err)
 	}
 	if u.Flags.Output == "json" {
-		err = u.Answer(checkedPlanned{cli.JSONVersion, "check", file.Name, len(file.Nodes), len(file.Edges), file.DeviceBytes(), append([]graphfile.Race{}, races...)})
+		err = u.Answer(checkedPlanned{cli.JSONVersion, "check", file.Name, len(file.Nodes), len(file.Edges), file.DeviceBytes(),
+			append([]graphfile.Race{}, races...)})
 	} else {
 		u.printPlannedChecked(file, races)
 	}
@@ -164,7 +167,8 @@ func (u *Exported) CheckPlanned(c *cobra.Command, name string) error {
 
 func (u *Exported) printPlannedChecked(file *graphfile.File, races []graphfile.Race) {
 	for _, r := range races {
-		_ = u.Stdout.Printf("%s no path of edges orders %s and %s, which access the same %s\n", u.Paint(u.Stdout, cli.Red, "race:"), accessText(r.First), accessText(r.Second), words.Bytes(int64(r.Bytes)))
+		_ = u.Stdout.Printf("%s no path of edges orders %s and %s, which access the same %s\n", u.Paint(u.Stdout, cli.Red, "race:"), accessText(r.First),
+			accessText(r.Second), words.Bytes(int64(r.Bytes)))
 	}
 	if len(races) == 0 && !u.Flags.Quiet {
 		_ = u.Stdout.Printf("%s: %s; its edges order all accesses that conflict: %s\n", file.Name, u.Paint(u.Stdout, cli.Green, "ok"), sizeOf(file))

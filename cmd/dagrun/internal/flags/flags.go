@@ -149,7 +149,8 @@ func (s *Sets) ReplayFlags(c *cobra.Command) {
 	f.IntVar(&values.Inflight, "inflight", 1, "let `K` replays overlap, each with its own buffers")
 	f.IntVar(&values.Threads, "threads", 1, "submit the streams from `N` threads")
 	f.Lookup("threads").DefValue = "as learned, or 1"
-	f.StringVar(&values.Overlap, "overlap", GraphAuto, "let launches begin before the previous one has ended, on GPUs since Hopper: `when` is auto (if learning finds that faster), on or off")
+	f.StringVar(&values.Overlap, "overlap", GraphAuto,
+		"let launches begin before the previous one has ended, on GPUs since Hopper: `when` is auto (if learning finds that faster), on or off")
 	f.StringVar(&values.Memory, "memory", "arena", "allocation `mode` of device memory: arena, or separate for memory checkers")
 }
 
@@ -375,7 +376,8 @@ func (s *Sets) LearnFlags(c *cobra.Command) {
 }
 
 func (s *Sets) CacheFlag(c *cobra.Command) {
-	c.Flags().StringVar(&s.ValuesOf(c).CacheDir, "cache-dir", "", "keep what is learned in this `folder` (default: $"+cache.Variable+", or dagrun in your cache folder); off keeps nothing")
+	c.Flags().StringVar(&s.ValuesOf(c).CacheDir, "cache-dir", "",
+		"keep what is learned in this `folder` (default: $"+cache.Variable+", or dagrun in your cache folder); off keeps nothing")
 }
 
 // RankFlags says by hand what a launcher says in the environment.
@@ -398,5 +400,6 @@ func (s *Sets) RecallFlags(c *cobra.Command) {
 }
 
 func (s *Sets) SanitizeFlag(c *cobra.Command) {
-	c.Flags().StringVar(&s.ValuesOf(c).Sanitize, "sanitize", SanitizeAuto, "check your own kernels on the CPU device: `how` is full, fast, off, or auto (see docs/kernel-bugs.md)")
+	c.Flags().StringVar(&s.ValuesOf(c).Sanitize, "sanitize", SanitizeAuto,
+		"check your own kernels on the CPU device: `how` is full, fast, off, or auto (see docs/kernel-bugs.md)")
 }

@@ -55,7 +55,8 @@ func FlagError(c *cobra.Command, err error) error {
 				want = "true or false"
 			}
 		}
-		if number, err := strconv.ParseFloat(wrong.GetValue(), 64); err == nil && want == "a whole number" && number == math.Trunc(number) && math.Abs(number) < 1e15 {
+		if number, err := strconv.ParseFloat(wrong.GetValue(), 64); err == nil && want == "a whole number" && number == math.Trunc(number) &&
+			math.Abs(number) < 1e15 {
 			want += fmt.Sprintf(", such as %.0f", number)
 		}
 		return fmt.Errorf("%s %q: want %s", name, wrong.GetValue(), want)

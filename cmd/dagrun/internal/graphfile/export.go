@@ -101,7 +101,8 @@ func (f *File) addBuffers(g *dag.Graph, program *runtime.Program, d *device) {
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		address := program.Address(dag.BufferID(i))
-		out := Buffer{Name: b.Name, DType: b.DType.String(), Shape: slices.Clone(b.Shape), Bytes: b.Bytes, Host: b.Place == dag.Host, Address: uint64(address), Given: given[i],
+		out := Buffer{Name: b.Name, DType: b.DType.String(), Shape: slices.Clone(b.Shape), Bytes: b.Bytes, Host: b.Place == dag.Host,
+			Address: uint64(address), Given: given[i],
 			Result: written[i] && !b.Scratch && (b.Place == dag.Host || b.Save != "" || b.Expect != nil || !read[i])}
 		contents := d.filled[address]
 		if out.Host {
@@ -192,7 +193,8 @@ func (f *File) copy(g *dag.Graph, c *cudart.Command, n *Node) {
 		width, toPitch, fromPitch = c.Bytes/c.Rows, c.DstPitch, c.SrcPitch
 	}
 	n.Kind = Copy
-	n.put(uint64(c.Dst), uint64(c.Src), uint64(width), uint64(rows), 1, uint64(toPitch), uint64(fromPitch), 0, 0, memoryKind(c.DstDevice), memoryKind(c.SrcDevice), 0, 0)
+	n.put(uint64(c.Dst), uint64(c.Src), uint64(width), uint64(rows), 1, uint64(toPitch), uint64(fromPitch), 0, 0, memoryKind(c.DstDevice),
+		memoryKind(c.SrcDevice), 0, 0)
 	n.point(0, to)
 	n.point(8, from)
 }
@@ -259,7 +261,8 @@ func (f *File) launch(g *dag.Graph, d *device, c *cudart.Command, n *Node) error
 			n.point(8*kernelWords+at, f.rangeOf(g, c, i))
 		}
 	}
-	n.put(f.function(fn), uint64(c.Grid[0]), uint64(c.Grid[1]), uint64(c.Grid[2]), uint64(c.Block[0]), uint64(c.Block[1]), uint64(c.Block[2]), uint64(c.Shared), flags, cluster)
+	n.put(f.function(fn), uint64(c.Grid[0]), uint64(c.Grid[1]), uint64(c.Grid[2]), uint64(c.Block[0]), uint64(c.Block[1]), uint64(c.Block[2]),
+		uint64(c.Shared), flags, cluster)
 	n.Body = append(n.Body, values...)
 	return nil
 }

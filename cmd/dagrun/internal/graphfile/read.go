@@ -67,7 +67,8 @@ func (f *File) takeBuffers() error {
 		switch {
 		case c.Buffer >= uint64(len(f.Buffers)):
 			return p.Wrong(c.Offset, "contents of buffer %d of %d", c.Buffer, len(f.Buffers))
-		case c.Bytes != uint64(f.Buffers[c.Buffer].Bytes) || uint64(len(data)) != c.Bytes || c.Address != f.Buffers[c.Buffer].Address || f.Buffers[c.Buffer].Contents != nil:
+		case c.Bytes != uint64(f.Buffers[c.Buffer].Bytes) || uint64(len(data)) != c.Bytes || c.Address != f.Buffers[c.Buffer].Address ||
+			f.Buffers[c.Buffer].Contents != nil:
 			return p.Wrong(c.Offset, "contents of %d bytes at 0x%x are not those of buffer %q", c.Bytes, c.Address, f.Buffers[c.Buffer].Name)
 		}
 		f.Buffers[c.Buffer].Contents = data

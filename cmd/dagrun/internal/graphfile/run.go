@@ -139,7 +139,8 @@ func (p *Program) takeMemory(ctx context.Context) error {
 			p.address[k] = staged
 			continue
 		}
-		if err := p.do(ctx, cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: p.address[k], Src: staged, SrcDevice: -1, Bytes: b.Bytes}); err != nil {
+		if err := p.do(ctx, cudart.Command{Kind: cudart.CopyMemory, Label: b.Name, Node: -1, Dst: p.address[k], Src: staged, SrcDevice: -1,
+			Bytes: b.Bytes}); err != nil {
 			return err
 		}
 		p.owned = p.owned[:len(p.owned)-1]

@@ -51,7 +51,8 @@ func (f *File) Listing() *Listing {
 	low, _ := f.span()
 	for k := range f.Buffers {
 		b := &f.Buffers[k]
-		out := ListedBuffer{Name: b.Name, Place: "device", Type: b.DType + strings.ReplaceAll(fmt.Sprint(b.Shape), " ", ", "), Bytes: b.Bytes, Offset: int64(b.Address - low), Use: []string{}}
+		out := ListedBuffer{Name: b.Name, Place: "device", Type: b.DType + strings.ReplaceAll(fmt.Sprint(b.Shape), " ", ", "), Bytes: b.Bytes,
+			Offset: int64(b.Address - low), Use: []string{}}
 		if b.Host {
 			out.Place, out.Offset = "host", -1
 		}

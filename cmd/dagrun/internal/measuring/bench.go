@@ -156,7 +156,8 @@ func (u *Commands) bench(ctx context.Context, name, saveProfile string) (report 
 		return nil, err
 	}
 	report = &BenchReport{Version: cli.JSONVersion, Command: "bench", Name: g.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
-		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: u.Flags.Iterations, Warmup: u.Flags.Warmup, Rows: []benchRow{}, Refused: []refusal{}, place: platform.Place() + u.Sanitize.Says()}
+		Machine: options.Machine.Name, Nodes: g.Len(), Iterations: u.Flags.Iterations, Warmup: u.Flags.Warmup, Rows: []benchRow{}, Refused: []refusal{},
+		place: platform.Place() + u.Sanitize.Says()}
 	plans, err := u.benchPlans(ctx, g, options, report)
 	if err != nil {
 		return nil, err
@@ -279,7 +280,8 @@ func (u *Commands) measureAuto(ctx context.Context, p *runs.Prepared) (row *benc
 	}
 	u.Progress.Report(cli.StageMeasure, 0, 0)
 	plan := program.Plan()
-	row = &benchRow{Strategy: "auto", Asked: u.Limit(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan, Replay: "streams"}
+	row = &benchRow{Strategy: "auto", Asked: u.Limit(), Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes,
+		plan: plan, Replay: "streams"}
 	if program.Mode() != runtime.Streams {
 		row.Replay = "graph"
 	}
@@ -335,7 +337,8 @@ func (u *Commands) printBench(r *BenchReport, last bool) error {
 		if len(r.Params) > 0 {
 			point = " with " + pointText(r.Params)
 		}
-		fmt.Fprintf(u.Stdout, "%s%s: %s on %s, %s each after %s; microseconds per replay\n\n", r.Name, point, cli.Counted(r.Nodes, "node"), r.place, cli.Counted(r.Iterations, "replay"), cli.Counted(r.Warmup, "warm-up replay"))
+		fmt.Fprintf(u.Stdout, "%s%s: %s on %s, %s each after %s; microseconds per replay\n\n", r.Name, point, cli.Counted(r.Nodes, "node"), r.place,
+			cli.Counted(r.Iterations, "replay"), cli.Counted(r.Warmup, "warm-up replay"))
 	}
 	table := cli.NewTable("", "strategy", "streams", "waits", "replay", "wall", "device min", "median", "p99", "submit", "predicted", "measured/predicted")
 	table.Keys = 5
@@ -345,7 +348,8 @@ func (u *Commands) printBench(r *BenchReport, last bool) error {
 		if row.Predicted > 0 {
 			ratio = fmt.Sprintf("%.2f", row.Timing.Device.Median/row.Predicted)
 		}
-		table.Row(starOf(i, r.Best, r.Tied), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, cli.Fixed(row.Timing.Wall), cli.Fixed(row.Timing.Device.Min),
+		table.Row(starOf(i, r.Best, r.Tied), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, cli.Fixed(row.Timing.Wall),
+			cli.Fixed(row.Timing.Device.Min),
 			cli.Fixed(row.Timing.Device.Median), cli.Fixed(row.Timing.Device.P99), cli.Fixed(row.Timing.Submit.Median), cli.Fixed(row.Predicted), ratio)
 	}
 	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {

@@ -78,7 +78,8 @@ func (u *Commands) benchPlans(ctx context.Context, g *dag.Graph, options planner
 				return
 			}
 		}
-		rows = append(rows, benchRow{Strategy: strategy, Asked: asked, Streams: len(plan.Streams), Waits: plan.Stats.Waits, Memory: plan.Stats.PeakDeviceBytes, plan: plan})
+		rows = append(rows, benchRow{Strategy: strategy, Asked: asked, Streams: len(plan.Streams), Waits: plan.Stats.Waits,
+			Memory: plan.Stats.PeakDeviceBytes, plan: plan})
 	}
 	if u.Flags.Plan != "" {
 		plan, err := u.LoadPlan(ctx, g, options)

@@ -234,7 +234,8 @@ func (u *Commands) keepEarly(ctx context.Context, l *runs.Learning, learned *run
 }
 
 // timeOnly times the replays of a pipeline with loops or branches, whose plans the CPU device does not compare, for a part of a time.
-func (u *Commands) timeOnly(ctx context.Context, p *runs.Prepared, program *runtime.Program, learned *runtime.Learned, long time.Duration) (*runtime.LearnedWay, error) {
+func (u *Commands) timeOnly(ctx context.Context, p *runs.Prepared, program *runtime.Program, learned *runtime.Learned,
+	long time.Duration) (*runtime.LearnedWay, error) {
 	const rounds, most = 5, 1000
 	u.Progress.Report(cli.StageMeasure, 0, 0)
 	first, err := program.Measure(ctx, 1, 1)
@@ -292,7 +293,8 @@ func (u *Commands) printWays(r *TuneReport, t *tuned) error {
 	if len(t.Params) > 0 {
 		point = " with " + pointText(t.Params)
 	}
-	if err := u.Stdout.Printf("%s%s: %s on %s, %s; microseconds per replay\n\n", r.Name, point, cli.Counted(t.Nodes, "node"), r.place, cli.Counted(t.Replays, "replay")); err != nil {
+	if err := u.Stdout.Printf("%s%s: %s on %s, %s; microseconds per replay\n\n", r.Name, point, cli.Counted(t.Nodes, "node"), r.place,
+		cli.Counted(t.Replays, "replay")); err != nil {
 		return err
 	}
 	table := cli.NewTable("", "strategy", "streams", "waits", "replay", "threads", "replay us", "spread", "predicted", "measured/predicted")
@@ -306,7 +308,8 @@ func (u *Commands) printWays(r *TuneReport, t *tuned) error {
 		if w.Predicted > 0 {
 			ratio = fmt.Sprintf("%.2f", w.Each.Median/w.Predicted)
 		}
-		table.Row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.ReplayText(), strconv.Itoa(w.Threads), cli.Fixed(w.Each.Median), cli.Fixed(w.Each.Spread), cli.Fixed(w.Predicted), ratio)
+		table.Row(star, w.Strategy, strconv.Itoa(w.Streams), strconv.Itoa(w.Waits), w.ReplayText(), strconv.Itoa(w.Threads), cli.Fixed(w.Each.Median),
+			cli.Fixed(w.Each.Spread), cli.Fixed(w.Predicted), ratio)
 	}
 	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err

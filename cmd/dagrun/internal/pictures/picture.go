@@ -288,7 +288,8 @@ func (u *Pictures) PrintGantt(g *dag.Graph, plan *planner.Plan, timeline *planne
 }
 
 // SavePage writes the page with the timeline. The trace may be nil, and so may what to compare with.
-func SavePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, machine *planner.Machine, measured *picture.Course, against *picture.Other) error {
+func SavePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, machine *planner.Machine,
+	measured *picture.Course, against *picture.Other) error {
 	schedule, err := picture.New(g, plan, timeline)
 	if err != nil {
 		return err

@@ -96,8 +96,10 @@ but something is assumed or was not covered, which is listed.`,
 	c.Flags().BoolVar(&own.all, "all", false, "list every pair that nothing orders, also those that are in order once others are")
 	c.Flags().IntVar(&u.ValuesOf(c).Ranks.Ranks, "ranks", 1, "prove that `N` ranks can run the pipeline together")
 	c.Flags().BoolVar(&recorded.Possible, "possible", false, "of a recording: count races that rest on assumed accesses as races")
-	c.Flags().BoolVar(&recorded.Strict, "strict", false, "of a recording: also list what nothing needs (waits, synchronisations, edges), and bytes read before they are written")
-	c.Flags().BoolVar(&recorded.HostAccesses, "host-copies", false, "of a recording: copies access pageable memory of the host too, for the thread that makes them")
+	c.Flags().BoolVar(&recorded.Strict, "strict", false,
+		"of a recording: also list what nothing needs (waits, synchronisations, edges), and bytes read before they are written")
+	c.Flags().BoolVar(&recorded.HostAccesses, "host-copies", false,
+		"of a recording: copies access pageable memory of the host too, for the thread that makes them")
 	c.Flags().BoolVar(&recorded.Merge, "merge", false, "of recordings of one program: check the first with what kernels touched in any of them")
 	c.Flags().Uint64Var(&recorded.Since, "since", 0, "of a process that goes on: report only what began at this `moment` or later (for the Python package)")
 	c.Flags().BoolVar(&recorded.StrictThreads, "strict-threads", false, "of a recording: calls of two threads are in no order just because one was over first")
@@ -253,8 +255,11 @@ func (u *Commands) checked(g *dag.Graph, plan *planner.Plan, machine *planner.Ma
 	if own.all {
 		found = every
 	}
-	report := Checked{Version: cli.JSONVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams), Waits: plan.Stats.Waits,
-		Carried: []string{}, Access: session.KernelAccesses(g), Blind: session.UnconfirmedModules(g), Warnings: u.Warnings, Memory: plan.Stats.PeakDeviceBytes, Races: session.RacesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial, Fallback: exported.FallbacksOf(g)}
+	report := Checked{Version: cli.JSONVersion, Command: "check", Name: g.Name, Nodes: g.Len(), Edges: len(g.Edges()), Streams: len(plan.Streams),
+		Waits:   plan.Stats.Waits,
+		Carried: []string{}, Access: session.KernelAccesses(g), Blind: session.UnconfirmedModules(g), Warnings: u.Warnings, Memory: plan.Stats.PeakDeviceBytes,
+		Races: session.RacesOf(g, found.Violations), MoreRace: found.Roots - len(found.Violations), Pairs: every.Total, Partial: found.Partial || every.Partial,
+		Fallback: exported.FallbacksOf(g)}
 	if report.Unfit, err = unfits(g, plan, machine); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,8 @@ that it passed to dagrun.replan instead: recorded is as it was captured.`,
 				}
 				allowed := []string{"out", "boxes", "format", "own", "confined", "before", "after", "compare", "axis"}
 				if _, graph := recording.CutGraph(args[0]); graph > 0 || own.Compare != "" || c.Flags().Changed("strategy") {
-					if err := cli.OnlyFlags(c, args[0], append(allowed, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn", "cache-dir")...); err != nil {
+					if err := cli.OnlyFlags(c, args[0], append(allowed, "strategy", "streams", "effort", "machine", "profile", "memory-cap", "dependencies", "learn",
+						"cache-dir")...); err != nil {
 						return err
 					}
 					return u.drawCaptured(c.Context(), args[0], &own)

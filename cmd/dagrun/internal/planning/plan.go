@@ -116,7 +116,8 @@ plans. A recording does not hold how long kernels take: those times are guesses.
 				if compare {
 					return fmt.Errorf("--compare is for pipelines: dagrun bench %s has every plan of its graph side by side", cli.ShownName(args[0]))
 				}
-				if err := cli.OnlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii", "graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
+				if err := cli.OnlyFlags(c, args[0], "explain", "strategy", "streams", "effort", "machine", "profile", "html", "against", "save-plan", "plan", "ascii",
+					"graph", "keep", "stay", "memory-cap", "confined", "learn", "cache-dir"); err != nil {
 					return err
 				}
 				return u.Recordings.PlanRecording(c.Context(), args[0], &again, show)

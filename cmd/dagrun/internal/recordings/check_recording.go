@@ -88,7 +88,8 @@ func (u *Recordings) CheckRecordings(c *cobra.Command, names []string, own *Reco
 	return u.checkApart(c, names, own)
 }
 
-// checkApart checks one recording after another, even if one is wrong. The exit status is the worst of all: a file that is wrong, a race, something that is not proved.
+// checkApart checks one recording after another, even if one is wrong. The exit status is the worst of all: a file that is wrong, a
+// race, something that is not proved.
 func (u *Recordings) checkApart(c *cobra.Command, names []string, own *RecordingFlags) error {
 	files := make([]recordedFile, len(names))
 	worst, shown := cli.StatusOK, false
@@ -167,14 +168,17 @@ func (u *Recordings) printRecordingChecked(name string, document *checkedRecordi
 			fmt.Fprintf(u.Stdout, "process %d: %s\n", p.Process, strings.Join(p.process.Command, " "))
 		}
 		for _, m := range p.Merged {
-			fmt.Fprintf(u.Stdout, "merged with %s: %s measured in both, of which %d touched more there, or otherwise; %d only in %s\n", m.File, launchCount(m.Both), m.Widened, m.Alone, cli.ShownName(name))
+			fmt.Fprintf(u.Stdout, "merged with %s: %s measured in both, of which %d touched more there, or otherwise; %d only in %s\n", m.File, launchCount(m.Both),
+				m.Widened, m.Alone, cli.ShownName(name))
 			if m.Opaque > 0 {
-				fmt.Fprintf(u.Stdout, "of %s, what %s touched there cannot be found here; what the arguments point into is assumed too\n", launchCount(m.Opaque), cli.ShownName(m.File))
+				fmt.Fprintf(u.Stdout, "of %s, what %s touched there cannot be found here; what the arguments point into is assumed too\n", launchCount(m.Opaque),
+					cli.ShownName(m.File))
 			}
 		}
 		fmt.Fprint(u.Stdout, p.Text(p.process))
 		for _, note := range p.process.Notes {
-			if !slices.Contains([]uint64{recording.NoteAllocator, recording.NoteGraph, recording.NoteTable, recording.NoteUncovered}, note.Code) { // the report has the last
+			// the report has the last
+			if !slices.Contains([]uint64{recording.NoteAllocator, recording.NoteGraph, recording.NoteTable, recording.NoteUncovered}, note.Code) {
 				fmt.Fprintf(u.Stdout, "the recorder says: %s\n", note.Text)
 			}
 		}
@@ -191,7 +195,8 @@ func (u *Recordings) merge(process *recording.Process, k int, name string, proce
 		}
 		defer archive.Close()
 		if archive.Processes() != processes {
-			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has %s and %s has %d: --merge takes recordings of one program", cli.ShownName(name), processCount(processes), cli.ShownName(other), archive.Processes()))
+			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has %s and %s has %d: --merge takes recordings of one program", cli.ShownName(name),
+				processCount(processes), cli.ShownName(other), archive.Processes()))
 		}
 		q, err := archive.Process(k)
 		if err != nil {
@@ -199,7 +204,8 @@ func (u *Recordings) merge(process *recording.Process, k int, name string, proce
 		}
 		m := mergedWith{cli.ShownName(other), process.Merge(q)}
 		if m.Both == 0 && m.Alone > 0 {
-			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("no launch that %s measured is in %s: --merge takes recordings of one program", cli.ShownName(name), cli.ShownName(other)))
+			return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("no launch that %s measured is in %s: --merge takes recordings of one program", cli.ShownName(name),
+				cli.ShownName(other)))
 		}
 		merged = append(merged, m)
 	}

@@ -32,7 +32,8 @@ func (u *Recordings) ListRecorded(name string) error {
 		return err
 	}
 	defer archive.Close()
-	document := RecordedKernels{Version: cli.JSONVersion, Command: "kernels", File: cli.ShownName(name), Program: archive.Command, Processes: archive.Processes(), Cut: archive.Cut}
+	document := RecordedKernels{Version: cli.JSONVersion, Command: "kernels", File: cli.ShownName(name), Program: archive.Command,
+		Processes: archive.Processes(), Cut: archive.Cut}
 	var processes []*recording.Process
 	for k := range archive.Processes() {
 		p, err := archive.Process(k)
@@ -63,7 +64,8 @@ func (u *Recordings) printRecorded(d *RecordedKernels) error {
 	if d.Processes > 1 {
 		of = fmt.Sprintf(" of %d processes", d.Processes)
 	}
-	err := u.Stdout.Printf("%s: %s: %s, %s%s\n", u.Paint(u.Stdout, cli.Bold, d.File), strings.Join(d.Program, " "), cli.Counted(len(d.Kernels), "kernel"), launchCount(launches), of)
+	err := u.Stdout.Printf("%s: %s: %s, %s%s\n", u.Paint(u.Stdout, cli.Bold, d.File), strings.Join(d.Program, " "), cli.Counted(len(d.Kernels), "kernel"),
+		launchCount(launches), of)
 	if d.Cut {
 		err = u.Stdout.Printf("the recording is not whole\n")
 	}

@@ -192,7 +192,8 @@ func (u *Recordings) KnownGraphs(name string) ([]*replan.Known, error) {
 	case len(all) == 0:
 		return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has no graph that can be planned again: call dagrun.replan(graph, FILE) in the program, and record it with its accesses measured", cli.ShownName(file)))
 	case number > len(all):
-		return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has %s, so there is no %s", cli.ShownName(file), cli.Counted(len(all), "graph"), cli.ShownName(name)))
+		return nil, cli.WithStatus(cli.StatusWrong, fmt.Errorf("%s has %s, so there is no %s", cli.ShownName(file), cli.Counted(len(all), "graph"),
+			cli.ShownName(name)))
 	case number > 0:
 		return all[number-1 : number], nil
 	}

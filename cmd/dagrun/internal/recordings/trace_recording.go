@@ -82,7 +82,8 @@ func (u *Recordings) TraceRecording(ctx context.Context, name, out, html string)
 	if err := cli.WriteOut(ctx, out, calls.WriteChrome); err != nil {
 		return err
 	}
-	report := RecordedTrace{Version: cli.JSONVersion, Command: "trace", Program: shown.Command, Process: shown.ID, Others: shown.others, Note: hostTimes, File: out, Page: html,
+	report := RecordedTrace{Version: cli.JSONVersion, Command: "trace", Program: shown.Command, Process: shown.ID, Others: shown.others, Note: hostTimes,
+		File: out, Page: html,
 		Calls: len(calls.Calls), Waits: len(calls.Waits), Races: len(calls.Races), Rows: rowsOf(calls)}
 	if u.Flags.Output == "json" {
 		return u.Answer(report)
@@ -157,7 +158,8 @@ func (s *shownProcess) timeline() (*picture.Calls, error) {
 			continue
 		}
 		at[k] = len(c.Calls)
-		entry := picture.Call{Name: drawn.CallName(s.Process, call), Kind: call.Kind.String(), Place: s.PlaceText(call.Place), Engine: engineOf(call), Thread: threads[call.Thread],
+		entry := picture.Call{Name: drawn.CallName(s.Process, call), Kind: call.Kind.String(), Place: s.PlaceText(call.Place), Engine: engineOf(call),
+			Thread: threads[call.Thread],
 			Stream: -1, BeganUS: times.began(k), Bytes: bytesOf(call)}
 		if hostWaits(call) {
 			entry.WaitedUS = times.waited(k)
@@ -241,7 +243,8 @@ func (s *shownProcess) findings() []picture.Finding {
 			break
 		}
 		r := &s.Report.Races[k]
-		list = append(list, picture.Finding{Head: "race", Text: fmt.Sprintf("%s on %d bytes: first %s, then %s; mend: %s", r.Kinds, r.Bytes, side(&r.First), side(&r.Second), r.Fix.Text)})
+		list = append(list, picture.Finding{Head: "race",
+			Text: fmt.Sprintf("%s on %d bytes: first %s, then %s; mend: %s", r.Kinds, r.Bytes, side(&r.First), side(&r.Second), r.Fix.Text)})
 	}
 	return list
 }

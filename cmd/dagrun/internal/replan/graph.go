@@ -1,5 +1,6 @@
 // Package replan plans a captured graph again: streams and memory together. A recording tells what the nodes of the graph touch and which words of their
-// parameters can be moved (Known); the program that captured the graph again tells where its memory lies and how long its nodes take (Graph). It makes no CUDA calls.
+// parameters can be moved (Known); the program that captured the graph again tells where its memory lies and how long its nodes take
+// (Graph). It makes no CUDA calls.
 package replan
 
 import (
@@ -210,7 +211,8 @@ func DecodeGraph(text []byte) (*Graph, error) {
 		return nil, fmt.Errorf("a graph's description: %w", err)
 	}
 	if g.Version != 1 {
-		return nil, fmt.Errorf("a graph's description of version %d, where this program knows 1: the Python package and the command must be of one version", g.Version)
+		return nil, fmt.Errorf("a graph's description of version %d, where this program knows 1: the Python package and the command must be of one version",
+			g.Version)
 	}
 	if len(g.Nodes) > mostNodes {
 		return nil, fmt.Errorf("a graph of %d nodes: at most %d are planned again", len(g.Nodes), mostNodes)

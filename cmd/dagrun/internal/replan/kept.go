@@ -293,7 +293,8 @@ func (k *Kept) In(g *Graph) (*Plans, error) {
 	return &plans, nil
 }
 
-// differs tells whether a node has other parameters than it had, besides words that point to where they did. These may be bytes that nobody wrote, so it is tried.
+// differs tells whether a node has other parameters than it had, besides words that point to where they did. These may be bytes
+// that nobody wrote, so it is tried.
 func (k *Kept) differs(g *Graph, node int, same map[[2]int]bool) bool {
 	if node < 0 || node >= len(g.Nodes) {
 		return true

@@ -115,7 +115,8 @@ func Learn(p *recording.Process, note recording.NoteInfo) (*Known, error) {
 		return nil, err
 	}
 	l := &learner{p: p, g: g, known: &Known{Version: 1, Device: g.Device, Torch: g.Torch, Nodes: make([]Seen, len(g.Nodes)), recorded: g},
-		usual: make([]byMode, len(g.Nodes)), tries: make([][]attempt, len(g.Nodes)), blocks: newBlocks(p), values: map[int32]int{}, apart: map[int][]int{}, uses: map[int][]used{}}
+		usual: make([]byMode, len(g.Nodes)), tries: make([][]attempt, len(g.Nodes)), blocks: newBlocks(p), values: map[int32]int{}, apart: map[int][]int{},
+		uses: map[int][]used{}}
 	for k, n := range g.Nodes {
 		l.known.Nodes[k].Node = n
 	}
@@ -148,7 +149,8 @@ func (l *learner) launches(until uint64) error {
 		}
 	}
 	if len(calls) < len(l.g.Tried) {
-		return fmt.Errorf("the recording has %d of the %d launches by which a graph of %d nodes was tried: it was cut, or the program was killed", len(calls), len(l.g.Tried), len(l.g.Nodes))
+		return fmt.Errorf("the recording has %d of the %d launches by which a graph of %d nodes was tried: it was cut, or the program was killed", len(calls),
+			len(l.g.Tried), len(l.g.Nodes))
 	}
 	calls = calls[len(calls)-len(l.g.Tried):]
 	for k, try := range l.g.Tried {
@@ -204,7 +206,8 @@ type captured struct {
 func (l *learner) captured(until uint64) ([]captured, error) {
 	calls := map[uint64]*recording.Call{}
 	for i := range l.p.Calls {
-		if c := &l.p.Calls[i]; c.Begin < until && len(c.Args) > 1 && (c.Kind == recording.Launch || c.Kind == recording.Copy || c.Kind == recording.Set) && c.Args[1] != 0 {
+		if c := &l.p.Calls[i]; c.Begin < until && len(c.Args) > 1 &&
+			(c.Kind == recording.Launch || c.Kind == recording.Copy || c.Kind == recording.Set) && c.Args[1] != 0 {
 			calls[c.Args[1]] = c
 		}
 	}
@@ -213,7 +216,8 @@ func (l *learner) captured(until uint64) ([]captured, error) {
 	for k, n := range l.g.Nodes {
 		c, found := calls[n.Handle]
 		if !found && n.Type != emptyNode {
-			return nil, fmt.Errorf("node %d of a graph is of no launch, copy or memset that was captured: graphs that were built node by node cannot be planned again", k)
+			return nil, fmt.Errorf("node %d of a graph is of no launch, copy or memset that was captured: graphs that were built node by node cannot be planned again",
+				k)
 		}
 		if !found {
 			out = append(out, captured{k, 0})
@@ -362,7 +366,8 @@ func (l *learner) words(node *Seen, k int, g *group, follow *byMode, fixed strin
 	}
 	for _, offset := range g.offsets {
 		own, why := follows(&l.usual[k], g.alone[offset])
-		node.Words = append(node.Words, Word{offset, reached, int64(address - l.known.Values[reached].At), touched && (len(g.alone) == 0 || why != "" || !own.empty()), fixed})
+		node.Words = append(node.Words, Word{offset, reached, int64(address - l.known.Values[reached].At), touched &&
+			(len(g.alone) == 0 || why != "" || !own.empty()), fixed})
 	}
 	if fixed != "" {
 		l.pin(reached, fixed)

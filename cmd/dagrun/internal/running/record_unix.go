@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fromTerminal says whether a signal most likely comes from the terminal, which sends it to every process in the foreground: the program that this one started is among them.
+// fromTerminal says whether a signal most likely comes from the terminal, which sends it to every process in the foreground: the program that
+// this one started is among them.
 func fromTerminal(s os.Signal) bool {
 	if !slices.Contains([]os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGHUP}, s) {
 		return false

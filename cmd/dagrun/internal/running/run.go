@@ -113,7 +113,8 @@ const mostPlannedTwice = 1000
 // streamsOnGPU returns how many streams a plan for a GPU has, after a run on the CPU that planned for itself.
 func (u *Commands) streamsOnGPU(ctx context.Context, p *runs.Prepared) (int, error) {
 	f := u.Flags
-	if p.Platform.Name() != "cpu" || f.Quiet || f.Plan != "" || f.Machine != "" || u.World != nil || p.Graph.UsedDevices() > 1 || p.Graph.Len() > mostPlannedTwice {
+	if p.Platform.Name() != "cpu" || f.Quiet || f.Plan != "" || f.Machine != "" || u.World != nil || p.Graph.UsedDevices() > 1 ||
+		p.Graph.Len() > mostPlannedTwice {
 		return 0, nil
 	}
 	options := p.Options

@@ -104,7 +104,8 @@ func (u *Commands) printChecks(checks []runtime.Check, matches string) {
 		against := strings.TrimPrefix(c.Against, "value ")
 		switch {
 		case !c.OK:
-			text := fmt.Sprintf("%s; %d of %s %s from %s", c.First, c.Wrong, cli.Counted(int(c.Elements), "element"), cli.Verb(int(c.Wrong), "differs", "differ"), against)
+			text := fmt.Sprintf("%s; %d of %s %s from %s", c.First, c.Wrong, cli.Counted(int(c.Elements), "element"),
+				cli.Verb(int(c.Wrong), "differs", "differ"), against)
 			switch {
 			case strings.HasPrefix(c.Against, "sum "):
 				text = c.First
@@ -128,7 +129,8 @@ func (u *Commands) printChecks(checks []runtime.Check, matches string) {
 					worst += fmt.Sprintf(", %.3g of what is expected", c.Distance/c.WantNorm)
 				}
 			}
-			_ = u.Stdout.Printf("  %s    %s  %s %s, %s, %s\n", u.Paint(u.Stdout, cli.Green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against, cli.Counted(int(c.Elements), "element"), worst)
+			_ = u.Stdout.Printf("  %s    %s  %s %s, %s, %s\n", u.Paint(u.Stdout, cli.Green, "ok"), words.Pad(words.Line(c.Buffer), width), matches, against,
+				cli.Counted(int(c.Elements), "element"), worst)
 		}
 	}
 }
@@ -158,7 +160,8 @@ func (u *Commands) printMemory(m *runtime.MemoryStats) error {
 		if b.Shares {
 			own = "shared"
 		}
-		table.Row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), cli.Dash(b.First), cli.Dash(b.Last), own)
+		table.Row("  "+b.Name, strconv.Itoa(int(b.Device)), strconv.FormatInt(b.Offset, 10), strconv.FormatInt(b.Bytes, 10), words.Bytes(b.Bytes), cli.Dash(b.First),
+			cli.Dash(b.Last), own)
 	}
 	return table.Write(u.Stdout, u.LineWidth())
 }

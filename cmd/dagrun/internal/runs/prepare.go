@@ -56,7 +56,8 @@ func (u *Runs) NoteNoGraph(why string) {
 // PreferGraph makes a pipeline with loops or branches run as a graph on a GPU, unless the user or an earlier run chose otherwise: in streams, the host waits
 // for the device before each test, which takes longer than a conditional node.
 func (u *Runs) PreferGraph(p *Prepared, o *runtime.Options) {
-	if p.Graph.HasControl() && p.Platform.Name() == "cuda" && u.Flags.Replay == flags.GraphAuto && !u.Flags.Chosen && o.Mode == runtime.Streams && !p.Learning.chose() {
+	if p.Graph.HasControl() && p.Platform.Name() == "cuda" && u.Flags.Replay == flags.GraphAuto && !u.Flags.Chosen && o.Mode == runtime.Streams &&
+		!p.Learning.chose() {
 		o.Mode = runtime.Captured
 	}
 }
@@ -127,7 +128,8 @@ func (u *Runs) PlanPrepared(ctx context.Context, p *Prepared, own *session.RunFl
 
 // ProgramOptions returns the runtime's options from the flags.
 func (u *Runs) ProgramOptions(l *Learning) runtime.Options {
-	o := runtime.Options{Confined: u.Flags.Confined, Inflight: u.Flags.Inflight, Threads: u.Flags.Threads, Memory: u.MemoryMode(), Logger: u.Log, Progress: u.Preparing}
+	o := runtime.Options{Confined: u.Flags.Confined, Inflight: u.Flags.Inflight, Threads: u.Flags.Threads, Memory: u.MemoryMode(), Logger: u.Log,
+		Progress: u.Preparing}
 	o.Overlap = u.overlap()
 	if l != nil && l.way == nil && l.OnGPU && !l.bodies {
 		o.Recorder = &cupti.Late{}

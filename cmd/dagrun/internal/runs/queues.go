@@ -202,6 +202,7 @@ func (u *Runs) queuesKey(g *dag.Graph, own *session.RunFlags) string {
 	if f.Limited {
 		streams = f.Streams
 	}
-	asked := fmt.Sprintf("%s %d %s %q %q %q %s %d %s %d %s %s %s", f.Strategy, streams, f.Effort, f.Machine, f.Profile, f.MemoryCap, f.Memory, f.Inflight, f.Replay, f.Threads, f.Devices, f.Spread, f.Spill)
+	asked := fmt.Sprintf("%s %d %s %q %q %q %s %d %s %d %s %s %s", f.Strategy, streams, f.Effort, f.Machine, f.Profile, f.MemoryCap, f.Memory, f.Inflight,
+		f.Replay, f.Threads, f.Devices, f.Spread, f.Spill)
 	return cache.Key("queues 2", g.Hash(), g.WorkHash(), asked)
 }

@@ -72,7 +72,8 @@ func (u *Runs) spreadAsRuns(ctx context.Context, g *dag.Graph) (spread *dag.Grap
 // ReplaysOfRuns is for how many replays the plan is taken that earlier runs found best.
 const ReplaysOfRuns = 100
 
-// OptionsFor returns the options that a command plans with, and the plan if earlier runs have chosen one. No device is opened without --learn=auto or --backend.
+// OptionsFor returns the options that a command plans with, and the plan if earlier runs have chosen one. No device is opened
+// without --learn=auto or --backend.
 func (u *Runs) OptionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 	switch {
 	case u.Network != nil: // which has the durations that a program measured
@@ -129,7 +130,8 @@ func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error
 		if l.way != nil {
 			r.plan, r.Options.Machine = l.way.Plan, l.machineOf(p)
 			way := ReportWay(l.way)
-			taken = append(taken, fmt.Sprintf("the plan, %s, the best of %s, predicted to take %s a replay", way.Text(), cli.Counted(l.Recalled.Tried, "way"), cli.Duration(way.Predicted)))
+			taken = append(taken, fmt.Sprintf("the plan, %s, the best of %s, predicted to take %s a replay", way.Text(), cli.Counted(l.Recalled.Tried, "way"),
+				cli.Duration(way.Predicted)))
 		}
 	}
 	passes, warnings := runtime.KnownPasses(g, folder)

@@ -98,7 +98,8 @@ func (u *Session) onPlannedDevices(recorded *planner.Spread) error {
 		planned = max(recorded.Devices, 1)
 	}
 	if asked := flags.DeviceCount(u.Flags.Devices); asked > 0 && asked != planned {
-		return fmt.Errorf("%s is for %s, and --devices says %d; leave --devices out, or make a plan for as many (--save-plan)", u.Flags.Plan, words.Count(planned, "device", "devices"), asked)
+		return fmt.Errorf("%s is for %s, and --devices says %d; leave --devices out, or make a plan for as many (--save-plan)", u.Flags.Plan,
+			words.Count(planned, "device", "devices"), asked)
 	}
 	return nil
 }

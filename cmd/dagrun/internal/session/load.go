@@ -142,7 +142,8 @@ func (u *Session) Parse(ctx context.Context, name string) (*dag.Graph, error) {
 		u.inOrder = true
 		return tasks.Decode(cli.ShownName(name), source)
 	}
-	options := file.Options{Name: cli.ShownName(name), Dir: folderOf(name), Library: kernels.Library(), MaxEdges: u.Flags.MaxEdges, Devices: flags.DeviceCount(u.Flags.Devices)}
+	options := file.Options{Name: cli.ShownName(name), Dir: folderOf(name), Library: kernels.Library(), MaxEdges: u.Flags.MaxEdges,
+		Devices: flags.DeviceCount(u.Flags.Devices)}
 	options.Rank, options.Ranks, options.LocalRank = u.Place.Rank, u.Place.Ranks, u.Place.LocalRank
 	options.OpenModule = u.ModuleOpener(ctx, options.Dir)
 	options.Outside = func(name string) bool { return files.Foreign(options.Dir, name) }
@@ -209,7 +210,8 @@ func (u *Session) withinCap(plan *planner.Plan) error {
 		needs = max(needs, m.Offset+m.Bytes)
 	}
 	if needs > most {
-		return fmt.Errorf("%s needs %s of a device, more than the %s that --memory-cap allows; without --plan, another plan is made", u.Flags.Plan, words.Bytes(needs), words.Bytes(most))
+		return fmt.Errorf("%s needs %s of a device, more than the %s that --memory-cap allows; without --plan, another plan is made", u.Flags.Plan,
+			words.Bytes(needs), words.Bytes(most))
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func (u *Session) ModuleOpener(ctx context.Context, dir string) func(dag.Module)
 			if len(globals) == 0 {
 				return opened, nil
 			}
-			u.Warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", m.Name, strings.Join(globals, ", "))
+			u.Warn("module %q has variables that every launch may write (%s); launches that use them depend on each other, whatever their buffers", m.Name,
+				strings.Join(globals, ", "))
 		}
 		return opened, nil
 	}

@@ -124,7 +124,8 @@ func enough(o *Opened, devices int, spread bool) (*Opened, error) {
 			cli.Counted(devices, "device"), are, cli.Counted(have, "device"), have, devices)
 		return nil, errors.Join(err, o.Close())
 	}
-	err := fmt.Errorf("the pipeline uses device %d, but there %s only %s; --backend cpu:%d runs it on as many CPU devices", devices-1, are, cli.Counted(have, "device"), devices)
+	err := fmt.Errorf("the pipeline uses device %d, but there %s only %s; --backend cpu:%d runs it on as many CPU devices", devices-1, are,
+		cli.Counted(have, "device"), devices)
 	return nil, errors.Join(err, o.Close())
 }
 

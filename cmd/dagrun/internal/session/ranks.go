@@ -200,7 +200,8 @@ func (r *CheckedRanks) Print(a *Session) {
 		_ = a.Stdout.Printf("%s %s\n", a.Paint(a.Stdout, cli.Red, "ranks:"), text)
 	}
 	if len(r.Violations) == 0 && !a.Flags.Quiet {
-		_ = a.Stdout.Printf("ranks: %s; all %d communicate without deadlock, in %s\n", a.Paint(a.Stdout, cli.Green, "ok"), r.Ranks, words.Count(r.Classes, "class", "classes"))
+		_ = a.Stdout.Printf("ranks: %s; all %d communicate without deadlock, in %s\n", a.Paint(a.Stdout, cli.Green, "ok"), r.Ranks,
+			words.Count(r.Classes, "class", "classes"))
 	}
 }
 

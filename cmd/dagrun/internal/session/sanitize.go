@@ -59,7 +59,8 @@ func (s Sanitize) Name() string {
 	if !s.Any {
 		return ""
 	}
-	return [...]string{simt.CheckNothing: flags.SanitizeOff, simt.CheckFast: flags.SanitizeFast, simt.CheckFull: flags.SanitizeFull, simt.CheckUsual: flags.SanitizeAuto}[s.level]
+	return [...]string{simt.CheckNothing: flags.SanitizeOff, simt.CheckFast: flags.SanitizeFast, simt.CheckFull: flags.SanitizeFull,
+		simt.CheckUsual: flags.SanitizeAuto}[s.level]
 }
 
 // Says returns the words about the checks in the line about a run.

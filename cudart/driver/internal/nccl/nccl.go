@@ -49,8 +49,10 @@ const (
 	Functions            // how many there are
 )
 
-var names = [Functions]string{"ncclGetVersion", "ncclGetErrorString", "ncclGetUniqueId", "ncclCommInitRank", "ncclCommSplit", "ncclCommGetAsyncError", "ncclCommAbort",
-	"ncclCommDestroy", "ncclAllReduce", "ncclReduce", "ncclBroadcast", "ncclAllGather", "ncclReduceScatter", "ncclSend", "ncclRecv", "ncclGroupStart", "ncclGroupEnd",
+var names = [Functions]string{"ncclGetVersion", "ncclGetErrorString", "ncclGetUniqueId", "ncclCommInitRank", "ncclCommSplit",
+	"ncclCommGetAsyncError", "ncclCommAbort",
+	"ncclCommDestroy", "ncclAllReduce", "ncclReduce", "ncclBroadcast", "ncclAllGather", "ncclReduceScatter", "ncclSend", "ncclRecv",
+	"ncclGroupStart", "ncclGroupEnd",
 	"ncclCommInitRankScalable", "ncclGetLastError"}
 
 // String returns the function's name.
@@ -67,7 +69,8 @@ const (
 	noColor    = ^uintptr(0) // NCCL_SPLIT_NOCOLOR
 )
 
-var codeNames = []string{"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidArgument", "ncclInvalidUsage", "ncclRemoteError",
+var codeNames = []string{"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidArgument",
+	"ncclInvalidUsage", "ncclRemoteError",
 	"ncclInProgress", "ncclTimeout"}
 
 // Library is an open libnccl.

@@ -11,7 +11,8 @@ import (
 var errCannotConfine = errors.New("--confined compiles CUDA C only where Linux can confine the compiler, with Landlock (since 6.2) and seccomp, on amd64 or arm64; compile the source to PTX beforehand")
 
 // systemFolders hold programs, libraries and headers, nobody's data.
-var systemFolders = []string{"/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"}
+var systemFolders = []string{"/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/ld.so.conf",
+	"/etc/ld.so.conf.d", "/etc/alternatives"}
 
 // ownFolders are those that belong to a program, wherever it is installed.
 func ownFolders(program string) []string {

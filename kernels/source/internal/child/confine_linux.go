@@ -56,7 +56,8 @@ func boundFiles(c *Command, version int) error {
 			return err
 		}
 	}
-	for path, access := range map[string]uint64{"/dev/null": oneFile, "/dev/zero": unix.LANDLOCK_ACCESS_FS_READ_FILE, "/dev/urandom": unix.LANDLOCK_ACCESS_FS_READ_FILE} {
+	for path, access := range map[string]uint64{"/dev/null": oneFile, "/dev/zero": unix.LANDLOCK_ACCESS_FS_READ_FILE,
+		"/dev/urandom": unix.LANDLOCK_ACCESS_FS_READ_FILE} {
 		if err := allow(path, access); err != nil {
 			return err
 		}
@@ -90,7 +91,8 @@ func allowBelow(rules int, path string, access uint64) error {
 		access &= oneFile
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(at)}
-	if _, _, problem := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); problem != 0 {
+	if _, _, problem := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0,
+		0, 0); problem != 0 {
 		return problem
 	}
 	return nil
