@@ -97,7 +97,7 @@ func TestAGraphOfSeveralIsNamedByItsNumber(t *testing.T) {
 	}
 	out, notes, status := run("plan", file)
 	require.Equal(t, cli.StatusOK, status)
-	require.Contains(t, out, "a graph of 1 nodes")
+	require.Contains(t, out, "a graph of 1 node,")
 	require.Contains(t, out, "two.rec: 2 nodes")
 	require.Contains(t, notes, file+" has 2 graphs; this is the largest, and "+file+"#1 is the first")
 	for _, command := range []string{"plan", "bench"} {

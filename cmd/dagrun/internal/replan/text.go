@@ -37,7 +37,8 @@ func (k *Known) Text() string {
 	for _, n := range stays {
 		can -= n
 	}
-	fmt.Fprintf(&out, "a graph of %d nodes, %d of them kernels, and %d values in its own memory, of which %d can be moved\n", len(k.Nodes), kernels, own, can)
+	fmt.Fprintf(&out, "a graph of %s, %d of them kernels, and %d values in its own memory, of which %d can be moved\n",
+		words.Count(len(k.Nodes), "node", "nodes"), kernels, own, can)
 	for _, why := range byCount(stays) {
 		fmt.Fprintf(&out, "  %d stay: %s\n", stays[why], why)
 	}
