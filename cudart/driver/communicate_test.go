@@ -443,3 +443,14 @@ func TestARankFailsWhileTheyConnect(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// A reduction that is new to pipelines must not become NCCL's number 0, which is a sum.
+func TestEveryReductionHasItsNumberInNCCL(t *testing.T) {
+	numbers := map[uintptr]bool{}
+	for r := dag.Sum; r.String() != fmt.Sprintf("Reduction(%d)", r); r++ {
+		number, known := ncclReductions[r]
+		require.True(t, known, r)
+		numbers[number] = true
+	}
+	require.Len(t, numbers, 5)
+}

@@ -12,9 +12,6 @@ import (
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
-// DefaultStreams is the default number of compute streams of a device. More do not help on one GPU.
-const DefaultStreams = 8
-
 // load is a set of nodes that run one at a time: their work, and the least time before the first and after the last.
 type load struct {
 	work, head, tail float64

@@ -16,6 +16,9 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 )
 
+// DefaultStreams is the default number of compute streams of a device. More do not help on one GPU.
+const DefaultStreams = 8
+
 // Machine is a model of a host with its devices. All devices are alike. Rates are bytes or operations per microsecond:
 // 1 GB/s is 1000 bytes per microsecond.
 type Machine struct {

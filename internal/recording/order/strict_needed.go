@@ -1,4 +1,4 @@
-// Watched: what makes a wait needed besides conflicts, for Options.Strict: host functions, and writes that the host can read.
+// What makes a wait needed besides conflicts, for Options.Strict: host functions, and writes that the host can read.
 
 package order
 
