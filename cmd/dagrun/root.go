@@ -51,7 +51,7 @@ func (a *app) execute(ctx context.Context, args []string) int {
 		a.Flags = a.ValuesOf(ran)
 	}
 	a.Progress.End()
-	err = a.Explain(ran, err)
+	err = a.WordError(ran, err)
 	if times := a.Progress.Times(); len(times) > 0 {
 		a.Log.Info("took", times...)
 	}

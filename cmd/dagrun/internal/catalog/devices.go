@@ -44,7 +44,7 @@ are planned with it, unless --cache-dir is off.`,
 				return err
 			}
 			u.Progress.Begin()
-			ctx, done := u.Limited(c.Context())
+			ctx, done := u.WithTimeout(c.Context())
 			defer done()
 			if measure {
 				return u.measureDevice(ctx, out)

@@ -78,8 +78,8 @@ func asksToStop() []os.Signal {
 	return all
 }
 
-// Limited makes a context that --timeout cancels. The returned function must be called after the device is closed.
-func (t *Console) Limited(parent context.Context) (context.Context, func()) {
+// WithTimeout makes a context that --timeout cancels. The returned function must be called after the device is closed.
+func (t *Console) WithTimeout(parent context.Context) (context.Context, func()) {
 	if t.Flags.Timeout <= 0 {
 		return parent, func() {}
 	}
@@ -162,8 +162,8 @@ func SomeOf(names []string) string {
 	return text
 }
 
-// Explain words the error that ended a command for its user.
-func (t *Console) Explain(c *cobra.Command, err error) error {
+// WordError words the error that ended a command for its user.
+func (t *Console) WordError(c *cobra.Command, err error) error {
 	switch {
 	case err == nil:
 		return nil

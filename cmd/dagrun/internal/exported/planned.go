@@ -46,7 +46,7 @@ func (u *Exported) RunPlanned(c *cobra.Command, name string) error {
 	}
 	defer file.Close()
 	u.Progress.Begin()
-	ctx, done := u.Limited(c.Context())
+	ctx, done := u.WithTimeout(c.Context())
 	defer done()
 	platform, err := u.OpenPlatform(1, 0)
 	if err != nil {

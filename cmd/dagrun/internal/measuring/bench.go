@@ -57,7 +57,7 @@ dagrun.replan, beside the graph as captured.`,
 				return u.benchRecording(c.Context(), args[0])
 			}
 			u.Progress.Begin()
-			ctx, done := u.Limited(c.Context())
+			ctx, done := u.WithTimeout(c.Context())
 			defer done()
 			return u.benchAll(ctx, args[0], saveProfile)
 		},

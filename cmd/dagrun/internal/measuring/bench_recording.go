@@ -19,10 +19,10 @@ func (u *Commands) benchRecording(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := u.Recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
+	if err := u.Recordings.ChooseGraph(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
 		return err
 	}
-	g := u.Network.Graph()
+	g := u.Captured.Graph()
 	options, err := u.PlanOptions(ctx, nil)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (u *Commands) printPredicted(r *BenchReport) error {
 	u.Progress.Clear()
 	if !u.Flags.Quiet {
 		fmt.Fprintf(u.Stdout, "%s: %s, predicted for machine %s; microseconds per replay\n", r.Name, cli.Counted(r.Nodes, "node"), r.Machine)
-		fmt.Fprintf(u.Stdout, "%s\n\n", u.Network.Bounds(u.Network.Durations()).Text())
+		fmt.Fprintf(u.Stdout, "%s\n\n", u.Captured.Bounds(u.Captured.Durations()).Text())
 	}
 	columns := []string{"", "strategy", "streams", "waits", "replay", "memory", "predicted"}
 	if u.Recordings.Earlier != nil {

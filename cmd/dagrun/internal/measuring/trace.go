@@ -67,7 +67,7 @@ For a graph passed to dagrun.replan, fast.trace(FILE) in the program measures wh
 				return err
 			}
 			u.Progress.Begin()
-			ctx, done := u.Limited(c.Context())
+			ctx, done := u.WithTimeout(c.Context())
 			defer done()
 			return u.AmongRanks(ctx, func(ctx context.Context) error { return u.tracePipeline(ctx, args[0], out, html, against) })
 		},

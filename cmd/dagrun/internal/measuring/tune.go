@@ -49,7 +49,7 @@ an interrupt or a timeout is kept, except of loops and branches.`,
 				return fmt.Errorf("--sanitize %s: a run that asks for checks takes no plan that was learned; want auto or off", u.Flags.Sanitize)
 			}
 			u.Progress.Begin()
-			ctx, done := u.Limited(c.Context())
+			ctx, done := u.WithTimeout(c.Context())
 			defer done()
 			return u.tune(ctx, args[0], long)
 		},

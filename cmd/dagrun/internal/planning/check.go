@@ -179,7 +179,7 @@ func (u *Commands) checkFiles(c *cobra.Command, names []string, target *exported
 		}
 		files[k] = checkedFile{File: cli.ShownName(name), Report: report, Status: cli.StatusOf(err)}
 		if err != nil {
-			err = u.Explain(c, err)
+			err = u.WordError(c, err)
 			if seen := (*cli.Reported)(nil); !errors.As(err, &seen) {
 				u.PrintError(err)
 			}

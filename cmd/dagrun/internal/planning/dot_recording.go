@@ -20,10 +20,10 @@ func (u *Commands) drawCaptured(ctx context.Context, name string, own *pictures.
 	if err != nil {
 		return err
 	}
-	if err := u.Recordings.ChooseNetwork(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
+	if err := u.Recordings.ChooseGraph(ctx, name, known, &recordings.ReplanFlags{}); err != nil {
 		return err
 	}
-	return u.Draw(ctx, u.Network.Graph(), own)
+	return u.Draw(ctx, u.Captured.Graph(), own)
 }
 
 // drawRecording draws what the program did. Of several processes it is the one with a race, or else the one with the most calls.

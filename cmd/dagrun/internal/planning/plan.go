@@ -278,7 +278,7 @@ func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nod
 
 // filled adds to the costs of a captured graph how much of the GPU each kernel fills: those that fill it gain nothing side by side.
 func (u *Commands) filled(costs []nodeCost, g *dag.Graph, m *planner.Machine) []nodeCost {
-	if u.Network != nil {
+	if u.Captured != nil {
 		for k := range costs {
 			share := m.Share(&g.Nodes[k])
 			costs[k].Fills = &share

@@ -103,7 +103,7 @@ func (u *Recordings) checkApart(c *cobra.Command, names []string, own *Recording
 		})
 		files[k] = recordedFile{File: cli.ShownName(name), Report: document, Status: cli.StatusOf(err)}
 		if err != nil {
-			err = u.Explain(c, err)
+			err = u.WordError(c, err)
 			u.PrintError(err)
 			files[k].Error = u.FailureOf(err, files[k].Status)
 		} else {

@@ -45,13 +45,13 @@ func (u *Recordings) PlanRecording(ctx context.Context, name string, own *Replan
 			fmt.Fprint(u.Stdout, graph.Text())
 		}
 	}
-	if err := u.ChooseNetwork(ctx, name, known, own); err != nil {
+	if err := u.ChooseGraph(ctx, name, known, own); err != nil {
 		return err
 	}
 	if u.Flags.Output != "json" {
-		fmt.Fprintf(u.Stdout, "%s\n\n", u.Network.Bounds(u.Network.Durations()).Text())
+		fmt.Fprintf(u.Stdout, "%s\n\n", u.Captured.Bounds(u.Captured.Durations()).Text())
 	}
-	return show(ctx, u.Network.Graph())
+	return show(ctx, u.Captured.Graph())
 }
 
 // keptPlans is what is found of a captured graph that was planned before.
@@ -211,8 +211,8 @@ func (u *Recordings) networkOptions(ctx context.Context, own *ReplanFlags) (o re
 	return o, err
 }
 
-// ChooseNetwork lets a command of pipelines work on a captured graph: the largest of those that are known.
-func (u *Recordings) ChooseNetwork(ctx context.Context, name string, known []*replan.Known, own *ReplanFlags) error {
+// ChooseGraph lets a command of pipelines work on a captured graph: the largest of those that are known.
+func (u *Recordings) ChooseGraph(ctx context.Context, name string, known []*replan.Known, own *ReplanFlags) error {
 	u.NoteInput("the recording", name)
 	largest := known[0]
 	for _, graph := range known[1:] {
@@ -242,7 +242,7 @@ func (u *Recordings) ChooseNetwork(ctx context.Context, name string, known []*re
 		u.Note("a recording does not hold how long kernels take, so times are guessed from the bytes that they touch; " +
 			"the program measures them when it plans its graph on a GPU, and --learn=auto uses them")
 	}
-	u.Network, err = replan.NewNetwork(largest, g, o)
+	u.Captured, err = replan.NewCapturedGraph(largest, g, o)
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 const AsCaptured = "recorded"
 
 // Plan makes one plan by a strategy of the planner, by AsCaptured, or by auto, which takes the one that is predicted to be fastest.
-func (n *Network) Plan(ctx context.Context, o planner.Options) (*planner.Plan, error) {
+func (n *CapturedGraph) Plan(ctx context.Context, o planner.Options) (*planner.Plan, error) {
 	switch o.Strategy {
 	case AsCaptured:
 		return n.predicted(n.captured(), o)
@@ -58,7 +58,7 @@ func (n *Network) Plan(ctx context.Context, o planner.Options) (*planner.Plan, e
 }
 
 // predicted gives a plan its costs, and its times as a graph.
-func (n *Network) predicted(p *planner.Plan, o planner.Options) (*planner.Plan, error) {
+func (n *CapturedGraph) predicted(p *planner.Plan, o planner.Options) (*planner.Plan, error) {
 	if err := planner.Predict(n.dag, p, o.Machine, o.Profile, len(p.Streams)); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (n *Network) predicted(p *planner.Plan, o planner.Options) (*planner.Plan, 
 }
 
 // captured is the graph as the program captured it. An edge between two streams is a wait.
-func (n *Network) captured() *planner.Plan {
+func (n *CapturedGraph) captured() *planner.Plan {
 	p := &planner.Plan{Name: n.dag.Name, Graph: n.dag, GraphHash: n.dag.Hash(), Work: n.dag.WorkHash(), Strategy: AsCaptured, Requested: AsCaptured}
 	before, followed := make([][]int, len(n.known.Nodes)), make([]bool, len(n.known.Nodes))
 	for _, e := range n.graph.Edges {

@@ -21,7 +21,7 @@ func TestWhatBindsAGraph(t *testing.T) {
 func TestTheGraphAsCaptured(t *testing.T) {
 	for _, name := range []string{"vit", "nasnet"} {
 		known, g := learned(t, name)
-		n, err := NewNetwork(known, g, Options{})
+		n, err := NewCapturedGraph(known, g, Options{})
 		require.NoError(t, err)
 		o := planner.Options{Machine: planner.H200(), Profile: n.Durations()}
 		o.Strategy = AsCaptured
@@ -43,7 +43,7 @@ func TestTheGraphAsCaptured(t *testing.T) {
 // Edges between nodes that were captured on different streams are waits, each for one record.
 func TestWaitsAsCaptured(t *testing.T) {
 	known, g := learned(t, "vit")
-	n, err := NewNetwork(known, g, Options{})
+	n, err := NewCapturedGraph(known, g, Options{})
 	require.NoError(t, err)
 	for k := range known.Nodes {
 		known.Nodes[k].Stream = k % 2

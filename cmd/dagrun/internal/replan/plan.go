@@ -32,8 +32,8 @@ func (e *ErrMemory) Error() string {
 	return fmt.Sprintf("its values take %s, as they are laid out here, more than the %s that --memory-cap allows", words.Bytes(e.Needs), words.Bytes(e.Cap))
 }
 
-// Network is a known graph as the planner takes it.
-type Network struct {
+// CapturedGraph is a known graph as the planner takes it.
+type CapturedGraph struct {
 	*located
 	dag     *dag.Graph
 	options Options
@@ -48,8 +48,8 @@ type Network struct {
 	arena   arena
 }
 
-// NewNetwork declares a known graph to the planner, as it is in a process.
-func NewNetwork(known *Known, g *Graph, o Options) (*Network, error) {
+// NewCapturedGraph declares a known graph to the planner, as it is in a process.
+func NewCapturedGraph(known *Known, g *Graph, o Options) (*CapturedGraph, error) {
 	l, err := match(known, g)
 	if err != nil {
 		return nil, err
@@ -58,21 +58,21 @@ func NewNetwork(known *Known, g *Graph, o Options) (*Network, error) {
 		o.Machine = planner.H200()
 	}
 	o.Name = cmp.Or(o.Name, "graph")
-	n := &Network{located: l, options: o}
+	n := &CapturedGraph{located: l, options: o}
 	n.decide(o)
 	n.room()
 	return n, n.build(o)
 }
 
 // Graph is what the planner is given.
-func (n *Network) Graph() *dag.Graph { return n.dag }
+func (n *CapturedGraph) Graph() *dag.Graph { return n.dag }
 
 // Durations are those that were measured; nil if none were.
-func (n *Network) Durations() *planner.Profile { return n.profile }
+func (n *CapturedGraph) Durations() *planner.Profile { return n.profile }
 
 // Make plans a graph.
 func Make(ctx context.Context, known *Known, g *Graph, o Options) (*Plans, error) {
-	n, err := NewNetwork(known, g, o)
+	n, err := NewCapturedGraph(known, g, o)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func ofContents(pinned string) bool { return pinned == oldMatters || pinned == r
 const leastUS = 1
 
 // decide chooses the values that move.
-func (n *Network) decide(o Options) {
+func (n *CapturedGraph) decide(o Options) {
 	values := n.known.Values
 	n.moves, n.pinned = make([]bool, len(values)), make([]string, len(values))
 	met, used := make([]bool, len(values)), make([]bool, len(values))
@@ -181,19 +181,19 @@ func (n *Network) decide(o Options) {
 }
 
 // carry gives a value a place of its own at the beginning of new memory.
-func (n *Network) carry(v int) {
+func (n *CapturedGraph) carry(v int) {
 	n.carried = append(n.carried, &lying{value: v, size: placed(n.known.Values[v].Bytes), at: n.carriedEnd(), alone: true})
 }
 
 // carriedEnd returns where the places of what is carried end.
-func (n *Network) carriedEnd() int64 {
+func (n *CapturedGraph) carriedEnd() int64 {
 	if last := len(n.carried) - 1; last >= 0 {
 		return n.carried[last].at + n.carried[last].size
 	}
 	return 0
 }
 
-func (n *Network) carries(v int) bool {
+func (n *CapturedGraph) carries(v int) bool {
 	return slices.ContainsFunc(n.carried, func(l *lying) bool { return l.value == v })
 }
 
@@ -201,7 +201,7 @@ func (n *Network) carries(v int) bool {
 func placed(bytes uint64) int64 { return int64(bytes+255) &^ 255 }
 
 // access returns how a node uses a value, or ok = false if it does not.
-func (n *Network) access(u Use, k int) (dag.Mode, bool) {
+func (n *CapturedGraph) access(u Use, k int) (dag.Mode, bool) {
 	if u.Guess {
 		if !slices.ContainsFunc(n.known.Nodes[k].Words, func(w Word) bool { return w.Value == u.Value && !n.stale[[2]int{k, w.Offset}] }) {
 			return dag.Read, false
@@ -218,7 +218,7 @@ func (n *Network) access(u Use, k int) (dag.Mode, bool) {
 }
 
 // build declares the graph to the planner: a buffer for each value that moves, and one for each stretch of memory that stays.
-func (n *Network) build(o Options) error {
+func (n *CapturedGraph) build(o Options) error {
 	b := dag.New(o.Name)
 	values := n.known.Values
 	n.buffers = make([]dag.BufferID, len(values))
@@ -303,7 +303,7 @@ func (n *Network) build(o Options) error {
 }
 
 // results tells what the graph leaves behind: what it writes outside its own memory, and what of that the program holds.
-func (n *Network) results(plans *Plans) {
+func (n *CapturedGraph) results(plans *Plans) {
 	written := make([]bool, len(n.known.Values))
 	for k, node := range n.known.Nodes {
 		for _, u := range node.Uses {
@@ -325,7 +325,7 @@ func (n *Network) results(plans *Plans) {
 	}
 }
 
-func (n *Network) trial(k int) Trial {
+func (n *CapturedGraph) trial(k int) Trial {
 	t := Trial{Node: k, Reads: []Extent{}, Writes: []Extent{}, Old: []Extent{}}
 	for _, u := range n.known.Nodes[k].Uses {
 		e := Extent{n.at[u.Value], n.known.Values[u.Value].Bytes}
@@ -345,7 +345,7 @@ func (n *Network) trial(k int) Trial {
 }
 
 // Bounds returns the bounds for the durations of a profile.
-func (n *Network) Bounds(profile *planner.Profile) Bounds {
+func (n *CapturedGraph) Bounds(profile *planner.Profile) Bounds {
 	bound := planner.LowerBoundGraph(n.dag, n.options.Machine, profile, max(1, len(n.nodes)))
 	b := Bounds{CriticalUS: bound.CriticalPathUS, FilledUS: bound.EngineUS}
 	for _, us := range planner.Durations(n.dag, n.options.Machine, profile) {
@@ -369,7 +369,7 @@ func PlanName(strategy string, streams int) string {
 const mostAtOnce = 4
 
 // plan makes the plans that the program is to compare.
-func (n *Network) plan(ctx context.Context, plans *Plans) error {
+func (n *CapturedGraph) plan(ctx context.Context, plans *Plans) error {
 	bounds := n.Bounds(n.profile)
 	plans.Critical, plans.Filled = bounds.CriticalUS, bounds.FilledUS
 	bounds.ChainUS = plans.Chain
@@ -407,7 +407,7 @@ func (n *Network) plan(ctx context.Context, plans *Plans) error {
 }
 
 // planned makes one plan, with its proof.
-func (n *Network) planned(ctx context.Context, o planner.Options) (*planner.Plan, *Plan, error) {
+func (n *CapturedGraph) planned(ctx context.Context, o planner.Options) (*planner.Plan, *Plan, error) {
 	o.KeepAll = true // place lays the values out
 	p, err := planner.New(ctx, n.dag, o)
 	if err != nil {
@@ -427,7 +427,7 @@ func (n *Network) planned(ctx context.Context, o planner.Options) (*planner.Plan
 	return p, out, nil
 }
 
-func (n *Network) edges(reduced []planner.GraphEdge) [][2]int {
+func (n *CapturedGraph) edges(reduced []planner.GraphEdge) [][2]int {
 	var edges [][2]int
 	for _, e := range reduced {
 		if e.From >= 0 && int(e.From) < len(n.node) {
@@ -438,7 +438,7 @@ func (n *Network) edges(reduced []planner.GraphEdge) [][2]int {
 }
 
 // place lays out the values that move, tells the planner's plan where, so that it can be proved, and notes what changes in the graph.
-func (n *Network) place(p *planner.Plan, out *Plan) error {
+func (n *CapturedGraph) place(p *planner.Plan, out *Plan) error {
 	order, err := sorted(len(n.nodes), out.Edges)
 	if err != nil {
 		return err
@@ -496,7 +496,7 @@ func (n *Network) place(p *planner.Plan, out *Plan) error {
 }
 
 // address returns what a place in the arena is in the program: an address, or a distance into new memory.
-func (n *Network) address(at int64) (int64, int64) {
+func (n *CapturedGraph) address(at int64) (int64, int64) {
 	if at >= n.arena.own {
 		return at - n.arena.own, 1
 	}
@@ -510,7 +510,7 @@ func (n *Network) address(at int64) (int64, int64) {
 }
 
 // change notes what is different in the new graph.
-func (n *Network) change(out *Plan, at []int64) {
+func (n *CapturedGraph) change(out *Plan, at []int64) {
 	for k, node := range n.known.Nodes {
 		for _, w := range node.Words {
 			if n.moves[w.Value] && !n.stale[[2]int{k, w.Offset}] {
@@ -539,7 +539,7 @@ func (n *Network) change(out *Plan, at []int64) {
 }
 
 // room finds out which parts of memory values may be placed in: those where nothing lies that stays or is carried, or that the program holds.
-func (n *Network) room() {
+func (n *CapturedGraph) room() {
 	if n.options.Cap > 0 {
 		if end := n.carriedEnd(); end > 0 {
 			n.arena.taken = [][2]int64{{0, end}}

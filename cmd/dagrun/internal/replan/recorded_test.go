@@ -270,7 +270,7 @@ func TestPlansUnderACap(t *testing.T) {
 	_, err := Make(t.Context(), known, g, Options{Cap: least - 1})
 	wanted := fmt.Sprintf("its values take %s, as they are laid out here, more than the %s that --memory-cap allows", words.Bytes(least), words.Bytes(least-1))
 	require.EqualError(t, err, wanted)
-	n, err := NewNetwork(known, g, Options{Cap: 256})
+	n, err := NewCapturedGraph(known, g, Options{Cap: 256})
 	require.NoError(t, err)
 	_, err = n.Plan(t.Context(), planner.Options{Machine: planner.H200(), Profile: n.Durations()})
 	var large *ErrMemory

@@ -64,7 +64,7 @@ func (u *Commands) RunCommand(c *cobra.Command) {
 			return err
 		}
 		u.Progress.Begin()
-		ctx, done := u.Limited(c.Context())
+		ctx, done := u.WithTimeout(c.Context())
 		defer done()
 		return u.AmongRanks(ctx, func(ctx context.Context) error { return u.runPipeline(ctx, args[0], &own) })
 	}

@@ -76,7 +76,7 @@ const ReplaysOfRuns = 100
 // without --learn=auto or --backend.
 func (u *Runs) OptionsFor(ctx context.Context, g *dag.Graph) (*recalled, error) {
 	switch {
-	case u.Network != nil: // which has the durations that a program measured
+	case u.Captured != nil: // which has the durations that a program measured
 		options, err := u.PlanOptions(ctx, nil)
 		return &recalled{Options: options}, err
 	case u.Flags.Learn == flags.LearnAgain:

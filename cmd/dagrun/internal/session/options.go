@@ -40,9 +40,9 @@ func (u *Session) PlanOptions(ctx context.Context, device *planner.Machine) (pla
 	if o.MemoryCap, err = u.MemoryCap(); err != nil {
 		return o, err
 	}
-	if u.Network != nil {
+	if u.Captured != nil {
 		o.MemoryCap = 0 // the network keeps to it
-		o.Profile = runtime.MergeProfiles(u.Network.Durations(), o.Profile)
+		o.Profile = runtime.MergeProfiles(u.Captured.Durations(), o.Profile)
 	}
 	o.Spread = u.Spread
 	return o, nil

@@ -12,15 +12,15 @@ import (
 
 // NewPlan plans a graph. The values of a captured one are laid out in the memory that the program has for it.
 func (u *Session) NewPlan(ctx context.Context, g *dag.Graph, o planner.Options) (*planner.Plan, error) {
-	if u.Network != nil {
-		return u.Network.Plan(ctx, o)
+	if u.Captured != nil {
+		return u.Captured.Plan(ctx, o)
 	}
 	return planner.New(ctx, g, o)
 }
 
 // Strategies are the names that newPlan takes.
 func (u *Session) Strategies() []string {
-	if u.Network != nil {
+	if u.Captured != nil {
 		return append([]string{replan.AsCaptured}, planner.Strategies()...)
 	}
 	return planner.Strategies()
@@ -28,7 +28,7 @@ func (u *Session) Strategies() []string {
 
 // Simulate predicts how a plan runs that no device runs here. A captured graph stays one.
 func (u *Session) Simulate(g *dag.Graph, p *planner.Plan, o planner.Options) (*planner.Timeline, error) {
-	if u.Network != nil {
+	if u.Captured != nil {
 		return planner.SimulateGraph(g, p, o.Machine, o.Profile)
 	}
 	return planner.Simulate(g, p, o.Machine, o.Profile)

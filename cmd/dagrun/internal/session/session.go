@@ -30,7 +30,7 @@ type Session struct {
 	Spread     *planner.Spread                                // the pipeline over several devices; nil: it is planned as declared
 	spreads    bool                                           // over a number of devices that was asked for
 	Declared   *dag.Graph                                     // the pipeline before it was spread
-	Network    *replan.Network                                // the captured graph of a recording, if a command works on one
+	Captured   *replan.CapturedGraph                          // the captured graph of a recording, if a command works on one
 	MemoryInfo func(int32) (int64, int64, error)              // free and all memory of a GPU; nil: none is open
 	Reread     func(rank, local int) (*dag.Graph, error)      // the pipeline of another rank
 	family     func(n int, local []int) (*file.Family, error) // those of all ranks
