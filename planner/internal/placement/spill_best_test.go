@@ -10,9 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/planner/internal/plantest"
-
 	"github.com/dagrun/dagrun/planner/effort"
+	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/model"
 )
 

@@ -64,7 +64,7 @@ type keptPlans struct {
 // planCaptured answers the process that captured the graph that --graph describes. With durations it writes plans; with what was chosen of them it keeps
 // that for later processes; with neither it looks for what an earlier process chose.
 func (u *Recordings) planCaptured(ctx context.Context, name string, own *ReplanFlags) error {
-	options, err := u.networkOptions(ctx, own)
+	options, err := u.graphOptions(ctx, own)
 	if err != nil {
 		return err
 	}
@@ -200,8 +200,8 @@ func (u *Recordings) KnownGraphs(name string) ([]*replan.Known, error) {
 	return all, nil
 }
 
-// networkOptions are the flags of plan for captured graphs.
-func (u *Recordings) networkOptions(ctx context.Context, own *ReplanFlags) (o replan.Options, err error) {
+// graphOptions are the flags of plan for captured graphs.
+func (u *Recordings) graphOptions(ctx context.Context, own *ReplanFlags) (o replan.Options, err error) {
 	u.Flags.Machine = cmp.Or(u.Flags.Machine, "h200")
 	if o.Machine, err = session.LoadMachine(ctx, u.Flags.Machine); err != nil {
 		return o, err
@@ -223,7 +223,7 @@ func (u *Recordings) ChooseGraph(ctx context.Context, name string, known []*repl
 	if len(known) > 1 {
 		u.Note("%s has %d graphs; this is the largest, and %s is the first", cli.ShownName(name), len(known), cli.ShownName(name+"#1"))
 	}
-	o, err := u.networkOptions(ctx, own)
+	o, err := u.graphOptions(ctx, own)
 	if err != nil {
 		return err
 	}
