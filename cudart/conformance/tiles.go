@@ -115,8 +115,7 @@ func tileSets(r *rig) {
 	} {
 		pattern := uint32(0x12345678)
 		all := cudart.Command{Kind: cudart.SetMemory, Label: "tile", Node: -1, Stream: r.s[0], Dst: r.d + cudart.Ptr(c.tile.at),
-			Bytes: c.rows * c.bytes, Rows: c.rows,
-			DstPitch: c.tile.pitch, Pattern: pattern & (1<<(8*c.width) - 1), Width: c.width}
+			Bytes: c.rows * c.bytes, Rows: c.rows, DstPitch: c.tile.pitch, Pattern: pattern & (1<<(8*c.width) - 1), Width: c.width}
 		r.thrice([]cudart.Command{r.set(0, r.d, 1), all, r.down(0, r.g, r.d)}, func() { clear(g) }, func() {
 			b := make([]byte, bytes)
 			for row := range c.rows {

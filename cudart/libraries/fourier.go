@@ -12,12 +12,11 @@ import (
 )
 
 var fourierFunctions = []string{"cufftCreate", "cufftDestroy", "cufftGetProperty", "cufftSetAutoAllocation", "cufftSetWorkArea", "cufftSetStream",
-	"cufftMakePlanMany64",
-	"cufftExecC2C", "cufftExecR2C", "cufftExecC2R", "cufftExecZ2Z", "cufftExecD2Z", "cufftExecZ2D"}
+	"cufftMakePlanMany64", "cufftExecC2C", "cufftExecR2C", "cufftExecC2R", "cufftExecZ2Z", "cufftExecD2Z", "cufftExecZ2D"}
 
 var fourierStatuses = map[uint32]string{1: "CUFFT_INVALID_PLAN", 2: "CUFFT_ALLOC_FAILED", 3: "CUFFT_INVALID_TYPE", 4: "CUFFT_INVALID_VALUE",
-	5: "CUFFT_INTERNAL_ERROR",
-	6: "CUFFT_EXEC_FAILED", 7: "CUFFT_SETUP_FAILED", 8: "CUFFT_INVALID_SIZE", 9: "CUFFT_UNALIGNED_DATA", 11: "CUFFT_INVALID_DEVICE", 14: "CUFFT_NOT_IMPLEMENTED",
+	5: "CUFFT_INTERNAL_ERROR", 6: "CUFFT_EXEC_FAILED", 7: "CUFFT_SETUP_FAILED", 8: "CUFFT_INVALID_SIZE", 9: "CUFFT_UNALIGNED_DATA", 11: "CUFFT_INVALID_DEVICE",
+	14: "CUFFT_NOT_IMPLEMENTED",
 	16: "CUFFT_NOT_SUPPORTED"}
 
 // fourierKind is one of cuFFT's types of transforms, in both precisions.
@@ -92,8 +91,7 @@ func (s *Session) fourierPlan(a *Arguments) (fourierPlan, error) {
 	err := call("cufftSetAutoAllocation", dl.Number(int(plan.handle)), dl.Number(0))
 	if err == nil {
 		err = call("cufftMakePlanMany64", dl.Number(int(plan.handle)), dl.Number(rank), dl.Pointer(lengths), dl.Pointer(ofX), dl.Number(1),
-			dl.Number(int(distances[0])),
-			dl.Pointer(ofY), dl.Number(1), dl.Number(int(distances[1])), dl.Number(shape.kind), dl.Number(int(batch)), dl.Pointer(bytes))
+			dl.Number(int(distances[0])), dl.Pointer(ofY), dl.Number(1), dl.Number(int(distances[1])), dl.Number(shape.kind), dl.Number(int(batch)), dl.Pointer(bytes))
 	}
 	if err != nil {
 		return fourierPlan{}, errors.Join(err, call("cufftDestroy", dl.Number(int(plan.handle))))

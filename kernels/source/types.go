@@ -30,8 +30,7 @@ var cudaTypes = map[string]dag.DType{
 
 func init() {
 	for name, t := range map[string]dag.DType{"char": dag.I8, "uchar": dag.U8, "short": dag.I16, "ushort": dag.U16, "int": dag.I32,
-		"uint": dag.U32, "long": dag.I64,
-		"ulong": dag.U64, "longlong": dag.I64, "ulonglong": dag.U64, "float": dag.F32, "double": dag.F64} {
+		"uint": dag.U32, "long": dag.I64, "ulong": dag.U64, "longlong": dag.I64, "ulonglong": dag.U64, "float": dag.F32, "double": dag.F64} {
 		cudaTypes[name+"1"] = t
 		for n := 2; n <= 4; n++ {
 			cudaTypes[name+strconv.Itoa(n)] = dag.Vector(t, n)

@@ -11,8 +11,7 @@ import (
 
 // repeatable are the instructions whose results depend on their sources alone.
 var repeatable = []ptx.Opcode{ptx.OpMov, ptx.OpCvta, ptx.OpCvt, ptx.OpAdd, ptx.OpSub, ptx.OpMul, ptx.OpMad, ptx.OpFma, ptx.OpDiv, ptx.OpRem, ptx.OpShl,
-	ptx.OpShr, ptx.OpAnd,
-	ptx.OpOr, ptx.OpXor, ptx.OpNot, ptx.OpNeg, ptx.OpAbs, ptx.OpMin, ptx.OpMax, ptx.OpBfe}
+	ptx.OpShr, ptx.OpAnd, ptx.OpOr, ptx.OpXor, ptx.OpNot, ptx.OpNeg, ptx.OpAbs, ptx.OpMin, ptx.OpMax, ptx.OpBfe}
 
 // once finds what is done once. Where functions are called, registers are left and set in other ways, and everything is done again.
 func (c *compiler) once() {

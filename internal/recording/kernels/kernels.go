@@ -170,8 +170,7 @@ func (c *collector) kernel(handle, moment uint64) (*building, *recording.Functio
 	b := c.kernels[f.Name]
 	if b == nil {
 		b = &building{Kernel: Kernel{Name: f.Name, Demangled: Demangled(f.Name), Registers: f.Registers, Shared: f.Shared}, shapes: map[Shape]int{},
-			places:  map[string]int{},
-			reasons: map[string]int{}, parameters: map[[2]int]*Parameter{}}
+			places: map[string]int{}, reasons: map[string]int{}, parameters: map[[2]int]*Parameter{}}
 		c.kernels[f.Name] = b
 	}
 	return b, f

@@ -302,8 +302,7 @@ func (p *Program) makeBodies() {
 		for k, g := range n.Control.Bodies {
 			plan := p.plan.BodyOf(dag.NodeID(i), k)
 			body := &Program{body: true, layout: layout, graph: g, plan: plan, ops: plan.Replay(1), platform: p.platform, edges: p.edges, log: p.log,
-				ranked: p.ranked, low: p.low,
-				setKernel: p.setKernel, hosts: p.hosts}
+				ranked: p.ranked, low: p.low, setKernel: p.setKernel, hosts: p.hosts}
 			body.options.Progress, body.options.Functions = p.options.Progress, p.options.Functions
 			body.takeLaunches()
 			body.makeBodies()

@@ -94,8 +94,7 @@ func (u *Exported) replayPlanned(ctx context.Context, file *graphfile.File, plat
 	}
 	us := float64(time.Since(start).Nanoseconds()) / 1e3 / float64(max(1, u.Flags.Iterations))
 	report = &plannedRun{Version: cli.JSONVersion, Command: "run", Name: file.Name, Backend: platform.Name(), Device: platform.Devices()[0].Name,
-		Nodes:      len(file.Nodes),
-		Iterations: u.Flags.Iterations, EachUS: us, Checksums: []runtime.Checksum{}}
+		Nodes: len(file.Nodes), Iterations: u.Flags.Iterations, EachUS: us, Checksums: []runtime.Checksum{}}
 	for k := range file.Buffers {
 		if b := &file.Buffers[k]; b.Host && b.Result {
 			sum := sha256.Sum256(program.Host(k))

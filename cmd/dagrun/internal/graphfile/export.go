@@ -102,8 +102,7 @@ func (f *File) addBuffers(g *dag.Graph, program *runtime.Program, d *device) {
 		b := &g.Buffers[i]
 		address := program.Address(dag.BufferID(i))
 		out := Buffer{Name: b.Name, DType: b.DType.String(), Shape: slices.Clone(b.Shape), Bytes: b.Bytes, Host: b.Place == dag.Host,
-			Address: uint64(address), Given: given[i],
-			Result: written[i] && !b.Scratch && (b.Place == dag.Host || b.Save != "" || b.Expect != nil || !read[i])}
+			Address: uint64(address), Given: given[i], Result: written[i] && !b.Scratch && (b.Place == dag.Host || b.Save != "" || b.Expect != nil || !read[i])}
 		contents := d.filled[address]
 		if out.Host {
 			contents = d.HostBytes(address, b.Bytes)

@@ -349,8 +349,8 @@ func (u *Commands) printBench(r *BenchReport, last bool) error {
 			ratio = fmt.Sprintf("%.2f", row.Timing.Device.Median/row.Predicted)
 		}
 		table.Row(starOf(i, r.Best, r.Tied), row.Strategy, strconv.Itoa(row.Streams), strconv.Itoa(row.Waits), row.Replay, cli.Fixed(row.Timing.Wall),
-			cli.Fixed(row.Timing.Device.Min),
-			cli.Fixed(row.Timing.Device.Median), cli.Fixed(row.Timing.Device.P99), cli.Fixed(row.Timing.Submit.Median), cli.Fixed(row.Predicted), ratio)
+			cli.Fixed(row.Timing.Device.Min), cli.Fixed(row.Timing.Device.Median), cli.Fixed(row.Timing.Device.P99), cli.Fixed(row.Timing.Submit.Median),
+			cli.Fixed(row.Predicted), ratio)
 	}
 	if err := table.Write(u.Stdout, u.LineWidth()); err != nil {
 		return err

@@ -280,8 +280,8 @@ func (u *Commands) printTrace(r *TraceReport, guess string, platform *session.Op
 			last = max(last, r.Nodes[i].End)
 		}
 		_ = u.Stdout.Printf("%s: %s traced on %s, %s without tracing, %s predicted%s; %s, %s\n\n", r.Name,
-			u.Paint(u.Stdout, cli.Bold, cli.Duration(last)), platform.Place(),
-			cli.Duration(r.PlainUS), cli.Duration(r.Predicted), guess, cli.Counted(len(r.Replays), "replay"), measuredBy(r.Trace))
+			u.Paint(u.Stdout, cli.Bold, cli.Duration(last)), platform.Place(), cli.Duration(r.PlainUS), cli.Duration(r.Predicted), guess,
+			cli.Counted(len(r.Replays), "replay"), measuredBy(r.Trace))
 		for _, line := range r.Analysis.Lines() {
 			if err := u.Stdout.Printf("%s\n", line); err != nil {
 				return err

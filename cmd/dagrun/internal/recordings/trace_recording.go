@@ -83,8 +83,7 @@ func (u *Recordings) TraceRecording(ctx context.Context, name, out, html string)
 		return err
 	}
 	report := RecordedTrace{Version: cli.JSONVersion, Command: "trace", Program: shown.Command, Process: shown.ID, Others: shown.others, Note: hostTimes,
-		File: out, Page: html,
-		Calls: len(calls.Calls), Waits: len(calls.Waits), Races: len(calls.Races), Rows: rowsOf(calls)}
+		File: out, Page: html, Calls: len(calls.Calls), Waits: len(calls.Waits), Races: len(calls.Races), Rows: rowsOf(calls)}
 	if u.Flags.Output == "json" {
 		return u.Answer(report)
 	}
@@ -159,8 +158,7 @@ func (s *shownProcess) timeline() (*picture.Calls, error) {
 		}
 		at[k] = len(c.Calls)
 		entry := picture.Call{Name: drawn.CallName(s.Process, call), Kind: call.Kind.String(), Place: s.PlaceText(call.Place), Engine: engineOf(call),
-			Thread: threads[call.Thread],
-			Stream: -1, BeganUS: times.began(k), Bytes: bytesOf(call)}
+			Thread: threads[call.Thread], Stream: -1, BeganUS: times.began(k), Bytes: bytesOf(call)}
 		if hostWaits(call) {
 			entry.WaitedUS = times.waited(k)
 		}

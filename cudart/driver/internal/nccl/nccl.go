@@ -70,8 +70,7 @@ const (
 )
 
 var codeNames = []string{"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidArgument",
-	"ncclInvalidUsage", "ncclRemoteError",
-	"ncclInProgress", "ncclTimeout"}
+	"ncclInvalidUsage", "ncclRemoteError", "ncclInProgress", "ncclTimeout"}
 
 // Library is an open libnccl.
 type Library struct {
