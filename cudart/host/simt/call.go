@@ -153,10 +153,9 @@ func (w *warp) moveState(from *frame, a place, to *frame, b place, mask uint32) 
 	if b.slot >= 0 {
 		to.replace(b.slot, mask, nil)
 	}
-	stack := x.block.run.kernel.stack
 	for ; mask != 0; mask &= mask - 1 {
 		lane := firstLane(mask)
-		source, target := int64(lane)*stack+from.local+a.offset, int64(lane)*stack+to.local+b.offset
+		source, target := w.stackAt(lane, from.local+a.offset), w.stackAt(lane, to.local+b.offset)
 		switch {
 		case b.slot >= 0:
 			if at := uint64(from.local + a.offset); !anyOf(w.valid[source : source+a.size]) {
@@ -184,7 +183,7 @@ func (w *warp) moveState(from *frame, a place, to *frame, b place, mask uint32) 
 
 // stack returns a part of a lane's local memory.
 func (w *warp) stack(lane int, offset, size int64) []byte {
-	start := int64(lane)*w.x.block.run.kernel.stack + offset
+	start := w.stackAt(lane, offset)
 	return w.local[start : start+size]
 }
 
