@@ -16,8 +16,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/kernels/ptx"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )

@@ -74,7 +74,7 @@ func TestSequentialPackagesStartNoGoroutines(t *testing.T) {
 		})
 		return nil
 	}))
-	for _, must := range []string{"dag", "planner", "planner/proof", "kernels/ptx"} {
+	for _, must := range []string{"dag", "planner", "planner/proof", "internal/ptx"} {
 		require.True(t, packages["github.com/dagrun/dagrun/"+must], "%s is looked at", must)
 	}
 }

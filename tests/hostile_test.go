@@ -214,7 +214,7 @@ func publicPackages(t *testing.T) []string {
 		switch {
 		case name == "." || strings.Contains("/"+name+"/", "/internal/") || strings.HasPrefix(name, "cmd") || strings.HasPrefix(name, "tests") || strings.HasPrefix(name, ".ci"):
 		case slices.Contains([]string{"cudart/conformance", "cudart/driver", "cudart/nvml", "cudart/cupti", "cudart/host/simt", "kernels/library/ptx", "runtime/cache"}, name):
-		case strings.HasPrefix(name, "kernels/ptx"), strings.HasPrefix(name, "kernels/source"):
+		case strings.HasPrefix(name, "internal/ptx"), strings.HasPrefix(name, "kernels/source"):
 		default:
 			folders = append(folders, name)
 		}

@@ -53,7 +53,7 @@ var fronts = []string{"runtime"}
 var satellites = []string{
 	"dag/exchange", "dag/file",
 	"planner/spread", "planner/internal/placement", "planner/internal/plantest", "planner/proof/ranks", "planner/proof/spread", "planner/analysis", "planner/picture",
-	"kernels/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
+	"internal/ptx", "kernels/source", "kernels/calls", "kernels/library/internal",
 	"cudart/conformance", "cudart/cupti", "cudart/fault", "cudart/host/simt", "cudart/libraries", "cudart/nvml", "cudart/recorder", "cudart/world",
 	"internal/recording", "internal/happens",
 	"runtime/learn", "runtime/cache", "runtime/internal/played",
@@ -64,10 +64,10 @@ var satellites = []string{
 var coreImportsSatellites = []string{
 	"cudart/driver imports cudart/libraries",
 	"cudart/driver imports cudart/world",
-	"cudart/driver imports kernels/ptx",
+	"cudart/driver imports internal/ptx",
 	"cudart/host imports cudart/host/simt",
 	"cudart/host imports cudart/world",
-	"cudart/host imports kernels/ptx",
+	"cudart/host imports internal/ptx",
 	"kernels imports kernels/calls",
 	"kernels imports kernels/source",
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // stage is a device that plays those of several ranks.

@@ -20,8 +20,8 @@ import (
 	"github.com/dagrun/dagrun/cudart/conformance"
 	"github.com/dagrun/dagrun/cudart/driver/internal/probe"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 var testModule = &launch.Module{Name: "test", Kind: launch.PTX, Code: []byte(".version 7.0\n.target sm_60\n.visible .entry scale(\n.param .u64 a,\n.param .u32 n)\n{ ret; }\n")}

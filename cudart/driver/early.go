@@ -9,8 +9,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 const (

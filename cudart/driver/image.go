@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // The head of a fatbin: magic, version (16 bits), bytes of the head (16 bits), bytes of what follows (64 bits).

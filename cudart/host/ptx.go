@@ -10,8 +10,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // load compiles and reads the code, once.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag/file"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 func TestDeciderIsPTX(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/ptx"
-	"github.com/dagrun/dagrun/kernels/ptx/access"
+	"github.com/dagrun/dagrun/internal/ptx"
+	"github.com/dagrun/dagrun/internal/ptx/access"
 )
 
 // inAllForms adds the kernels' forms, and those for launches on tiles.

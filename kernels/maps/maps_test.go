@@ -16,8 +16,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // mapOf makes the kernel of an expression. Names in types are its inputs; other names are scalars.

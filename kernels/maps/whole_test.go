@@ -17,8 +17,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 var integers = []dag.DType{dag.I8, dag.I16, dag.I32, dag.I64, dag.U8, dag.U16, dag.U32, dag.U64}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // Confirm implements [dag.Confirmer]. PTX shows what kernels do as soon as it is opened, and cubins never.

@@ -14,7 +14,7 @@ import (
 
 const (
 	mostSource = 8 << 20  // bytes of CUDA C. People write kilobytes
-	mostPTX    = 16 << 20 // what kernels/ptx reads. Templates make megabytes
+	mostPTX    = 16 << 20 // what internal/ptx reads. Templates make megabytes
 	mostBinary = 1 << 30  // bytes of cubins and fat binaries: those of large libraries stay below
 )
 

@@ -11,9 +11,9 @@ import (
 	"sync"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/ptx"
+	"github.com/dagrun/dagrun/internal/ptx/access"
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/ptx"
-	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
 // Module is a user's file of kernels. It implements [dag.Library].

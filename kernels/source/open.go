@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // Options are what [Open] may need beyond the file itself.

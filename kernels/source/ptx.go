@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels/ptx"
-	"github.com/dagrun/dagrun/kernels/ptx/access"
+	"github.com/dagrun/dagrun/internal/ptx"
+	"github.com/dagrun/dagrun/internal/ptx/access"
 )
 
 // parsePTX lists entries in order. PTX does not tell whether a 64-bit parameter is a pointer, so the user must.

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/ptx"
+	"github.com/dagrun/dagrun/internal/ptx/access"
 	"github.com/dagrun/dagrun/kernels/launch"
-	"github.com/dagrun/dagrun/kernels/ptx"
-	"github.com/dagrun/dagrun/kernels/ptx/access"
 )
 
 // Symbols implements [dag.Symbols].

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // knownParts are the parts of instruction words that the parser names.

@@ -5,7 +5,7 @@ package simt
 import (
 	"math/bits"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // alone reports whether an instruction needs a basic block of its own, because lanes may have to wait before it.

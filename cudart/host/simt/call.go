@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 const mostDepth = 1 << 12 // of nested calls

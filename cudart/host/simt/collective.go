@@ -5,7 +5,7 @@ package simt
 import (
 	"math/bits"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // shuffle is shfl: d gets the value of another lane; p (a predicate, or -1) gets whether that lane is in range.

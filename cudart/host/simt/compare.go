@@ -5,7 +5,7 @@ package simt
 import (
 	"math/bits"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // comparisonOf is the modifier that says how a setp or set compares.

@@ -3,7 +3,7 @@
 package simt
 
 import (
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 const (

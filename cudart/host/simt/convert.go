@@ -5,7 +5,7 @@ package simt
 import (
 	"math"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // conversion returns a cvt of one value, or nil if it is not supported.

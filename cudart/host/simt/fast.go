@@ -8,7 +8,7 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // fewLanes is how many lanes the general way computes in the time of a loop over all of them.

@@ -5,7 +5,7 @@ package simt
 import (
 	"math"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // fastConvert is a quick version of a cvt of one value, or the general one. g converts what the loops do not expect.

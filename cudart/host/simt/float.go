@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // operation is a floating-point operation of two operands.

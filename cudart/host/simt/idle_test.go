@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // leftPTX adds each thread's number to an element of out, and stores what it has found in shared memory, local memory and a register.

@@ -5,7 +5,7 @@ package simt
 import (
 	"math/bits"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // fewestOperands is how many operands an instruction has at least, of those whose number is not looked at elsewhere.

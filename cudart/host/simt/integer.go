@@ -5,7 +5,7 @@ package simt
 import (
 	"math/bits"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // The shapes of instructions: one, two or three sources.

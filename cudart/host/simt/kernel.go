@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // Kernel compiles an entry. If it cannot run an instruction, the error is an [*UnsupportedError].

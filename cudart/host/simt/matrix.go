@@ -7,7 +7,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // tileShape is that of an mma: D and C are m x n, A is m x k, B is k x n.

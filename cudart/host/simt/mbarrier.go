@@ -5,7 +5,7 @@ package simt
 import (
 	"unsafe"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // arrivals is the content of an mbarrier: how many arrivals a phase expects, how many are still missing, how many bytes of copies are

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // move compiles mov: between registers, of predicates, of clocks, and between a register and the parts of a vector.

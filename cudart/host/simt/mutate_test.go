@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
+	"github.com/dagrun/dagrun/internal/ptx"
 	libraryptx "github.com/dagrun/dagrun/kernels/library/ptx"
-	"github.com/dagrun/dagrun/kernels/ptx"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew instead of comparing with them")

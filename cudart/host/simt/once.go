@@ -6,7 +6,7 @@ package simt
 import (
 	"slices"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // repeatable are the instructions whose results depend on their sources alone.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // slotOf returns the slot of something that is not a register.

@@ -5,7 +5,7 @@ package simt
 import (
 	"math"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // rounding is how a result is rounded, and how denormals and values outside [0, 1] are handled.

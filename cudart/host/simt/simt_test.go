@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 const header = ".version 7.8\n.target sm_90\n.address_size 64\n"

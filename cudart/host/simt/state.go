@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // Program is a module whose variables have memory.

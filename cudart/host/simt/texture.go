@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // inTexture is the top byte of the handles of textures. The low bits are the texture's number.

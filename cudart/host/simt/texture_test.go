@@ -13,7 +13,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // fetching is a kernel k(out, img, at): thread i fetches at the three coordinates from element 3i of `at` on, and stores four words.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // places are what registers are loaded from: their second letter names the place, their first one the type. Where a place is written, it

@@ -6,7 +6,7 @@ package simt
 import (
 	"strings"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // part reads the bytes of a word that a selector names, as a type.

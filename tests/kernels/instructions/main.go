@@ -14,7 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 func main() {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	language "github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/library/cubin"
 	"github.com/dagrun/dagrun/kernels/library/ptx"
-	language "github.com/dagrun/dagrun/kernels/ptx"
 )
 
 // overlapping is the first architecture on which a launch may begin before the one before it has ended.

@@ -4,7 +4,7 @@
 package access
 
 import (
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // Limits of what is followed.

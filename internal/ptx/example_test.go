@@ -5,7 +5,7 @@ package ptx_test
 import (
 	"fmt"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 func Example() {

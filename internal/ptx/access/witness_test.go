@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // thread computes the number of a thread, in elements and in bytes of four each.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	language "github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/library/ptx"
-	language "github.com/dagrun/dagrun/kernels/ptx"
 )
 
 const earlyHead = ".version 6.0\n.target sm_52, texmode_independent\n.address_size 64\n"

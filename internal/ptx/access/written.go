@@ -2,7 +2,7 @@
 
 package access
 
-import "github.com/dagrun/dagrun/kernels/ptx"
+import "github.com/dagrun/dagrun/internal/ptx"
 
 // Tile is where an argument's bytes lie: rows of a size, apart from each other; Row 0: all bytes follow each other.
 type Tile struct{ Row, Pitch int64 }

@@ -2,7 +2,7 @@
 
 package access
 
-import "github.com/dagrun/dagrun/kernels/ptx"
+import "github.com/dagrun/dagrun/internal/ptx"
 
 // Analyse finds out what an entry may touch.
 func Analyse(m *ptx.Module, entry ptx.FunctionID) *Report {

@@ -2,7 +2,7 @@
 
 package access
 
-import "github.com/dagrun/dagrun/kernels/ptx"
+import "github.com/dagrun/dagrun/internal/ptx"
 
 // Limits: an entry beyond them is undecided.
 const (

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew instead of comparing with them")
@@ -118,5 +118,5 @@ func TestDrawnKernelsAreKnownAsReviewed(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want), text.String(), "%s is out of date; if the change is meant: go test ./kernels/ptx/access -run %s -rewrite, and review the diff", file, t.Name())
+	require.Equal(t, string(want), text.String(), "%s is out of date; if the change is meant: go test ./internal/ptx/access -run %s -rewrite, and review the diff", file, t.Name())
 }

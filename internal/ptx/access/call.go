@@ -5,7 +5,7 @@ package access
 import (
 	"strings"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // call visits a call with all functions that it may reach.

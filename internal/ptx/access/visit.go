@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dagrun/dagrun/kernels/ptx"
+	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // set writes a value to a target.

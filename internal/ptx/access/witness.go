@@ -3,7 +3,7 @@
 
 package access
 
-import "github.com/dagrun/dagrun/kernels/ptx"
+import "github.com/dagrun/dagrun/internal/ptx"
 
 // Launch is what is known about a launch.
 type Launch struct {
