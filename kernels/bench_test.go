@@ -7,6 +7,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 func BenchmarkResolveAndDescribe(b *testing.B) {
@@ -31,6 +32,6 @@ func BenchmarkResolveAndDescribe(b *testing.B) {
 
 func BenchmarkLibraryModule(b *testing.B) {
 	for b.Loop() {
-		kernels.LibraryModule("dagrun_axpy_f32", "dagrun_reduce_sum_f32", "dagrun_copy_f32")
+		library.Module("dagrun_axpy_f32", "dagrun_reduce_sum_f32", "dagrun_copy_f32")
 	}
 }

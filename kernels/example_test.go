@@ -10,6 +10,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // A kernel is found by its name and the element types of its buffers; it describes what a launch would access and cost.
@@ -33,7 +35,7 @@ func Example() {
 }
 
 func ExampleDocs() {
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		if d.Name == "axpy" || d.Name == "spmv_csr" {
 			fmt.Println(d.Signature())
 			fmt.Printf("  %s (%v)\n", d.Text, d.Types())
@@ -49,8 +51,8 @@ func ExampleDocs() {
 // A user's file of kernels, with a Go version of one of them so that it runs without a GPU too.
 func ExampleOpenModule() {
 	source := `extern "C" __global__ void blur(int n, const float *__restrict__ from, float *to) { }`
-	m, err := kernels.OpenModule("mine", "blur.cu", []byte(source), kernels.OpenOptions{References: map[string]kernels.Reference{
-		"blur": {Spans: func(*kernels.Call) int64 { return 1 }, Run: func(*kernels.Call, int64, int64) {}},
+	m, err := kernels.OpenModule("mine", "blur.cu", []byte(source), kernels.OpenOptions{References: map[string]launch.Reference{
+		"blur": {Spans: func(*launch.Call) int64 { return 1 }, Run: func(*launch.Call, int64, int64) {}},
 	}})
 	if err != nil {
 		fmt.Println(err)
@@ -70,7 +72,7 @@ func ExampleOpenModule() {
 
 func TestDocsAreComplete(t *testing.T) {
 	names := map[string]bool{}
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		assert.NotEmpty(t, d.Text, d.Name)
 		assert.NotEmpty(t, d.Variants, d.Name)
 		names[d.Name] = true

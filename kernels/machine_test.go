@@ -9,20 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/internal/ptx"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 func TestMachineCodeTakesTheParametersOfPTX(t *testing.T) {
-	library := kernels.LibraryModule()
-	parsed, err := ptx.Parse(string(library.Code))
+	lib := library.Module()
+	parsed, err := ptx.Parse(string(lib.Code))
 	require.NoError(t, err)
 	params := map[string]int{}
 	for _, id := range parsed.Entries() {
 		params[parsed.Functions[id].Name] = len(parsed.Functions[id].Params)
 	}
 	for _, waiting := range []bool{false, true} {
-		machine, err := library.Machine([2]int{9, 0}, waiting)
+		machine, err := lib.Machine([2]int{9, 0}, waiting)
 		require.NoError(t, err)
 		assert.Equal(t, "sm_90", machine.Architecture)
 		assert.Len(t, machine.Kernels, len(params))
@@ -31,9 +31,9 @@ func TestMachineCodeTakesTheParametersOfPTX(t *testing.T) {
 			assert.True(t, k.Waits || !waiting, k.Entry)
 		}
 	}
-	_, err = library.Machine([2]int{5, 0}, false)
+	_, err = lib.Machine([2]int{5, 0}, false)
 	require.EqualError(t, err, "there is no machine code for compute capability 5.0")
-	some, err := kernels.LibraryModule("dagrun_noop", "no_such_kernel", "dagrun_noop").Machine([2]int{9, 0}, false)
+	some, err := library.Module("dagrun_noop", "no_such_kernel", "dagrun_noop").Machine([2]int{9, 0}, false)
 	require.NoError(t, err)
 	require.Len(t, some.Kernels, 1)
 	require.False(t, some.Kernels[0].Waits, "an empty kernel waits only if it must")

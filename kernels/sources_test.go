@@ -12,13 +12,14 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // tableParams lists the parameters of every kernel of the library by entry. Where an entry moves elements of several types as bits, it takes
 // them as unsigned integers of their size.
 func tableParams(t *testing.T) map[string][]dag.KernelParam {
 	params := map[string][]dag.KernelParam{}
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		for _, v := range d.Variants {
 			k, err := kernels.Library().Kernel(d.Name, v.Elems)
 			require.NoError(t, err)
@@ -42,16 +43,16 @@ func tableParams(t *testing.T) map[string][]dag.KernelParam {
 
 func TestOwnSourcesMatchTheTable(t *testing.T) {
 	want := tableParams(t)
-	files, err := fs.Glob(kernels.Sources(), "*.cu")
+	files, err := fs.Glob(library.Sources(), "*.cu")
 	require.NoError(t, err)
 	for _, file := range files {
-		text, err := fs.ReadFile(kernels.Sources(), file)
+		text, err := fs.ReadFile(library.Sources(), file)
 		require.NoError(t, err)
 		if file == "functions.cu" { // functions for maps to call; no kernels
 			continue
 		}
 		source, err := kernels.OpenModule("library", file, text, kernels.OpenOptions{ReadFile: func(name string) ([]byte, error) {
-			return fs.ReadFile(kernels.Sources(), name)
+			return fs.ReadFile(library.Sources(), name)
 		}})
 		require.NoError(t, err)
 		assert.Empty(t, source.WritableGlobals(), file)
@@ -83,12 +84,12 @@ func TestOwnSourcesMatchTheTable(t *testing.T) {
 
 func TestOwnPTXMatchesTheTable(t *testing.T) {
 	want := tableParams(t)
-	m, err := kernels.OpenModule("library", "library.ptx", kernels.LibraryModule().Code, kernels.OpenOptions{})
+	m, err := kernels.OpenModule("library", "library.ptx", library.Module().Code, kernels.OpenOptions{})
 	require.NoError(t, err)
 	assert.Len(t, m.Names(), len(want))
 	assert.Empty(t, m.WritableGlobals())
 	for entry, row := range want {
-		alone, err := kernels.OpenModule("library", "library.ptx", kernels.LibraryModule(entry).Code, kernels.OpenOptions{})
+		alone, err := kernels.OpenModule("library", "library.ptx", library.Module(entry).Code, kernels.OpenOptions{})
 		require.NoError(t, err)
 		require.Equal(t, []string{entry}, alone.Names())
 		k, err := alone.Kernel(entry, nil)

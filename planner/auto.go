@@ -9,6 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // mostCoverStreams is the most compute streams per device that cover may use if the user set no limit.
@@ -99,8 +100,8 @@ func (r *request) queuesCopies() bool {
 	}
 	seen := map[int32]bool{}
 	for i := range r.g.Nodes {
-		e := EngineOf(r.g, dag.NodeID(i))
-		if e == Compute {
+		e := plan.EngineOf(r.g, dag.NodeID(i))
+		if e == plan.Compute {
 			continue
 		}
 		c := model.CopierOf(e, r.g.Nodes[i].Device)

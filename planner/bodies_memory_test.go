@@ -16,6 +16,8 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/tests/nests"
 )
 
@@ -32,7 +34,7 @@ func sharing(g *dag.Graph, p *planner.Plan) [][2]string {
 	return pairs
 }
 
-func overlap(a, b planner.Placement) bool {
+func overlap(a, b plan.Placement) bool {
 	return a.Device == b.Device && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes
 }
 
@@ -123,7 +125,7 @@ func TestTemporariesOfABodyShareBytes(t *testing.T) {
 			require.Equal(t, peaks[0].Live, peaks[0].Arena)
 			timeline, err := planner.Simulate(g, p, nil, nil)
 			require.NoError(t, err)
-			for _, o := range planner.OccupancyOf(g, p, timeline) {
+			for _, o := range model.OccupancyOf(g, p, timeline) {
 				for _, step := range o.Steps {
 					require.LessOrEqual(t, step.Bytes, o.Arena)
 				}
@@ -181,7 +183,7 @@ func TestPlantedFaultsOfMemoryInBodiesAreRefused(t *testing.T) {
 		_, err = planner.New(t.Context(), c.g, planner.Options{Strategy: "list"})
 		remove()
 		require.EqualError(t, err, c.want)
-		require.ErrorIs(t, err, planner.ErrMemory)
+		require.ErrorIs(t, err, plan.ErrMemory)
 	}
 }
 
@@ -238,7 +240,7 @@ func TestMemoryOfBodiesAgreesWithReachability(t *testing.T) {
 var faultNames = [...]string{"none", "held", "may-write", "layout", "lifetimes"}
 
 // sharesRightly reports whether no two buffers of a layout share bytes while both are alive, by brute force.
-func sharesRightly(g *dag.Graph, p *planner.Plan, memory []planner.Placement) bool {
+func sharesRightly(g *dag.Graph, p *planner.Plan, memory []plan.Placement) bool {
 	for k, a := range memory {
 		for _, b := range memory[k+1:] {
 			if overlap(a, b) && (keeps(g, a.Buffer) || keeps(g, b.Buffer) || !takeTurns(g, p, a.Buffer, b.Buffer)) {

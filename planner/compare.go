@@ -62,7 +62,7 @@ func Compare(ctx context.Context, g *dag.Graph, o Options, streams ...int) (*Com
 	}
 	o.Machine = o.Machine.With(o.Profile)
 	c := &Comparison{Name: g.Name, Machine: o.Machine.Name, Nodes: g.Len(), Edges: len(g.Edges()), Best: -1}
-	durations := Durations(g, o.Machine, o.Profile)
+	durations := model.Durations(g, o.Machine, o.Profile)
 	for _, strategy := range strategies {
 		for k, count := range streams {
 			if strategy == "serial" && k > 0 {

@@ -12,13 +12,14 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // submitted returns the nodes of an engine in the order in which they are submitted.
-func submitted(g *dag.Graph, p *Plan, e Engine) []string {
+func submitted(g *dag.Graph, p *Plan, e plan.Engine) []string {
 	var names []string
-	plantest.EachOp(p, func(_ int, _ int32, op *Op) {
-		if op.Kind == Launch && EngineOf(g, op.Node) == e {
+	plantest.EachOp(p, func(_ int, _ int32, op *plan.Op) {
+		if op.Kind == plan.Launch && plan.EngineOf(g, op.Node) == e {
 			names = append(names, g.Nodes[op.Node].Name)
 		}
 	})
@@ -30,23 +31,23 @@ func TestPiecesAreCopiedAsDeclaredAndDownEarly(t *testing.T) {
 	g, profile := plantest.Pieces(t, n)
 	for _, strategy := range []string{"list", "auto"} {
 		for _, streams := range []int{1, 2, 4, 8} {
-			plan, err := New(context.Background(), g, Options{Strategy: strategy, Streams: streams, Profile: profile})
+			made, err := New(context.Background(), g, Options{Strategy: strategy, Streams: streams, Profile: profile})
 			require.NoError(t, err)
 			var up, down []string
 			for k := range n {
 				up, down = append(up, fmt.Sprintf("up%d", k)), append(down, fmt.Sprintf("down%d", k))
 			}
-			require.Equal(t, up, submitted(g, plan, Upload))
-			require.Equal(t, down, submitted(g, plan, Download))
+			require.Equal(t, up, submitted(g, made, plan.Upload))
+			require.Equal(t, down, submitted(g, made, plan.Download))
 			// The bound: all uploads, the last piece's blur, the value, two steps of the first piece, all downloads, and the time of submission
 			// and waits. On several streams, kernels that fill the device slow each other down; only auto takes this into account.
 			if strategy == "auto" {
-				timeline, err := Simulate(g, plan, H200(), profile)
+				timeline, err := Simulate(g, made, H200(), profile)
 				require.NoError(t, err)
 				for k := 1; k < n; k++ {
 					require.Less(t, timeline.Nodes[k-1].Start, timeline.Nodes[k].Start, "an engine that goes on with a stream keeps the order")
 				}
-				require.LessOrEqual(t, plan.Stats.MakespanUS, 1.02*(n*1000+400+n*1000), "%d streams", streams)
+				require.LessOrEqual(t, made.Stats.MakespanUS, 1.02*(n*1000+400+n*1000), "%d streams", streams)
 			}
 		}
 	}
@@ -64,10 +65,10 @@ func TestWhatHasTheLongestWayToGoIsCopiedFirst(t *testing.T) {
 	end(1<<10, "small", "long")
 	g, err := b.Graph()
 	require.NoError(t, err)
-	plan, err := New(context.Background(), g, Options{Strategy: "list", Profile: profile})
+	made, err := New(context.Background(), g, Options{Strategy: "list", Profile: profile})
 	require.NoError(t, err)
-	require.Equal(t, []string{"up_small", "up_large"}, submitted(g, plan, Upload))
-	require.Less(t, plan.Stats.MakespanUS, 1050.0)
+	require.Equal(t, []string{"up_small", "up_large"}, submitted(g, made, plan.Upload))
+	require.Less(t, made.Stats.MakespanUS, 1050.0)
 }
 
 // Eight chains of three kernels that fill the device, each with a download three times as long as a kernel: the first download must

@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // after returns for each node the bit set of nodes that depend on it, directly or indirectly. Up to 64 nodes.
@@ -88,16 +89,16 @@ func mostPairs(edges [][2]int) int {
 	return grow(0, 0, 0)
 }
 
-func checkCover(t require.TestingT, s *plantest.Shape, plan *Plan) {
+func checkCover(t require.TestingT, s *plantest.Shape, made *Plan) {
 	edges := reducedEdges(s.Preds)
-	require.Equal(t, len(edges)-mostPairs(edges), plan.Stats.Waits, "waits")
-	require.Equal(t, widest(s.Preds), plan.Stats.Streams, "streams")
+	require.Equal(t, len(edges)-mostPairs(edges), made.Stats.Waits, "waits")
+	require.Equal(t, widest(s.Preds), made.Stats.Streams, "streams")
 	// Nodes of one stream depend on each other.
 	reach := after(s.Preds)
-	for k := range plan.Streams {
+	for k := range made.Streams {
 		last := int32(-1)
-		for _, op := range plan.Streams[k].Ops {
-			if op.Kind == Launch {
+		for _, op := range made.Streams[k].Ops {
+			if op.Kind == plan.Launch {
 				require.True(t, last < 0 || reach[last]>>op.Node&1 == 1, "stream %d orders %d before %d without need", k, last, op.Node)
 				last = int32(op.Node)
 			}

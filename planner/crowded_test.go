@@ -15,6 +15,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/crowd"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // everyByte has n writers of one byte each and n readers of all bytes.
@@ -91,11 +93,11 @@ func TestCrowdedGraphsArePlanned(t *testing.T) {
 				explained, err := Explain(g, p)
 				require.NoError(t, err)
 				for _, e := range explained {
-					require.NotEqual(t, NotEnforced, e.How)
+					require.NotEqual(t, proof.NotEnforced, e.How)
 				}
 				edges, err := GraphEdges(g, p)
 				require.NoError(t, err)
-				require.NoError(t, VerifyEdges(g, p, edges))
+				require.NoError(t, proof.VerifyEdges(g, p, edges))
 			}
 			_, err := New(t.Context(), g, Options{Strategy: "cover"})
 			require.Error(t, err)
@@ -185,7 +187,7 @@ func TestJoinsMakeThePlansThatEdgesMake(t *testing.T) {
 			explained, err := Explain(joined, p)
 			require.NoError(t, err)
 			for _, e := range explained {
-				require.NotEqual(t, NotEnforced, e.How)
+				require.NotEqual(t, proof.NotEnforced, e.How)
 			}
 		}
 	}
@@ -203,7 +205,7 @@ func TestAJoinThatLacksANodeIsRefused(t *testing.T) {
 		var v *Violation
 		switch {
 		case errors.As(err, &v):
-			require.ErrorIs(t, err, ErrHazard)
+			require.ErrorIs(t, err, proof.ErrHazard)
 			refused++
 		default:
 			require.NoError(t, err)
@@ -228,7 +230,7 @@ func TestViolationsOfGraphsWithJoins(t *testing.T) {
 			continue
 		}
 		dropWait(p, rng.IntN(p.Stats.Waits))
-		require.ErrorIs(t, Verify(joined, p), ErrHazard)
+		require.ErrorIs(t, Verify(joined, p), proof.ErrHazard)
 		found, err := Violations(joined, p, 0)
 		require.NoError(t, err)
 		want, err := Violations(plain, p, 0)
@@ -241,7 +243,7 @@ func TestViolationsOfGraphsWithJoins(t *testing.T) {
 	require.Greater(t, broken, 100)
 }
 
-func pairsOf(u *Unenforced) (pairs [][2]dag.NodeID) {
+func pairsOf(u *proof.Unenforced) (pairs [][2]dag.NodeID) {
 	for _, v := range u.Violations {
 		pairs = append(pairs, [2]dag.NodeID{v.Before, v.Node})
 	}
@@ -254,7 +256,7 @@ func dropWait(p *Plan, k int) {
 	for place, stream := range p.Order {
 		op := at[stream]
 		at[stream]++
-		if p.Streams[stream].Ops[op].Kind != Wait {
+		if p.Streams[stream].Ops[op].Kind != plan.Wait {
 			continue
 		}
 		if k--; k < 0 {

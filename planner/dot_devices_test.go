@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func TestDOTOfDevices(t *testing.T) {
@@ -33,7 +34,7 @@ func TestDOTOfDevices(t *testing.T) {
 	require.Equal(t, []string{"device 0", "stream 0", "stream 2", "device 1", "stream 1", "stream 3"}, order)
 	require.Regexp(t, `(?s)cluster_device_0 \{.*cluster_0 \{.*\n  \}\n  subgraph cluster_2 \{.*\n  \}\n  \}\n  subgraph cluster_device_1 \{`, text)
 
-	require.Equal(t, []Band{{Device: 0, Streams: []int32{0, 2}}, {Device: 1, Streams: []int32{1, 3}}}, p.Bands())
+	require.Equal(t, []plan.Band{{Device: 0, Streams: []int32{0, 2}}, {Device: 1, Streams: []int32{1, 3}}}, p.Bands())
 	require.True(t, p.Banded())
 	one := planned(t, saxpyGraph(t), Options{Strategy: "serial", Machine: Unit()})
 	require.False(t, one.Banded())
@@ -41,6 +42,6 @@ func TestDOTOfDevices(t *testing.T) {
 	var none *Plan
 	require.Empty(t, none.Bands())
 	require.False(t, none.Banded())
-	var nothing *Band
+	var nothing *plan.Band
 	require.Empty(t, nothing.Title())
 }

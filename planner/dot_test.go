@@ -19,6 +19,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func planDOT(tb require.TestingT, g *dag.Graph, p *Plan) string {
@@ -35,7 +37,7 @@ func fullDOT(tb require.TestingT, g *dag.Graph, p *Plan) string {
 
 func graphDOT(tb require.TestingT, g *dag.Graph) string {
 	var b bytes.Buffer
-	require.NoError(tb, WriteGraphDOT(&b, g))
+	require.NoError(tb, plan.WriteGraphDOT(&b, g))
 	return b.String()
 }
 
@@ -45,9 +47,9 @@ func saxpyPlan(tb testing.TB, g *dag.Graph) *Plan {
 	p.GraphHash = g.Hash()
 	p.Strategy, p.Requested, p.Machine = "list", "auto", "h200"
 	fork, join := len(p.Fork()), len(p.Join())
-	p.Stats = Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1, ForkRecords: 1 + join, ForkWaits: fork + join}
+	p.Stats = plan.Stats{Nodes: 4, Edges: len(g.Edges()), Streams: 2, Records: 1, Waits: 1, Events: 1, ForkRecords: 1 + join, ForkWaits: fork + join}
 	plantest.PlaceApart(g, p)
-	require.NoError(tb, Predict(g, p, H200(), nil, 8))
+	require.NoError(tb, model.Predict(g, p, H200(), nil, 8))
 	require.NoError(tb, Verify(g, p))
 	return p
 }
@@ -157,12 +159,12 @@ func TestDOTOfRandomPlans(t *testing.T) {
 
 func TestDOTRefusesMalformedPlans(t *testing.T) {
 	g := saxpyGraph(t)
-	p := &Plan{Events: 1, Streams: []Stream{{Ops: []Op{{Kind: Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}
+	p := &Plan{Events: 1, Streams: []plan.Stream{{Ops: []plan.Op{{Kind: plan.Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}
 	require.EqualError(t, p.WriteDOT(&bytes.Buffer{}, g), "malformed plan: stream 0, op 0 waits for event 0 before it is recorded")
 	p.Order = []int32{3}
 	require.EqualError(t, p.WriteDOT(&bytes.Buffer{}, g), "malformed plan: the submission order has more ops of stream 3 than the stream has")
 	failing := errors.New("disk full")
-	require.ErrorIs(t, WriteGraphDOT(failer{failing}, g), failing)
+	require.ErrorIs(t, plan.WriteGraphDOT(failer{failing}, g), failing)
 }
 
 func TestDOTCheckerRefuses(t *testing.T) {

@@ -13,36 +13,38 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 func TestGraphEdgesOfSaxpy(t *testing.T) {
 	g, p := saxpy(t)
 	edges, err := GraphEdges(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []GraphEdge{{From: GraphRoot, To: 0}, {From: GraphRoot, To: 1}, {From: 0, To: 2}, {From: 1, To: 2}, {From: 2, To: 3}}, edges)
-	require.NoError(t, VerifyEdges(g, p, edges))
-	require.NoError(t, VerifyEdges(g, p, []GraphEdge{{From: 0, To: 2}, {From: 1, To: 2}, {From: 2, To: 3}, {From: 2, To: 3}, {From: 0, To: 3}}), "more than needed is right too")
+	require.Equal(t, []plan.GraphEdge{{From: plan.GraphRoot, To: 0}, {From: plan.GraphRoot, To: 1}, {From: 0, To: 2}, {From: 1, To: 2}, {From: 2, To: 3}}, edges)
+	require.NoError(t, proof.VerifyEdges(g, p, edges))
+	require.NoError(t, proof.VerifyEdges(g, p, []plan.GraphEdge{{From: 0, To: 2}, {From: 1, To: 2}, {From: 2, To: 3}, {From: 2, To: 3}, {From: 0, To: 3}}), "more than needed is right too")
 }
 
 func TestVerifyEdgesNamesEachFault(t *testing.T) {
 	g, p := saxpy(t)
 	for _, c := range []struct {
 		name  string
-		edges []GraphEdge
+		edges []plan.GraphEdge
 		fault error
 		text  string
 	}{
-		{"none", nil, ErrHazard, `"saxpy" (stream 0) is not ordered after "up_x" (stream 0)`},
-		{"hazard", []GraphEdge{{From: 0, To: 2}, {From: 2, To: 3}}, ErrHazard,
+		{"none", nil, proof.ErrHazard, `"saxpy" (stream 0) is not ordered after "up_x" (stream 0)`},
+		{"hazard", []plan.GraphEdge{{From: 0, To: 2}, {From: 2, To: 3}}, proof.ErrHazard,
 			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y): add an edge from "up_y" to "saxpy"`},
-		{"no such node", []GraphEdge{{From: 0, To: 4}}, ErrOtherGraph, `edge 0 links nodes 0 and 4, but the graph has 4 nodes`},
-		{"root as successor", []GraphEdge{{From: 0, To: GraphRoot}}, ErrOtherGraph, `edge 0 links nodes 0 and -1, but the graph has 4 nodes`},
-		{"wild", []GraphEdge{{From: math.MinInt32, To: math.MaxInt32}}, ErrOtherGraph, `edge 0 links nodes -2147483648 and 2147483647, but the graph has 4 nodes`},
-		{"itself", []GraphEdge{{From: 2, To: 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "saxpy", which the plan submits later: remove the edge`},
-		{"backwards", []GraphEdge{{From: 3, To: 2}}, ErrDeadlock, `edge 0 makes "saxpy" wait for "down", which the plan submits later: remove the edge`},
+		{"no such node", []plan.GraphEdge{{From: 0, To: 4}}, plan.ErrOtherGraph, `edge 0 links nodes 0 and 4, but the graph has 4 nodes`},
+		{"root as successor", []plan.GraphEdge{{From: 0, To: plan.GraphRoot}}, plan.ErrOtherGraph, `edge 0 links nodes 0 and -1, but the graph has 4 nodes`},
+		{"wild", []plan.GraphEdge{{From: math.MinInt32, To: math.MaxInt32}}, plan.ErrOtherGraph, `edge 0 links nodes -2147483648 and 2147483647, but the graph has 4 nodes`},
+		{"itself", []plan.GraphEdge{{From: 2, To: 2}}, proof.ErrDeadlock, `edge 0 makes "saxpy" wait for "saxpy", which the plan submits later: remove the edge`},
+		{"backwards", []plan.GraphEdge{{From: 3, To: 2}}, proof.ErrDeadlock, `edge 0 makes "saxpy" wait for "down", which the plan submits later: remove the edge`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := VerifyEdges(g, p, c.edges)
+			err := proof.VerifyEdges(g, p, c.edges)
 			require.ErrorIs(t, err, c.fault)
 			require.ErrorContains(t, err, c.text)
 		})
@@ -64,10 +66,10 @@ func TestVerifyEdgesWantsStreamOrder(t *testing.T) {
 	require.NoError(t, Verify(g, p))
 	edges, err := GraphEdges(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []GraphEdge{{From: 0, To: 1}, {From: 1, To: 2}, {From: 2, To: 3}}, edges)
-	require.NoError(t, VerifyEdges(g, p, edges))
-	err = VerifyEdges(g, p, []GraphEdge{{From: 0, To: 1}, {From: 2, To: 3}})
-	require.ErrorIs(t, err, ErrHazard)
+	require.Equal(t, []plan.GraphEdge{{From: 0, To: 1}, {From: 1, To: 2}, {From: 2, To: 3}}, edges)
+	require.NoError(t, proof.VerifyEdges(g, p, edges))
+	err = proof.VerifyEdges(g, p, []plan.GraphEdge{{From: 0, To: 1}, {From: 2, To: 3}})
+	require.ErrorIs(t, err, proof.ErrHazard)
 	require.EqualError(t, err, `"make_y" does not come after "use_x", which is before it on stream 0: add an edge from "use_x" to "make_y"`)
 }
 
@@ -81,10 +83,10 @@ func TestGraphEdgesOfRecordAfterWait(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := &Plan{
-		Streams: []Stream{
-			{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Record, Node: 0, Event: 0}}},
-			{Ops: []Op{{Kind: Launch, Node: 1, Event: -1}, {Kind: Wait, Node: 0, Event: 0}, {Kind: Record, Node: 1, Event: 1}}},
-			{Ops: []Op{{Kind: Wait, Node: 1, Event: 1}, {Kind: Launch, Node: 2, Event: -1}}},
+		Streams: []plan.Stream{
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 0, Event: -1}, {Kind: plan.Record, Node: 0, Event: 0}}},
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 1, Event: -1}, {Kind: plan.Wait, Node: 0, Event: 0}, {Kind: plan.Record, Node: 1, Event: 1}}},
+			{Ops: []plan.Op{{Kind: plan.Wait, Node: 1, Event: 1}, {Kind: plan.Launch, Node: 2, Event: -1}}},
 		},
 		Order:  []int32{0, 0, 1, 1, 1, 2, 2},
 		Events: 2,
@@ -92,8 +94,8 @@ func TestGraphEdgesOfRecordAfterWait(t *testing.T) {
 	require.NoError(t, Verify(g, p))
 	edges, err := GraphEdges(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []GraphEdge{{From: GraphRoot, To: 0}, {From: GraphRoot, To: 1}, {From: 0, To: 2}, {From: 1, To: 2}}, edges)
-	require.NoError(t, VerifyEdges(g, p, edges))
+	require.Equal(t, []plan.GraphEdge{{From: plan.GraphRoot, To: 0}, {From: plan.GraphRoot, To: 1}, {From: 0, To: 2}, {From: 1, To: 2}}, edges)
+	require.NoError(t, proof.VerifyEdges(g, p, edges))
 }
 
 func TestGraphEdgesAreTheReduction(t *testing.T) {
@@ -113,7 +115,7 @@ func TestGraphEdgesAreTheReduction(t *testing.T) {
 			roots[int32(i)] = true
 		}
 		for k, e := range edges {
-			if e.From == GraphRoot {
+			if e.From == plan.GraphRoot {
 				require.True(t, roots[int32(e.To)])
 				continue
 			}
@@ -123,7 +125,7 @@ func TestGraphEdgesAreTheReduction(t *testing.T) {
 		}
 		linked := 0
 		for _, e := range edges {
-			if e.From == GraphRoot {
+			if e.From == plan.GraphRoot {
 				linked++
 			}
 		}
@@ -176,7 +178,7 @@ func TestVerifyEdgesAgreesWithBruteForce(t *testing.T) {
 				}
 			}
 		}
-		err = VerifyEdges(g, p, edges)
+		err = proof.VerifyEdges(g, p, edges)
 		verdicts[want]++
 		if (err == nil) != want {
 			t.Fatalf("VerifyEdges says %v, brute force %v", err, want)
@@ -198,11 +200,11 @@ func TestVerifyEarlyNamesEachFault(t *testing.T) {
 	require.NoError(t, err)
 	g.Nodes[0].Kind, g.Nodes[1].Kind, g.Nodes[2].Kind = dag.Kernel, dag.Kernel, dag.Memset
 	yes := func(dag.NodeID) bool { return true }
-	edges := []GraphEdge{{From: 0, To: 1}, {From: 1, To: 2}}
-	require.NoError(t, VerifyEarly(g, p, nil, []dag.NodeID{1}, yes))
-	require.NoError(t, VerifyEarly(g, p, edges, []dag.NodeID{1}, yes))
+	edges := []plan.GraphEdge{{From: 0, To: 1}, {From: 1, To: 2}}
+	require.NoError(t, proof.VerifyEarly(g, p, nil, []dag.NodeID{1}, yes))
+	require.NoError(t, proof.VerifyEarly(g, p, edges, []dag.NodeID{1}, yes))
 	for _, c := range []struct {
-		edges []GraphEdge
+		edges []plan.GraphEdge
 		early dag.NodeID
 		waits func(dag.NodeID) bool
 		text  string
@@ -211,13 +213,13 @@ func TestVerifyEarlyNamesEachFault(t *testing.T) {
 		{nil, 1, nil, `"b" begins before the end of "a", but its code does not first wait for that: launch "b" when all before it has ended`},
 		{nil, 0, yes, `"a" begins early, but no launch comes just before it on its stream: launch "a" when all before it has ended`},
 		{nil, 2, yes, `"c" begins early, but it is not a kernel: launch "c" when all before it has ended`},
-		{[]GraphEdge{{From: GraphRoot, To: 1}, {From: 0, To: 1}}, 1, yes, `"b" begins early, but it does not depend on one other node alone: launch "b" when all before it has ended`},
+		{[]plan.GraphEdge{{From: plan.GraphRoot, To: 1}, {From: 0, To: 1}}, 1, yes, `"b" begins early, but it does not depend on one other node alone: launch "b" when all before it has ended`},
 		{edges, 0, yes, `"a" begins early, but it does not depend on one other node alone: launch "a" when all before it has ended`},
 		{edges, 3, yes, `node 3 begins early, but the graph has 3 nodes`},
 	} {
-		require.EqualError(t, VerifyEarly(g, p, c.edges, []dag.NodeID{c.early}, c.waits), c.text)
+		require.EqualError(t, proof.VerifyEarly(g, p, c.edges, []dag.NodeID{c.early}, c.waits), c.text)
 	}
-	require.ErrorIs(t, VerifyEarly(g, p, nil, []dag.NodeID{2}, yes), ErrEarly)
+	require.ErrorIs(t, proof.VerifyEarly(g, p, nil, []dag.NodeID{2}, yes), proof.ErrEarly)
 	g.Nodes[0].Kind = dag.Memcpy
-	require.EqualError(t, VerifyEarly(g, p, nil, []dag.NodeID{1}, yes), `"b" begins before the end of "a", which is not a kernel: launch "b" when all before it has ended`)
+	require.EqualError(t, proof.VerifyEarly(g, p, nil, []dag.NodeID{1}, yes), `"b" begins before the end of "a", which is not a kernel: launch "b" when all before it has ended`)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 // pipeline uploads a buffer, works on it and downloads it.
@@ -42,7 +43,7 @@ func ExampleSimulate() {
 		span := timeline.Nodes[i]
 		fmt.Printf("%-5s %7.2f to %7.2f us on %v, after: %v\n", g.Nodes[i].Name, span.Start, span.End, span.Engine, span.Cause)
 	}
-	fmt.Printf("lower bound %.2f us\n", planner.LowerBound(g, machine, nil, 8).US())
+	fmt.Printf("lower bound %.2f us\n", model.LowerBound(g, machine, nil, 8).US())
 	// Output:
 	// up       2.65 to   80.71 us on h2d, after: host
 	// work    84.71 to  134.71 us on compute, after: stream order
@@ -74,7 +75,7 @@ func ExamplePlan_WriteText() {
 	if err != nil {
 		panic(err)
 	}
-	if err := planner.Predict(g, plan, planner.Unit(), nil, 1); err != nil {
+	if err := model.Predict(g, plan, planner.Unit(), nil, 1); err != nil {
 		panic(err)
 	}
 	if err := plan.WriteText(os.Stdout, g, nil); err != nil {

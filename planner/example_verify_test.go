@@ -9,6 +9,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // handMade is a schedule written by hand: an upload on one stream, a kernel on another, and no wait between them.
@@ -23,9 +25,9 @@ func handMade() (*dag.Graph, *planner.Plan, error) {
 		return nil, nil, err
 	}
 	p := &planner.Plan{
-		Streams: []planner.Stream{
-			{Ops: []planner.Op{{Kind: planner.Launch, Node: 0, Event: -1}}},
-			{Ops: []planner.Op{{Kind: planner.Launch, Node: 1, Event: -1}}},
+		Streams: []plan.Stream{
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 0, Event: -1}}},
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 1, Event: -1}}},
 		},
 		Order: []int32{0, 1},
 	}
@@ -42,9 +44,9 @@ func ExampleVerify() {
 	fmt.Println(err)
 
 	var v *planner.Violation
-	if errors.Is(err, planner.ErrHazard) && errors.As(err, &v) {
-		p.Streams[v.BeforeStream].Ops = append(p.Streams[v.BeforeStream].Ops, planner.Op{Kind: planner.Record, Node: v.Before, Event: 0})
-		p.Streams[v.Stream].Ops = append([]planner.Op{{Kind: planner.Wait, Node: v.Before, Event: 0}}, p.Streams[v.Stream].Ops...)
+	if errors.Is(err, proof.ErrHazard) && errors.As(err, &v) {
+		p.Streams[v.BeforeStream].Ops = append(p.Streams[v.BeforeStream].Ops, plan.Op{Kind: plan.Record, Node: v.Before, Event: 0})
+		p.Streams[v.Stream].Ops = append([]plan.Op{{Kind: plan.Wait, Node: v.Before, Event: 0}}, p.Streams[v.Stream].Ops...)
 		p.Order, p.Events = []int32{0, 0, 1, 1}, 1
 	}
 	fmt.Println("mended:", planner.Verify(g, p))

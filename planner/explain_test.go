@@ -11,6 +11,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 func TestExplainSaysWhatEnforcesEachDependency(t *testing.T) {
@@ -27,11 +29,11 @@ func TestExplainSaysWhatEnforcesEachDependency(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := &Plan{
-		Streams: []Stream{
-			{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Record, Node: 0, Event: 0}}},
-			{Ops: []Op{{Kind: Wait, Node: 0, Event: 0}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 1}}},
-			{Ops: []Op{{Kind: Wait, Node: 1, Event: 1}, {Kind: Launch, Node: 2, Event: -1}, {Kind: Launch, Node: 3, Event: -1}}},
-			{Ops: []Op{{Kind: Launch, Node: 4, Event: -1}}},
+		Streams: []plan.Stream{
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 0, Event: -1}, {Kind: plan.Record, Node: 0, Event: 0}}},
+			{Ops: []plan.Op{{Kind: plan.Wait, Node: 0, Event: 0}, {Kind: plan.Launch, Node: 1, Event: -1}, {Kind: plan.Record, Node: 1, Event: 1}}},
+			{Ops: []plan.Op{{Kind: plan.Wait, Node: 1, Event: 1}, {Kind: plan.Launch, Node: 2, Event: -1}, {Kind: plan.Launch, Node: 3, Event: -1}}},
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 4, Event: -1}}},
 		},
 		Order:  []int32{0, 0, 1, 1, 1, 2, 2, 2, 3},
 		Events: 2,
@@ -53,7 +55,7 @@ func TestExplainSaysWhatEnforcesEachDependency(t *testing.T) {
 	}, lines)
 	p.Order[0] = 77
 	_, err = Explain(g, p)
-	require.ErrorIs(t, err, ErrPlanShape)
+	require.ErrorIs(t, err, plan.ErrPlanShape)
 }
 
 func TestExplainOfLaterRecord(t *testing.T) {
@@ -65,18 +67,18 @@ func TestExplainOfLaterRecord(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := &Plan{
-		Streams: []Stream{{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}}, {Ops: []Op{{Kind: Wait, Node: 1, Event: 0}, {Kind: Launch, Node: 2, Event: -1}}}},
+		Streams: []plan.Stream{{Ops: []plan.Op{{Kind: plan.Launch, Node: 0, Event: -1}, {Kind: plan.Launch, Node: 1, Event: -1}, {Kind: plan.Record, Node: 1, Event: 0}}}, {Ops: []plan.Op{{Kind: plan.Wait, Node: 1, Event: 0}, {Kind: plan.Launch, Node: 2, Event: -1}}}},
 		Order:   []int32{0, 0, 0, 1, 1},
 		Events:  1,
 	}
 	list, err := Explain(g, p)
 	require.NoError(t, err)
-	require.Equal(t, []Enforcement{{Edge: 0, From: 0, To: 2, How: ByWait, Waits: []WaitLink{{Op: 3, Stream: 1, Event: 0, Node: 1, On: 0, Held: 2}}}}, list)
+	require.Equal(t, []proof.Enforcement{{Edge: 0, From: 0, To: 2, How: proof.ByWait, Waits: []proof.WaitLink{{Op: 3, Stream: 1, Event: 0, Node: 1, On: 0, Held: 2}}}}, list)
 	require.Equal(t, `stream 1 waits on event 0, recorded after "b", which follows "a" on stream 0`, list[0].Text(g))
 }
 
 func TestExplanationsHold(t *testing.T) {
-	seen := map[How]int{}
+	seen := map[proof.How]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		g := plantest.DrawGraph(t, 14, false)
 		p := thinned(plantest.DrawSource(t), plantest.DrawDullPlan(t, g, 5), 3)
@@ -88,15 +90,15 @@ func TestExplanationsHold(t *testing.T) {
 		list, err := Explain(g, p)
 		require.NoError(t, err)
 		require.Len(t, list, len(g.Edges()))
-		ops := make([]Op, len(p.Order))
+		ops := make([]plan.Op, len(p.Order))
 		latest := map[int32]int{}
 		recordOf := map[int]int{}
-		plantest.EachOp(p, func(at int, stream int32, op *Op) {
+		plantest.EachOp(p, func(at int, stream int32, op *plan.Op) {
 			ops[at] = *op
 			switch op.Kind {
-			case Record:
+			case plan.Record:
 				latest[op.Event] = at
-			case Wait:
+			case plan.Wait:
 				recordOf[at] = latest[op.Event]
 			}
 		})
@@ -105,9 +107,9 @@ func TestExplanationsHold(t *testing.T) {
 			edge := g.Edges()[k]
 			from, to := on[edge.From], on[edge.To]
 			seen[e.How]++
-			require.Equal(t, before[edge.From][edge.To], e.How != NotEnforced)
-			require.Equal(t, from == to && place[edge.From] < place[edge.To], e.How == BySameStream)
-			if e.How == NotEnforced || e.How == BySameStream {
+			require.Equal(t, before[edge.From][edge.To], e.How != proof.NotEnforced)
+			require.Equal(t, from == to && place[edge.From] < place[edge.To], e.How == proof.BySameStream)
+			if e.How == proof.NotEnforced || e.How == proof.BySameStream {
 				require.Empty(t, e.Waits)
 				continue
 			}
@@ -116,18 +118,18 @@ func TestExplanationsHold(t *testing.T) {
 				require.Equal(t, stream, w.Stream)
 				require.Equal(t, stream, p.Order[w.Op])
 				require.Less(t, int(w.Op), until)
-				require.Equal(t, Op{Kind: Wait, Node: w.Node, Event: w.Event}, ops[w.Op])
+				require.Equal(t, plan.Op{Kind: plan.Wait, Node: w.Node, Event: w.Event}, ops[w.Op])
 				until = recordOf[int(w.Op)]
 				require.Equal(t, w.On, p.Order[until])
 				stream = w.On
 			}
 			require.Equal(t, from, stream)
 			require.LessOrEqual(t, int(place[edge.From]), until)
-			require.Equal(t, e.How == ByWait, len(e.Waits) == 1 && e.Waits[0].Held == edge.To)
+			require.Equal(t, e.How == proof.ByWait, len(e.Waits) == 1 && e.Waits[0].Held == edge.To)
 			require.NotEmpty(t, e.Text(g))
 		}
 	})
-	for how := NotEnforced; how <= ByEarlier; how++ {
+	for how := proof.NotEnforced; how <= proof.ByEarlier; how++ {
 		require.Positive(t, seen[how], how)
 	}
 }
@@ -150,11 +152,11 @@ func TestViolationsOfAnExplicitSchedule(t *testing.T) {
 	require.NoError(t, err)
 	g.Sync = dag.SyncExplicit
 	p := &Plan{
-		Streams: []Stream{{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Launch, Node: 1, Event: -1}}}, {Ops: []Op{{Kind: Launch, Node: 4, Event: -1}, {Kind: Launch, Node: 2, Event: -1}, {Kind: Launch, Node: 3, Event: -1}}}},
+		Streams: []plan.Stream{{Ops: []plan.Op{{Kind: plan.Launch, Node: 0, Event: -1}, {Kind: plan.Launch, Node: 1, Event: -1}}}, {Ops: []plan.Op{{Kind: plan.Launch, Node: 4, Event: -1}, {Kind: plan.Launch, Node: 2, Event: -1}, {Kind: plan.Launch, Node: 3, Event: -1}}}},
 		Order:   []int32{0, 0, 1, 1, 1},
 	}
 	plantest.PlaceApart(g, p)
-	require.ErrorIs(t, Verify(g, p), ErrRace)
+	require.ErrorIs(t, Verify(g, p), proof.ErrRace)
 	u, err := Violations(g, p, 0)
 	require.NoError(t, err)
 	require.Equal(t, 1, u.Roots)
@@ -192,17 +194,17 @@ func TestViolationsAreRoots(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, u.Violations, u.Roots)
 		held := func(without int) int {
-			var edges []GraphEdge
+			var edges []plan.GraphEdge
 			for i, row := range plantest.BruteBefore(g, p) {
 				for j, before := range row {
 					if before {
-						edges = append(edges, GraphEdge{From: dag.NodeID(i), To: dag.NodeID(j)})
+						edges = append(edges, plan.GraphEdge{From: dag.NodeID(i), To: dag.NodeID(j)})
 					}
 				}
 			}
 			for k, v := range u.Violations {
 				if k != without {
-					edges = append(edges, GraphEdge{From: v.Before, To: v.Node})
+					edges = append(edges, plan.GraphEdge{From: v.Before, To: v.Node})
 				}
 			}
 			missing := 0

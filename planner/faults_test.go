@@ -13,6 +13,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // drawPlan draws a graph and plans it with New.
@@ -66,15 +68,15 @@ func wholeOps(p *Plan) bool {
 	whole := true
 	last := map[int32]int32{}
 	recorded := map[int32]int32{}
-	plantest.EachOp(p, func(_ int, stream int32, op *Op) {
+	plantest.EachOp(p, func(_ int, stream int32, op *plan.Op) {
 		switch op.Kind {
-		case Launch:
+		case plan.Launch:
 			last[stream] = int32(op.Node)
-		case Record:
+		case plan.Record:
 			node, ok := last[stream]
 			whole = whole && ok && dag.NodeID(node) == op.Node
 			recorded[op.Event] = int32(op.Node)
-		case Wait:
+		case plan.Wait:
 			node, ok := recorded[op.Event]
 			whole = whole && ok && dag.NodeID(node) == op.Node
 		}
@@ -86,7 +88,7 @@ func wholeOps(p *Plan) bool {
 func judge(t *rapid.T, g *dag.Graph, p *Plan, what string) bool {
 	err := Verify(g, p)
 	if !wholeOps(p) {
-		if !errors.Is(err, ErrEvent) && !errors.Is(err, ErrDeadlock) {
+		if !errors.Is(err, proof.ErrEvent) && !errors.Is(err, proof.ErrDeadlock) {
 			t.Fatalf("%s: Verify says %v, but a record or wait does not mean what it names", what, err)
 		}
 		return false
@@ -104,14 +106,14 @@ func TestNoWaitOfAPlanIsRemovable(t *testing.T) {
 		g, p := drawPlan(t, 24)
 		for s := range p.Streams {
 			for i, op := range p.Streams[s].Ops {
-				if op.Kind != Wait {
+				if op.Kind != plan.Wait {
 					continue
 				}
 				cut := plantest.WithoutOp(p, s, i)
 				cut = withoutUnusedRecords(cut)
 				removed++
 				err := Verify(g, cut)
-				if !errors.Is(err, ErrHazard) && !errors.Is(err, ErrMemory) {
+				if !errors.Is(err, proof.ErrHazard) && !errors.Is(err, plan.ErrMemory) {
 					t.Fatalf("without the wait at stream %d, op %d Verify says %v", s, i, err)
 				}
 			}
@@ -124,11 +126,11 @@ func TestNoWaitOfAPlanIsRemovable(t *testing.T) {
 func withoutUnusedRecords(p *Plan) *Plan {
 	latest := map[int32]int{}
 	used := map[int]bool{}
-	plantest.EachOp(p, func(at int, _ int32, op *Op) {
+	plantest.EachOp(p, func(at int, _ int32, op *plan.Op) {
 		switch op.Kind {
-		case Record:
+		case plan.Record:
 			latest[op.Event] = at
-		case Wait:
+		case plan.Wait:
 			used[latest[op.Event]] = true
 		}
 	})
@@ -138,11 +140,11 @@ func withoutUnusedRecords(p *Plan) *Plan {
 		c.Streams = append(c.Streams, s)
 	}
 	records := int32(0)
-	plantest.EachOp(p, func(at int, stream int32, op *Op) {
-		if op.Kind == Record && !used[at] {
+	plantest.EachOp(p, func(at int, stream int32, op *plan.Op) {
+		if op.Kind == plan.Record && !used[at] {
 			return
 		}
-		if op.Kind == Record {
+		if op.Kind == plan.Record {
 			records++
 		}
 		c.Streams[stream].Ops = append(c.Streams[stream].Ops, *op)
@@ -152,8 +154,8 @@ func withoutUnusedRecords(p *Plan) *Plan {
 		// Events that nothing records any more are dropped, so the others are renumbered.
 		c.Events = 0
 		number := map[int32]int32{}
-		plantest.EachOp(c, func(_ int, _ int32, op *Op) {
-			if op.Kind == Launch {
+		plantest.EachOp(c, func(_ int, _ int32, op *plan.Op) {
+			if op.Kind == plan.Launch {
 				return
 			}
 			if _, ok := number[op.Event]; !ok {
@@ -200,8 +202,8 @@ func TestEarlyReuseOfEventsIsCaught(t *testing.T) {
 			if into == e {
 				continue
 			}
-			plantest.EachOp(c, func(_ int, _ int32, op *Op) {
-				if op.Kind != Launch && op.Event == e {
+			plantest.EachOp(c, func(_ int, _ int32, op *plan.Op) {
+				if op.Kind != plan.Launch && op.Event == e {
 					op.Event = into
 				}
 			})
@@ -237,14 +239,14 @@ func TestEdgesOfPlansPass(t *testing.T) {
 		g, p := drawPlan(t, 24)
 		edges, err := GraphEdges(g, p)
 		require.NoError(t, err)
-		require.NoError(t, VerifyEdges(g, p, edges))
+		require.NoError(t, proof.VerifyEdges(g, p, edges))
 		list, err := Explain(g, p)
 		require.NoError(t, err)
 		for _, e := range list {
-			require.NotEqual(t, NotEnforced, e.How)
+			require.NotEqual(t, proof.NotEnforced, e.How)
 		}
 		u, err := Violations(g, p, 0)
 		require.NoError(t, err)
-		require.Equal(t, &Unenforced{}, u)
+		require.Equal(t, &proof.Unenforced{}, u)
 	})
 }

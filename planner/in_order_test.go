@@ -13,13 +13,15 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // launched returns the nodes in the order in which a plan submits them.
 func launched(p *Plan) []dag.NodeID {
 	var nodes []dag.NodeID
 	for _, op := range p.Replay(1).Ops {
-		if op.Kind == Launch {
+		if op.Kind == plan.Launch {
 			nodes = append(nodes, op.Node)
 		}
 	}
@@ -63,7 +65,7 @@ func TestInOrderOverlaps(t *testing.T) {
 
 func TestInOrderIsNotForSpreadGraphs(t *testing.T) {
 	g := plantest.Chains(1, 2).Graph(t)
-	_, err := New(context.Background(), g, Options{InOrder: true, Spread: &Spread{Graph: g}})
+	_, err := New(context.Background(), g, Options{InOrder: true, Spread: &plan.Spread{Graph: g}})
 	require.ErrorIs(t, err, ErrBadOption)
 	require.ErrorContains(t, err, "a graph that was spread has nodes that nobody declared")
 }
@@ -126,9 +128,9 @@ func TestInGraphSpreadsShortTasks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, wide, spread.Stats.Streams)
 	require.Equal(t, (steps-1)*(2*wide-2), spread.Stats.Waits)
-	one, err := SimulateGraph(g, together, o.Machine, nil)
+	one, err := model.SimulateGraph(g, together, o.Machine, nil)
 	require.NoError(t, err)
-	other, err := SimulateGraph(g, spread, o.Machine, nil)
+	other, err := model.SimulateGraph(g, spread, o.Machine, nil)
 	require.NoError(t, err)
 	require.Equal(t, other.MakespanUS, spread.Stats.MakespanUS)
 	require.Less(t, other.MakespanUS, one.MakespanUS)

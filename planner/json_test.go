@@ -20,6 +20,8 @@ import (
 	"github.com/dagrun/dagrun/internal/jsontext"
 	"github.com/dagrun/dagrun/planner/internal/placement"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // saxpyGraph is the pipeline of the documentation.
@@ -180,8 +182,8 @@ func TestPlanFilesSayWhichWorkTheyAreFor(t *testing.T) {
 
 func TestDecodePlanRefuses(t *testing.T) {
 	g := saxpyGraph(t)
-	plan := saxpyPlan(t, g)
-	good := encoded(t, g, plan)
+	made := saxpyPlan(t, g)
+	good := encoded(t, g, made)
 	_, err := DecodePlan(strings.NewReader(good), g)
 	require.NoError(t, err)
 	replace := func(old, new string) string {
@@ -230,7 +232,7 @@ func TestDecodePlanRefuses(t *testing.T) {
 	} {
 		_, err := DecodePlan(strings.NewReader(c.text), g)
 		require.ErrorContains(t, err, c.want)
-		require.ErrorIs(t, err, ErrPlanShape)
+		require.ErrorIs(t, err, plan.ErrPlanShape)
 		var file *jsontext.FileError
 		require.ErrorAs(t, err, &file)
 		require.Positive(t, file.Line)
@@ -265,7 +267,7 @@ func TestDecodePlanOfAnotherGraph(t *testing.T) {
 		require.NoError(t, err)
 		_, err = DecodePlan(strings.NewReader(text), g)
 		require.EqualError(t, err, "plan: 4:12: graph: the plan was made for another graph: "+c.want)
-		require.ErrorIs(t, err, ErrOtherGraph)
+		require.ErrorIs(t, err, plan.ErrOtherGraph)
 	}
 	g := plantest.KernelGraph(t, plantest.KernelSpec{})
 	_, err := DecodePlan(strings.NewReader(text), g)
@@ -365,19 +367,19 @@ func (endless) Read(p []byte) (int, error) {
 func TestEncodeRefuses(t *testing.T) {
 	g := saxpyGraph(t)
 	for _, p := range []*Plan{
-		{Streams: []Stream{{Ops: []Op{{Kind: Launch, Node: 9, Event: -1}}}}},
-		{Streams: []Stream{{Ops: []Op{{Kind: 7, Node: 0, Event: -1}}}}},
-		{Memory: []Placement{{Buffer: 99}}},
+		{Streams: []plan.Stream{{Ops: []plan.Op{{Kind: plan.Launch, Node: 9, Event: -1}}}}},
+		{Streams: []plan.Stream{{Ops: []plan.Op{{Kind: 7, Node: 0, Event: -1}}}}},
+		{Memory: []plan.Placement{{Buffer: 99}}},
 		{Name: "\xff"},
 	} {
-		require.ErrorIs(t, p.EncodeJSON(&bytes.Buffer{}, g), ErrPlanShape)
+		require.ErrorIs(t, p.EncodeJSON(&bytes.Buffer{}, g), plan.ErrPlanShape)
 	}
 	failing := errors.New("disk full")
 	p := planned(t, g, Options{})
 	require.ErrorIs(t, p.EncodeJSON(failer{failing}, g), failing)
 	require.ErrorIs(t, p.WriteText(failer{failing}, g, nil), failing)
 	require.ErrorIs(t, p.WriteDOT(failer{failing}, g), failing)
-	require.EqualError(t, p.WriteText(&bytes.Buffer{}, g, &Timeline{}), "the timeline has 0 nodes, the graph 4")
+	require.EqualError(t, p.WriteText(&bytes.Buffer{}, g, &plan.Timeline{}), "the timeline has 0 nodes, the graph 4")
 }
 
 type failer struct{ err error }
@@ -403,7 +405,7 @@ func TestHostilePlansAreSurvived(t *testing.T) {
 			case 1:
 				op.Event = wild.Draw(t, "event")
 			case 2:
-				op.Kind = OpKind(rapid.IntRange(0, 4).Draw(t, "kind"))
+				op.Kind = plan.OpKind(rapid.IntRange(0, 4).Draw(t, "kind"))
 			case 3:
 				p.Order[rapid.IntRange(0, len(p.Order)-1).Draw(t, "place")] = wild.Draw(t, "order")
 			case 4:
@@ -413,16 +415,16 @@ func TestHostilePlansAreSurvived(t *testing.T) {
 			case 6:
 				s.Priority, s.Device = dag.Priority(rapid.Int8().Draw(t, "priority")), wild.Draw(t, "device")
 			case 7:
-				p.Memory = append(p.Memory, Placement{Buffer: dag.BufferID(wild.Draw(t, "buffer"))})
+				p.Memory = append(p.Memory, plan.Placement{Buffer: dag.BufferID(wild.Draw(t, "buffer"))})
 			}
 		}
 		simulates := true
 		for _, m := range []*Machine{Unit(), H200()} {
-			for _, simulate := range []func(*dag.Graph, *Plan, *Machine, *Profile) (*Timeline, error){Simulate, SimulateGraph} {
+			for _, simulate := range []func(*dag.Graph, *Plan, *Machine, *Profile) (*plan.Timeline, error){Simulate, model.SimulateGraph} {
 				_, err := simulate(g, p, m, nil)
 				simulates = simulates && err == nil
 				if err != nil {
-					require.ErrorIs(t, err, ErrPlanShape)
+					require.ErrorIs(t, err, plan.ErrPlanShape)
 				}
 			}
 		}
@@ -432,7 +434,7 @@ func TestHostilePlansAreSurvived(t *testing.T) {
 			func() error { return p.WriteDOT(&bytes.Buffer{}, g) },
 		} {
 			if err := write(); err != nil {
-				require.ErrorIs(t, err, ErrPlanShape)
+				require.ErrorIs(t, err, plan.ErrPlanShape)
 			}
 		}
 		if err := Verify(g, p); err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/planted"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -58,13 +59,13 @@ func TestNoProgramRunsWithACarriedBufferThatIsNotKept(t *testing.T) {
 	_ = planner.LayoutMemory(context.Background(), g, &wrong, planner.Options{})
 	require.Equal(t, []dag.BufferID{ones}, wrong.Kept)
 	offset := func(buffer dag.BufferID) int64 {
-		return wrong.Memory[slices.IndexFunc(wrong.Memory, func(m planner.Placement) bool { return m.Buffer == buffer })].Offset
+		return wrong.Memory[slices.IndexFunc(wrong.Memory, func(m plan.Placement) bool { return m.Buffer == buffer })].Offset
 	}
 	require.Equal(t, offset(sum), offset(sevens))
 	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
 		_, err := runtime.New(ctx, g, &wrong, platform, runtime.Options{Mode: mode})
 		require.EqualError(t, err, refused)
-		require.ErrorIs(t, err, planner.ErrMemory)
+		require.ErrorIs(t, err, plan.ErrMemory)
 		require.Equal(t, cudart.Live{}, platform.Live(), "nothing was made for a plan that is wrong")
 	}
 }

@@ -75,7 +75,7 @@ func PeakBuffers(g *dag.Graph, p *Plan) ([]plan.Peak, error) {
 // gets an edge from GraphRoot.
 //
 // The plan must have passed [Verify]. GraphEdges itself checks only what would make the walk unsafe.
-func GraphEdges(g *dag.Graph, p *Plan) ([]GraphEdge, error) {
+func GraphEdges(g *dag.Graph, p *Plan) ([]plan.GraphEdge, error) {
 	if err := proof.CheckOps(g, p); err != nil {
 		return nil, err
 	}

@@ -223,7 +223,7 @@ func (c *capped) consider(made *Plan) bool {
 		c.closest = made
 	}
 	same := func(other *Plan) bool {
-		return slices.Equal(made.Order, other.Order) && slices.EqualFunc(made.Streams, other.Streams, func(a, b Stream) bool {
+		return slices.Equal(made.Order, other.Order) && slices.EqualFunc(made.Streams, other.Streams, func(a, b plan.Stream) bool {
 			return slices.Equal(a.Ops, b.Ops)
 		})
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 func TestLayoutIsSound(t *testing.T) {
@@ -64,20 +66,20 @@ func TestLayoutOfDevices(t *testing.T) {
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
-	p := &Plan{Streams: []Stream{{Device: 0}, {Device: 1}}}
+	p := &Plan{Streams: []plan.Stream{{Device: 0}, {Device: 1}}}
 	for i := range int32(8) {
-		p.Streams[i/4].Ops = append(p.Streams[i/4].Ops, Op{Kind: Launch, Node: dag.NodeID(i), Event: -1})
+		p.Streams[i/4].Ops = append(p.Streams[i/4].Ops, plan.Op{Kind: plan.Launch, Node: dag.NodeID(i), Event: -1})
 		p.Order = append(p.Order, i/4)
 	}
 	require.NoError(t, LayoutMemory(context.Background(), g, p, Options{}))
-	require.Equal(t, []Placement{{Buffer: 0, Device: 0, Offset: 0, Bytes: 1000}, {Buffer: 1, Device: 0, Offset: 0, Bytes: 1000}, {Buffer: 2, Device: 1, Offset: 0, Bytes: 1000}, {Buffer: 3, Device: 1, Offset: 0, Bytes: 1000}}, p.Memory)
+	require.Equal(t, []plan.Placement{{Buffer: 0, Device: 0, Offset: 0, Bytes: 1000}, {Buffer: 1, Device: 0, Offset: 0, Bytes: 1000}, {Buffer: 2, Device: 1, Offset: 0, Bytes: 1000}, {Buffer: 3, Device: 1, Offset: 0, Bytes: 1000}}, p.Memory)
 	require.Equal(t, int64(2048), p.Stats.PeakDeviceBytes)
 	require.Equal(t, int64(4096), p.Stats.SumDeviceBytes)
 	require.NoError(t, Verify(g, p))
 	require.ErrorIs(t, LayoutMemory(context.Background(), g, p, Options{Keep: []dag.BufferID{9}}), place.ErrBadOption)
 
 	p.Streams[1].Device = 0
-	require.ErrorIs(t, LayoutMemory(context.Background(), g, p, Options{}), ErrWrongStream)
+	require.ErrorIs(t, LayoutMemory(context.Background(), g, p, Options{}), proof.ErrWrongStream)
 }
 
 // When its context ends, the search ends too, and the layout it returns is still correct.

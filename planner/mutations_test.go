@@ -15,6 +15,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // The number of mutations without and with DAGRUN_LONG; with it, more than 100,000 plans and 100,000 layouts are mutated.
@@ -24,8 +26,8 @@ const usualMutations, longMutations = 100_000, 1_000_000
 type subject struct {
 	g      *dag.Graph
 	plan   *Plan
-	edges  []GraphEdge
-	replay *Replay
+	edges  []plan.GraphEdge
+	replay *plan.Replay
 	rng    *rand.Rand
 }
 
@@ -39,8 +41,8 @@ type mutation struct {
 }
 
 func verifyPlan(s *subject) error   { return Verify(s.g, s.plan) }
-func verifyEdges(s *subject) error  { return VerifyEdges(s.g, s.plan, s.edges) }
-func verifyReplay(s *subject) error { return VerifyReplay(s.g, s.plan, s.replay) }
+func verifyEdges(s *subject) error  { return proof.VerifyEdges(s.g, s.plan, s.edges) }
+func verifyReplay(s *subject) error { return proof.Replay(s.g, s.plan, s.replay) }
 
 func mutations() []mutation {
 	ofPlan := func(name string, change func(s *subject) bool) mutation {
@@ -57,9 +59,9 @@ func mutations() []mutation {
 	}
 	return []mutation{
 		ofPlan("nothing", func(s *subject) bool { return true }),
-		ofPlan("wait left out", func(s *subject) bool { return s.dropOp(Wait) }),
-		ofPlan("record left out", func(s *subject) bool { return s.dropOp(Record) }),
-		ofPlan("launch left out", func(s *subject) bool { return s.dropOp(Launch) }),
+		ofPlan("wait left out", func(s *subject) bool { return s.dropOp(plan.Wait) }),
+		ofPlan("record left out", func(s *subject) bool { return s.dropOp(plan.Record) }),
+		ofPlan("launch left out", func(s *subject) bool { return s.dropOp(plan.Launch) }),
 		ofPlan("ops of a stream swapped", (*subject).swapOps),
 		ofPlan("submission order swapped", (*subject).swapOrder),
 		ofPlan("node on another stream", (*subject).moveNode),
@@ -222,12 +224,12 @@ func (s *subject) clone() *subject {
 	c := *s
 	c.plan = plantest.ClonePlan(s.plan)
 	c.edges = slices.Clone(s.edges)
-	c.replay = &Replay{Instances: s.replay.Instances, Events: s.replay.Events, Ops: slices.Clone(s.replay.Ops)}
+	c.replay = &plan.Replay{Instances: s.replay.Instances, Events: s.replay.Events, Ops: slices.Clone(s.replay.Ops)}
 	return &c
 }
 
 // pick chooses a random op of a kind.
-func (s *subject) pick(kind OpKind) (stream, index int, ok bool) {
+func (s *subject) pick(kind plan.OpKind) (stream, index int, ok bool) {
 	var at [][2]int
 	for k := range s.plan.Streams {
 		for i, op := range s.plan.Streams[k].Ops {
@@ -256,7 +258,7 @@ func (s *subject) orderAt(stream, index int) int {
 	return -1
 }
 
-func (s *subject) takeOut(stream, index int) Op {
+func (s *subject) takeOut(stream, index int) plan.Op {
 	at := s.orderAt(stream, index)
 	op := s.plan.Streams[stream].Ops[index]
 	s.plan.Streams[stream].Ops = slices.Delete(s.plan.Streams[stream].Ops, index, index+1)
@@ -264,7 +266,7 @@ func (s *subject) takeOut(stream, index int) Op {
 	return op
 }
 
-func (s *subject) dropOp(kind OpKind) bool {
+func (s *subject) dropOp(kind plan.OpKind) bool {
 	stream, index, ok := s.pick(kind)
 	if ok {
 		s.takeOut(stream, index)
@@ -291,7 +293,7 @@ func (s *subject) swapOrder() bool {
 
 // moveNode moves a launch and the records after it to another stream, at the same position in the submission order.
 func (s *subject) moveNode() bool {
-	stream, index, _ := s.pick(Launch)
+	stream, index, _ := s.pick(plan.Launch)
 	other := s.rng.IntN(len(s.plan.Streams))
 	if other == stream {
 		return false
@@ -312,7 +314,7 @@ func (s *subject) moveNode() bool {
 		s.plan.Order = slices.Insert(s.plan.Order, at, int32(other))
 		to, at = to+1, at+1
 		rest := s.plan.Streams[stream].Ops
-		more = index < len(rest) && rest[index].Kind == Record
+		more = index < len(rest) && rest[index].Kind == plan.Record
 	}
 	return true
 }
@@ -333,11 +335,11 @@ func (s *subject) mergeEvents() bool {
 }
 
 func (s *subject) retarget() bool {
-	stream, index, ok := s.pick(Wait)
+	stream, index, ok := s.pick(plan.Wait)
 	if !ok {
 		return false
 	}
-	from, at, ok := s.pick(Record)
+	from, at, ok := s.pick(plan.Record)
 	if !ok {
 		return false
 	}
@@ -348,7 +350,7 @@ func (s *subject) retarget() bool {
 
 // delayWait moves a wait behind the next op of its stream.
 func (s *subject) delayWait() bool {
-	stream, index, ok := s.pick(Wait)
+	stream, index, ok := s.pick(plan.Wait)
 	ops := s.plan.Streams[stream].Ops
 	if !ok || index+1 >= len(ops) {
 		return false

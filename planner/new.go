@@ -11,6 +11,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // New plans a graph: streams, waits, memory layout and predicted times. [Verify] has proved the plan. New is safe for concurrent use, and the
@@ -47,7 +48,7 @@ func New(ctx context.Context, g *dag.Graph, o Options) (*plan.Plan, error) {
 	model.LowerBoundWith(g, r.o.Machine, r.durations, max(r.o.Streams, place.Computing(g, plan)), r.o.InGraph).Note(plan)
 	plan.Spread = r.o.Spread
 	plan.Graph, plan.GraphHash, plan.Work, plan.Costs = g, g.Hash(), g.WorkHash(), model.CostsOf(g, r.o.Machine, r.o.Profile, r.durations)
-	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, ErrRace)) {
+	if err := Verify(g, plan); err != nil && !(g.Sync == dag.SyncExplicit && errors.Is(err, proof.ErrRace)) {
 		return nil, fmt.Errorf("planner: the %s plan is wrong: %w", plan.Strategy, err)
 	}
 	if err := ctx.Err(); err != nil {

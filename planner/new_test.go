@@ -17,6 +17,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T) {
@@ -29,7 +31,7 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 			Machine:         rapid.SampledFrom([]*Machine{H200(), Unit()}).Draw(t, "machine"),
 			SingleUseEvents: rapid.Bool().Draw(t, "single"),
 		}
-		plan, err := New(context.Background(), g, o)
+		made, err := New(context.Background(), g, o)
 		if o.Strategy == "cover" && errors.Is(err, place.ErrTooManyStreams) {
 			return
 		}
@@ -41,10 +43,10 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 			priority dag.Priority
 		}
 		pools := map[pool]bool{}
-		for k, s := range plan.Streams {
+		for k, s := range made.Streams {
 			computes, bound := false, int32(-1)
 			for _, op := range s.Ops {
-				if op.Kind != Launch {
+				if op.Kind != plan.Launch {
 					continue
 				}
 				node := &g.Nodes[op.Node]
@@ -55,7 +57,7 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 					require.True(t, bound < 0 || bound == number, "two bound streams became one")
 					bound = number
 				}
-				if EngineOf(g, op.Node) == Compute {
+				if plan.EngineOf(g, op.Node) == plan.Compute {
 					computes = true
 					pools[pool{node.Device, node.Priority}] = true
 				}
@@ -63,7 +65,7 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 			if computes && bound < 0 {
 				computing[s.Device]++
 			}
-			if bound >= 0 && int(bound) < len(plan.Streams) {
+			if bound >= 0 && int(bound) < len(made.Streams) {
 				require.Equal(t, int(bound), k, "a bound stream has another number")
 			}
 		}
@@ -88,27 +90,27 @@ func TestBindingsPrioritiesDevicesAndEnginesHoldUnderEveryStrategy(t *testing.T)
 			}
 		}
 		if explicit {
-			requireDeclaredWaits(t, g, plan, streamOf)
+			requireDeclaredWaits(t, g, made, streamOf)
 			return
 		}
-		for wait := range plan.Stats.Waits {
-			require.Error(t, Verify(g, withoutWait(plan, wait)), "wait %d can be left out", wait)
+		for wait := range made.Stats.Waits {
+			require.Error(t, Verify(g, withoutWait(made, wait)), "wait %d can be left out", wait)
 		}
 	})
 }
 
 // withoutWait returns the plan without its k-th wait in stream order, and without the wait's record if no other wait uses it.
-func withoutWait(plan *Plan, k int) *Plan {
-	less := *plan
-	less.Streams = slices.Clone(plan.Streams)
+func withoutWait(made *Plan, k int) *Plan {
+	less := *made
+	less.Streams = slices.Clone(made.Streams)
 	less.Order = nil
 	users := map[int32]int{}
-	gone := Op{}
+	gone := plan.Op{}
 	drop := [2]int{-1, -1}
 	for s := range less.Streams {
-		less.Streams[s].Ops = slices.Clone(plan.Streams[s].Ops)
+		less.Streams[s].Ops = slices.Clone(made.Streams[s].Ops)
 		for at, op := range less.Streams[s].Ops {
-			if op.Kind != Wait {
+			if op.Kind != plan.Wait {
 				continue
 			}
 			users[int32(op.Node)]++
@@ -122,14 +124,14 @@ func withoutWait(plan *Plan, k int) *Plan {
 	if users[int32(gone.Node)] == 1 {
 		for s := range less.Streams {
 			for at, op := range less.Streams[s].Ops {
-				if op.Kind == Record && op.Node == gone.Node {
+				if op.Kind == plan.Record && op.Node == gone.Node {
 					record = [2]int{s, at}
 				}
 			}
 		}
 	}
-	at := make([]int, len(plan.Streams))
-	for _, s := range plan.Order {
+	at := make([]int, len(made.Streams))
+	for _, s := range made.Order {
 		here := [2]int{int(s), at[s]}
 		at[s]++
 		if here != drop && here != record {
@@ -142,13 +144,13 @@ func withoutWait(plan *Plan, k int) *Plan {
 		}
 	}
 	for s := range less.Streams {
-		less.Streams[s].Ops = slices.DeleteFunc(less.Streams[s].Ops, func(op Op) bool { return op.Node < 0 })
+		less.Streams[s].Ops = slices.DeleteFunc(less.Streams[s].Ops, func(op plan.Op) bool { return op.Node < 0 })
 	}
 	return &less
 }
 
 // requireDeclaredWaits checks that the waits are exactly those that after: declares across streams, and that bound nodes keep their order.
-func requireDeclaredWaits(t require.TestingT, g *dag.Graph, plan *Plan, streamOf []int32) {
+func requireDeclaredWaits(t require.TestingT, g *dag.Graph, made *Plan, streamOf []int32) {
 	type wait struct{ from, to int32 }
 	want, got := map[wait]int{}, map[wait]int{}
 	for i := range g.Nodes {
@@ -158,14 +160,14 @@ func requireDeclaredWaits(t require.TestingT, g *dag.Graph, plan *Plan, streamOf
 			}
 		}
 	}
-	for _, s := range plan.Streams {
+	for _, s := range made.Streams {
 		var waiting []int32
 		last := int32(-1)
 		for _, op := range s.Ops {
 			switch op.Kind {
-			case Wait:
+			case plan.Wait:
 				waiting = append(waiting, int32(op.Node))
-			case Launch:
+			case plan.Launch:
 				for _, q := range waiting {
 					got[wait{q, int32(op.Node)}]++
 				}
@@ -338,7 +340,7 @@ func TestEventsAreReusedUnlessAskedNotTo(t *testing.T) {
 	single, err := New(context.Background(), g, Options{Strategy: "list", Streams: 4, SingleUseEvents: true})
 	require.NoError(t, err)
 	require.Equal(t, single.Stats.Records, single.Stats.Events)
-	require.NoError(t, VerifySingleUse(g, single))
+	require.NoError(t, proof.VerifySingleUse(g, single))
 }
 
 func TestTheEmptyGraphHasAnEmptyPlan(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 func TestOccupancyByHand(t *testing.T) {
@@ -28,7 +29,7 @@ func TestOccupancyByHand(t *testing.T) {
 	require.NoError(t, err)
 	timeline, err := Simulate(g, plan, Unit(), nil)
 	require.NoError(t, err)
-	all := OccupancyOf(g, plan, timeline)
+	all := model.OccupancyOf(g, plan, timeline)
 	require.Len(t, all, 2)
 	require.Equal(t, int32(0), all[0].Device)
 	require.GreaterOrEqual(t, all[0].Kept, int64(256))

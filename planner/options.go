@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // Options says how to plan. The zero value plans with little effort; `dagrun plan` uses Effort: Normal.
@@ -18,7 +19,7 @@ type Options struct {
 	MemoryCap       int64          // bytes per device; 0: no cap
 	KeepAll         bool           // no two buffers share bytes (--verify, --memory separate)
 	Keep            []dag.BufferID // buffers that share bytes with no other, such as those that an embedder reads
-	Spread          *Spread        // what planner/spread made the graph of, if it did; a plan of a spilled graph takes its memory cap and offsets from it
+	Spread          *plan.Spread   // what planner/spread made the graph of, if it did; a plan of a spilled graph takes its memory cap and offsets from it
 	SingleUseEvents bool           // one event per record, for programs submitted by several threads
 	InGraph         bool           // times are predicted for one CUDA graph, which captures what is submitted to the streams
 	// nodes are submitted in declared order, for a program that makes the calls itself; of plans that take within 1% as long, the one with

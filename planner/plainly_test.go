@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // reach records which of n things can be reached from which.
@@ -35,7 +36,7 @@ func (r reach) close() {
 
 // plainOp is an op and its stream.
 type plainOp struct {
-	op     Op
+	op     plan.Op
 	stream int32
 }
 
@@ -54,21 +55,21 @@ func plainOps(s *subject) ([]plainOp, bool) {
 	launched := make([]int, n)
 	for k, o := range ops {
 		switch o.op.Kind {
-		case Launch:
+		case plan.Launch:
 			launched[o.op.Node]++
 			node, stream := &s.g.Nodes[o.op.Node], &p.Streams[o.stream]
 			if node.Device != stream.Device || node.Priority != stream.Priority {
 				return nil, false
 			}
 			for _, other := range ops {
-				if q := other.op; q.Kind == Launch && node.Stream.Number() >= 0 && s.g.Nodes[q.Node].Stream.Number() >= 0 && (s.g.Nodes[q.Node].Stream == node.Stream) != (other.stream == o.stream) {
+				if q := other.op; q.Kind == plan.Launch && node.Stream.Number() >= 0 && s.g.Nodes[q.Node].Stream.Number() >= 0 && (s.g.Nodes[q.Node].Stream == node.Stream) != (other.stream == o.stream) {
 					return nil, false
 				}
 			}
-		case Record:
+		case plan.Record:
 			before := -1
 			for i := range k {
-				if ops[i].stream == o.stream && ops[i].op.Kind == Launch {
+				if ops[i].stream == o.stream && ops[i].op.Kind == plan.Launch {
 					before = int(ops[i].op.Node)
 				}
 			}
@@ -76,11 +77,11 @@ func plainOps(s *subject) ([]plainOp, bool) {
 				return nil, false
 			}
 			for _, other := range ops {
-				if other.op.Kind == Record && other.op.Event == o.op.Event && p.Streams[other.stream].Device != p.Streams[o.stream].Device {
+				if other.op.Kind == plan.Record && other.op.Event == o.op.Event && p.Streams[other.stream].Device != p.Streams[o.stream].Device {
 					return nil, false
 				}
 			}
-		case Wait:
+		case plan.Wait:
 			if r := latestRecord(ops, k); r < 0 || ops[r].op.Node != o.op.Node {
 				return nil, false
 			}
@@ -88,7 +89,7 @@ func plainOps(s *subject) ([]plainOp, bool) {
 	}
 	records := 0
 	for _, o := range ops {
-		if o.op.Kind == Record {
+		if o.op.Kind == plan.Record {
 			records++
 		}
 	}
@@ -98,7 +99,7 @@ func plainOps(s *subject) ([]plainOp, bool) {
 // latestRecord returns the record that the wait at k waits for; -1 if there is none.
 func latestRecord(ops []plainOp, k int) int {
 	for i := k - 1; i >= 0; i-- {
-		if ops[i].op.Kind == Record && ops[i].op.Event == ops[k].op.Event {
+		if ops[i].op.Kind == plan.Record && ops[i].op.Event == ops[k].op.Event {
 			return i
 		}
 	}
@@ -112,7 +113,7 @@ func links(ops []plainOp) reach {
 		for i := range k {
 			r[i][k] = ops[i].stream == ops[k].stream
 		}
-		if ops[k].op.Kind == Wait {
+		if ops[k].op.Kind == plan.Wait {
 			if from := latestRecord(ops, k); from >= 0 {
 				r[from][k] = true
 			}
@@ -128,7 +129,7 @@ func betweenNodes(s *subject, ops []plainOp) reach {
 	r := newReach(s.g.Len())
 	for i := range ops {
 		for j := range ops {
-			if ops[i].op.Kind == Launch && ops[j].op.Kind == Launch {
+			if ops[i].op.Kind == plan.Launch && ops[j].op.Kind == plan.Launch {
 				r[ops[i].op.Node][ops[j].op.Node] = all[i][j]
 			}
 		}
@@ -296,7 +297,7 @@ func plainlyRightEdges(s *subject) bool {
 	var order []int32
 	stream := make([]int32, s.g.Len())
 	for _, o := range ops {
-		if o.op.Kind == Launch {
+		if o.op.Kind == plan.Launch {
 			order = append(order, int32(o.op.Node))
 			stream[o.op.Node] = o.stream
 		}
@@ -307,7 +308,7 @@ func plainlyRightEdges(s *subject) bool {
 	}
 	r := newReach(s.g.Len())
 	for _, e := range s.edges {
-		if e.From == GraphRoot {
+		if e.From == plan.GraphRoot {
 			if e.To < 0 {
 				return false
 			}
@@ -333,11 +334,11 @@ func plainlyRightEdges(s *subject) bool {
 
 // plainlyRightReplay puts one node before a replay and one after it on the origin stream: every launch must run between them.
 func plainlyRightReplay(s *subject) bool {
-	ops := []plainOp{{Op{Kind: Launch, Node: -2, Event: -1}, 0}}
+	ops := []plainOp{{plan.Op{Kind: plan.Launch, Node: -2, Event: -1}, 0}}
 	recorded := map[int32]int{}
 	for _, o := range s.replay.Ops {
 		if o.Node < 0 {
-			if o.Kind == Record {
+			if o.Kind == plan.Record {
 				recorded[o.Event]++
 			}
 			if recorded[o.Event] != 1 {
@@ -346,11 +347,11 @@ func plainlyRightReplay(s *subject) bool {
 		}
 		ops = append(ops, plainOp{o.Op, o.Stream})
 	}
-	ops = append(ops, plainOp{Op{Kind: Launch, Node: -3, Event: -1}, 0})
+	ops = append(ops, plainOp{plan.Op{Kind: plan.Launch, Node: -3, Event: -1}, 0})
 	r := links(ops)
 	r.close()
 	for k, o := range ops {
-		if o.op.Kind == Launch && o.op.Node >= 0 && !(r[0][k] && r[k][len(ops)-1]) {
+		if o.op.Kind == plan.Launch && o.op.Node >= 0 && !(r[0][k] && r[k][len(ops)-1]) {
 			return false
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // plant switches a fault on until the end of the test.
@@ -102,13 +103,13 @@ func TestCarriedBufferIsKeptWhateverTheMakerThinks(t *testing.T) {
 	b.Copy("again", b.Whole(out), b.Whole(temporary))
 	g, err := b.Graph()
 	require.NoError(t, err)
-	plan, err := New(context.Background(), g, Options{})
+	made, err := New(context.Background(), g, Options{})
 	require.NoError(t, err)
-	require.Equal(t, []dag.BufferID{sum}, plan.Kept)
+	require.Equal(t, []dag.BufferID{sum}, made.Kept)
 	plant(t, planted.Kept)
 	for _, strategy := range strategies {
 		_, err := New(context.Background(), g, Options{Strategy: strategy})
 		require.ErrorContains(t, err, ` plan is wrong: "sum" is read before it is written, but the plan does not keep its bytes: plan this graph again`)
-		require.ErrorIs(t, err, ErrMemory)
+		require.ErrorIs(t, err, plan.ErrMemory)
 	}
 }

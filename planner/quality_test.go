@@ -22,6 +22,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/internal/plantest/instances"
 	"github.com/dagrun/dagrun/planner/internal/shop"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 // shopGraph declares an instance as a pipeline: buffers of each job, copies between them and tasks, all with costs.
@@ -119,7 +120,7 @@ func johnsonRows(tb testing.TB, seeds uint64) []*distances {
 				for _, us := range in.Jobs {
 					first, second = append(first, us[0]), append(second, us[1])
 				}
-				d.add(makespan(tb, shopGraph(tb, in), Clean(), 1), shop.Flow(first, second, shop.Johnson(first, second)))
+				d.add(makespan(tb, shopGraph(tb, in), model.Clean(), 1), shop.Flow(first, second, shop.Johnson(first, second)))
 			}
 		}
 		rows = append(rows, d)
@@ -142,7 +143,7 @@ func knownRows(tb testing.TB, step int) []*distances {
 			rows[name] = &distances{name: name}
 			order = append(order, rows[name])
 		}
-		rows[name].add(makespan(tb, shopGraph(tb, in), Clean(), in.Streams), values[in.Name])
+		rows[name].add(makespan(tb, shopGraph(tb, in), model.Clean(), in.Streams), values[in.Name])
 	}
 	return order
 }
@@ -198,7 +199,7 @@ func TestManyChunksAreOrderedWell(t *testing.T) {
 	for _, kind := range []string{"alternating", "falling", "rising", "lognormal"} {
 		for _, streams := range []int{1, 4} {
 			in := instances.Chunks(kind, 1200, streams, 1)
-			plan, err := New(context.Background(), shopGraph(t, in), Options{Machine: Clean(), Streams: streams, Effort: Normal})
+			plan, err := New(context.Background(), shopGraph(t, in), Options{Machine: model.Clean(), Streams: streams, Effort: Normal})
 			require.NoError(t, err)
 			require.LessOrEqual(t, plan.Stats.MakespanUS, 1.002*plan.Stats.LowerBoundUS, in.Name)
 		}
@@ -257,7 +258,7 @@ func TestAutoIsNoWorseThanHeftAndRoundRobin(t *testing.T) {
 	}
 	for seed := range uint64(20) {
 		g := plantest.MixedGraph(t, seed, 40, false)
-		for _, m := range []*Machine{H200(), Clean()} {
+		for _, m := range []*Machine{H200(), model.Clean()} {
 			auto := makespan(t, g, m, 4)
 			for _, strategy := range []string{"heft", "roundrobin"} {
 				other, err := New(context.Background(), g, Options{Strategy: strategy, Machine: m, Streams: 4})
@@ -307,7 +308,7 @@ func TestTheBoundOfEvenChunksIsReached(t *testing.T) {
 				in.Jobs = append(in.Jobs, us)
 			}
 			g := shopGraph(t, in)
-			plan, err := New(context.Background(), g, Options{Machine: Clean(), Streams: streams, Effort: Normal})
+			plan, err := New(context.Background(), g, Options{Machine: model.Clean(), Streams: streams, Effort: Normal})
 			require.NoError(t, err)
 			require.InEpsilon(t, plan.Stats.LowerBoundUS, plan.Stats.MakespanUS, 0.02, "%v on %d streams", us, streams)
 			require.NotEmpty(t, plan.Stats.LowerBoundBy)
@@ -328,7 +329,7 @@ func TestPlansSayWhichBoundTheyAreMeasuredBy(t *testing.T) {
 			in.Jobs = append(in.Jobs, c.us)
 		}
 		g := shopGraph(t, in)
-		plan, err := New(context.Background(), g, Options{Machine: Clean(), Streams: 1, Effort: Normal})
+		plan, err := New(context.Background(), g, Options{Machine: model.Clean(), Streams: 1, Effort: Normal})
 		require.NoError(t, err)
 		var text strings.Builder
 		require.NoError(t, plan.WriteText(&text, g, nil))
@@ -336,7 +337,7 @@ func TestPlansSayWhichBoundTheyAreMeasuredBy(t *testing.T) {
 	}
 	// Jobs that use two engines one after the other; both are always busy.
 	in := instances.Random("upload-kernel", 10, 1, 2)
-	plan, err := New(context.Background(), shopGraph(t, in), Options{Machine: Clean(), Streams: 1, Effort: Normal})
+	plan, err := New(context.Background(), shopGraph(t, in), Options{Machine: model.Clean(), Streams: 1, Effort: Normal})
 	require.NoError(t, err)
 	require.Equal(t, plan.Stats.MakespanUS, plan.Stats.LowerBoundUS)
 }

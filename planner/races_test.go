@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // Nodes that nothing orders fill, change and copy back a buffer, with work on another buffer in between.
@@ -34,7 +35,7 @@ func TestRacesDependOnNothingButTheDeclaration(t *testing.T) {
 						continue
 					}
 					require.NoError(t, err)
-					require.ErrorIs(t, Verify(g, plan), ErrRace, "%d elements, %s, %s, %d streams", n, strategy, machine.Name, streams)
+					require.ErrorIs(t, Verify(g, plan), proof.ErrRace, "%d elements, %s, %s, %d streams", n, strategy, machine.Name, streams)
 					found, err := Violations(g, plan, 0)
 					require.NoError(t, err)
 					require.Equal(t, 2, found.Roots)
@@ -72,7 +73,7 @@ func TestRacesAreWhatIsNotDeclared(t *testing.T) {
 		for _, strategy := range []string{"serial", "roundrobin", "list", "auto"} {
 			plan, err := New(context.Background(), g, Options{Strategy: strategy, Streams: 1 + rng.IntN(4)})
 			require.NoError(t, err)
-			require.Equal(t, want, errors.Is(Verify(g, plan), ErrRace), "seed %d, %s", seed, strategy)
+			require.Equal(t, want, errors.Is(Verify(g, plan), proof.ErrRace), "seed %d, %s", seed, strategy)
 			found, err := Violations(g, plan, 0)
 			require.NoError(t, err)
 			require.Equal(t, want, found.Total > 0, "seed %d, %s", seed, strategy)
@@ -84,7 +85,7 @@ func TestRacesAreWhatIsNotDeclared(t *testing.T) {
 				listed = text
 			}
 			require.Equal(t, listed, text, "seed %d, %s", seed, strategy)
-			every, err := Pairs(g, plan, 0)
+			every, err := proof.Pairs(g, plan, 0)
 			require.NoError(t, err)
 			pairs := []string{}
 			for _, v := range every.Violations {

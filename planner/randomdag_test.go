@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 var randomStreams = []int{1, 2, 4, 8}
@@ -57,7 +58,7 @@ func (c *randomCase) ratio(tb testing.TB, strategy string, streams int) (ratio f
 	if err != nil {
 		return 0, 0, err
 	}
-	bound := LowerBound(c.g, Unit(), nil, streams).US()
+	bound := model.LowerBound(c.g, Unit(), nil, streams).US()
 	return finishTimes(tb, plan, c.cost) / bound, plan.Stats.Waits, nil
 }
 

@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/internal/layout"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // mostStreams limits Options.Streams: planning takes memory for each possible stream, and no device runs this many at once.
@@ -24,7 +26,7 @@ type request struct {
 	o         Options
 	limited   bool // the user gave Streams
 	durations []float64
-	made      []Body // of the graph's loops and branches
+	made      []plan.Body // of the graph's loops and branches
 }
 
 func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) {
@@ -51,7 +53,7 @@ func Resolve(ctx context.Context, g *dag.Graph, o Options) (Options, error) {
 	case o.MemoryCap < 0:
 		return o, fmt.Errorf("a memory cap of %d bytes: it must not be negative: %w", o.MemoryCap, place.ErrBadOption)
 	case !o.Effort.Valid():
-		return o, fmt.Errorf("%v: the efforts are %s: %w", o.Effort, strings.Join(Efforts(), ", "), place.ErrBadOption)
+		return o, fmt.Errorf("%v: the efforts are %s: %w", o.Effort, strings.Join(effort.Names(), ", "), place.ErrBadOption)
 	case o.Spread != nil && o.Spread.Graph != g:
 		return o, fmt.Errorf("Options.Spread made another graph than %q: %w", g.Name, place.ErrBadOption)
 	case o.Spread != nil && o.InOrder:

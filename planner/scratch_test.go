@@ -12,6 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func TestWhatWasPlannedBeforeDoesNotShow(t *testing.T) {
@@ -61,23 +62,23 @@ func TestWhatWasProvedBeforeDoesNotShow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for seed := range uint64(12) {
 		g := plantest.RandomShape(int(seed)%len(plantest.Families), 5+int(seed)*20, seed+1).Graph(t)
-		plan, err := New(context.Background(), g, Options{Strategy: "list", Streams: 1 + int(seed)%7})
+		made, err := New(context.Background(), g, Options{Strategy: "list", Streams: 1 + int(seed)%7})
 		require.NoError(t, err)
-		require.NoError(t, Verify(g, plan))
+		require.NoError(t, Verify(g, made))
 		var waits [][2]int
-		for s := range plan.Streams {
-			for i, op := range plan.Streams[s].Ops {
-				if op.Kind == Wait {
+		for s := range made.Streams {
+			for i, op := range made.Streams[s].Ops {
+				if op.Kind == plan.Wait {
 					waits = append(waits, [2]int{s, i})
 				}
 			}
 		}
 		for range min(5, len(waits)) {
 			at := waits[rng.IntN(len(waits))]
-			require.Error(t, Verify(g, plantest.WithoutOp(plan, at[0], at[1])))
-			require.NoError(t, Verify(g, plan))
+			require.Error(t, Verify(g, plantest.WithoutOp(made, at[0], at[1])))
+			require.NoError(t, Verify(g, made))
 		}
 		require.Error(t, Verify(g, nil))
-		require.NoError(t, Verify(g, plan))
+		require.NoError(t, Verify(g, made))
 	}
 }

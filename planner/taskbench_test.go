@@ -12,30 +12,32 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // finishTimes simulates a plan on the unit machine: a launch starts as soon as its stream and its waits allow.
-func finishTimes(tb testing.TB, plan *Plan, duration []float64) float64 {
+func finishTimes(tb testing.TB, made *Plan, duration []float64) float64 {
 	tb.Helper()
-	at := make([]int, len(plan.Streams))
-	clock := make([]float64, len(plan.Streams))
-	event := make([]float64, plan.Events)
+	at := make([]int, len(made.Streams))
+	clock := make([]float64, len(made.Streams))
+	event := make([]float64, made.Events)
 	longest := 0.0
-	for _, k := range plan.Order {
-		op := plan.Streams[k].Ops[at[k]]
+	for _, k := range made.Order {
+		op := made.Streams[k].Ops[at[k]]
 		at[k]++
 		switch op.Kind {
-		case Wait:
+		case plan.Wait:
 			clock[k] = max(clock[k], event[op.Event])
-		case Launch:
+		case plan.Launch:
 			clock[k] += duration[op.Node]
 			longest = max(longest, clock[k])
-		case Record:
+		case plan.Record:
 			event[op.Event] = clock[k]
 		}
 	}
 	for k := range at {
-		require.Len(tb, plan.Streams[k].Ops, at[k], "the order leaves ops of stream %d out", k)
+		require.Len(tb, made.Streams[k].Ops, at[k], "the order leaves ops of stream %d out", k)
 	}
 	return longest
 }
@@ -77,7 +79,7 @@ func (r *benchRow) counts(tb testing.TB, strategy string, streams int) (records,
 		}
 		records += float64(plan.Stats.Records)
 		waits += float64(plan.Stats.Waits)
-		makespan += finishTimes(tb, plan, Durations(g, Unit(), nil))
+		makespan += finishTimes(tb, plan, model.Durations(g, Unit(), nil))
 	}
 	n := float64(len(r.graphs))
 	return records / n, waits / n, makespan / n, nil

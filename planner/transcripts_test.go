@@ -18,6 +18,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew instead of comparing with them")
@@ -81,12 +83,12 @@ func runTranscript(t *testing.T, text string) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	require.NoError(t, Predict(g, plan, tr.options.Machine, nil, tr.options.Streams))
+	require.NoError(t, model.Predict(g, plan, tr.options.Machine, nil, tr.options.Streams))
 	timeline, err := Simulate(g, plan, tr.options.Machine, nil)
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, plan.WriteText(&out, g, timeline))
-	if err := Verify(g, plan); errors.Is(err, ErrRace) {
+	if err := Verify(g, plan); errors.Is(err, proof.ErrRace) {
 		fmt.Fprintf(&out, "race: %v\n", err)
 	} else {
 		require.NoError(t, err)
@@ -106,7 +108,7 @@ func (tr *transcript) line(t *testing.T, line string) {
 			case key == "streams":
 				tr.options.Streams = tr.int(t, value)
 			case key == "machine":
-				m, err := MachineByName(value)
+				m, err := model.MachineByName(value)
 				require.NoError(t, err)
 				tr.options.Machine = m
 			case key == "cap":

@@ -12,6 +12,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // grown plans a graph with about three edges per node on eight streams.
@@ -76,7 +77,7 @@ func BenchmarkVerifyEdges(b *testing.B) {
 			edges, err := GraphEdges(g, p)
 			require.NoError(b, err)
 			for b.Loop() {
-				if err := VerifyEdges(g, p, edges); err != nil {
+				if err := proof.VerifyEdges(g, p, edges); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // thinned removes at most the given number of waits from a plan.
@@ -15,7 +16,7 @@ func thinned(rng *rand.Rand, p *Plan, most int) *Plan {
 		var waits [][2]int
 		for s := range p.Streams {
 			for i, op := range p.Streams[s].Ops {
-				if op.Kind == Wait {
+				if op.Kind == plan.Wait {
 					waits = append(waits, [2]int{s, i})
 				}
 			}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // saxpy is the textbook pipeline: two uploads, a kernel, a download, on three streams.
@@ -30,10 +32,10 @@ func saxpy(t *testing.T) (*dag.Graph, *Plan) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := &Plan{
-		Streams: []Stream{
-			{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Wait, Node: 1, Event: 0}, {Kind: Launch, Node: 2, Event: -1}, {Kind: Record, Node: 2, Event: 1}}},
-			{Ops: []Op{{Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}},
-			{Ops: []Op{{Kind: Wait, Node: 2, Event: 1}, {Kind: Launch, Node: 3, Event: -1}}},
+		Streams: []plan.Stream{
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 0, Event: -1}, {Kind: plan.Wait, Node: 1, Event: 0}, {Kind: plan.Launch, Node: 2, Event: -1}, {Kind: plan.Record, Node: 2, Event: 1}}},
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 1, Event: -1}, {Kind: plan.Record, Node: 1, Event: 0}}},
+			{Ops: []plan.Op{{Kind: plan.Wait, Node: 2, Event: 1}, {Kind: plan.Launch, Node: 3, Event: -1}}},
 		},
 		Order:  []int32{0, 1, 1, 0, 0, 0, 2, 2},
 		Events: 2,
@@ -51,61 +53,61 @@ func TestVerifyNamesEachFault(t *testing.T) {
 		text  string
 		where string
 	}{
-		{"no plan", nil, ErrPlanShape, `there is no plan`, ""},
-		{"order too short", func(p *Plan) { p.Order = p.Order[:7] }, ErrPlanShape, `the order has 7 entries, the streams have 8 ops`, ""},
-		{"order names no stream", func(p *Plan) { p.Order[3] = 3 }, ErrPlanShape, `order[3] is stream 3, but the plan has 3 streams`, "op 3"},
-		{"order names a negative stream", func(p *Plan) { p.Order[0] = math.MinInt32 }, ErrPlanShape, `order[0] is stream -2147483648, but the plan has 3 streams`, "op 0"},
-		{"order takes too many", func(p *Plan) { p.Order[7] = 1 }, ErrPlanShape, `order[7] takes op 2 of stream 1, which has only 2 ops`, "op 7, stream 1"},
-		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`, "op 0, stream 0"},
-		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, ErrPlanShape, `the plan needs 2147483647 events, but has only 2 records`, ""},
-		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, ErrPlanShape, `op 1 of stream 1 uses event -5, but the plan has 2 events`, "op 2, stream 1"},
-		{"event behind the last", func(p *Plan) { p.Streams[1].Ops[1].Event = 2 }, ErrPlanShape, `op 1 of stream 1 uses event 2, but the plan has 2 events`, "op 2, stream 1, event 2"},
-		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`, "op 0, stream 0"},
-		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`, ""},
-		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: remove one of the launches`, "op 4, node 0 up_x, stream 0"},
-		{"never launched", func(p *Plan) { *p = *plantest.WithoutOp(p, 2, 1) }, ErrOtherGraph, `"down" is never launched: plan this graph again`, "node 3 down"},
-		{"record of another node", func(p *Plan) { p.Streams[1].Ops[1].Node = 0 }, ErrEvent, `stream 1 records event 0 after "up_x", but the launch before it is "up_y"`, "op 2, node 0 up_x, stream 1, event 0"},
-		{"record before any launch", func(p *Plan) { ops := p.Streams[1].Ops; ops[0], ops[1] = ops[1], ops[0] }, ErrEvent,
+		{"no plan", nil, plan.ErrPlanShape, `there is no plan`, ""},
+		{"order too short", func(p *Plan) { p.Order = p.Order[:7] }, plan.ErrPlanShape, `the order has 7 entries, the streams have 8 ops`, ""},
+		{"order names no stream", func(p *Plan) { p.Order[3] = 3 }, plan.ErrPlanShape, `order[3] is stream 3, but the plan has 3 streams`, "op 3"},
+		{"order names a negative stream", func(p *Plan) { p.Order[0] = math.MinInt32 }, plan.ErrPlanShape, `order[0] is stream -2147483648, but the plan has 3 streams`, "op 0"},
+		{"order takes too many", func(p *Plan) { p.Order[7] = 1 }, plan.ErrPlanShape, `order[7] takes op 2 of stream 1, which has only 2 ops`, "op 7, stream 1"},
+		{"unknown kind", func(p *Plan) { p.Streams[0].Ops[0].Kind = 9 }, plan.ErrPlanShape, `op 0 of stream 0 is of unknown kind 9`, "op 0, stream 0"},
+		{"too many events", func(p *Plan) { p.Events = math.MaxInt32 }, plan.ErrPlanShape, `the plan needs 2147483647 events, but has only 2 records`, ""},
+		{"event out of range", func(p *Plan) { p.Streams[1].Ops[1].Event = -5 }, plan.ErrPlanShape, `op 1 of stream 1 uses event -5, but the plan has 2 events`, "op 2, stream 1"},
+		{"event behind the last", func(p *Plan) { p.Streams[1].Ops[1].Event = 2 }, plan.ErrPlanShape, `op 1 of stream 1 uses event 2, but the plan has 2 events`, "op 2, stream 1, event 2"},
+		{"node out of range", func(p *Plan) { p.Streams[0].Ops[0].Node = 4 }, plan.ErrOtherGraph, `stream 0 launches node 4, but the graph has 4 nodes`, "op 0, stream 0"},
+		{"another graph", func(p *Plan) { p.Stats.Nodes = 7 }, plan.ErrOtherGraph, `the plan was made for a graph of 7 nodes, this one has 4`, ""},
+		{"launched twice", func(p *Plan) { p.Streams[0].Ops[2].Node = 0 }, plan.ErrPlanShape, `"up_x" is launched twice, on streams 0 and 0: remove one of the launches`, "op 4, node 0 up_x, stream 0"},
+		{"never launched", func(p *Plan) { *p = *plantest.WithoutOp(p, 2, 1) }, plan.ErrOtherGraph, `"down" is never launched: plan this graph again`, "node 3 down"},
+		{"record of another node", func(p *Plan) { p.Streams[1].Ops[1].Node = 0 }, proof.ErrEvent, `stream 1 records event 0 after "up_x", but the launch before it is "up_y"`, "op 2, node 0 up_x, stream 1, event 0"},
+		{"record before any launch", func(p *Plan) { ops := p.Streams[1].Ops; ops[0], ops[1] = ops[1], ops[0] }, proof.ErrEvent,
 			`stream 1 records event 0 after "up_y", but the launch before it is none`, "op 1, node 1 up_y, stream 1, event 0"},
-		{"wait of another node", func(p *Plan) { p.Streams[2].Ops[0].Node = 1 }, ErrEvent, `stream 2 waits on event 1 for "up_y", but its latest record submitted follows "saxpy": record another event after "up_y"`, "op 6, stream 2, before 1 up_y, event 1"},
-		{"wait before its record", func(p *Plan) { p.Order = []int32{0, 0, 1, 1, 0, 0, 2, 2} }, ErrEvent,
+		{"wait of another node", func(p *Plan) { p.Streams[2].Ops[0].Node = 1 }, proof.ErrEvent, `stream 2 waits on event 1 for "up_y", but its latest record submitted follows "saxpy": record another event after "up_y"`, "op 6, stream 2, before 1 up_y, event 1"},
+		{"wait before its record", func(p *Plan) { p.Order = []int32{0, 0, 1, 1, 0, 0, 2, 2} }, proof.ErrEvent,
 			`stream 0 waits on event 0 before its record after "up_y" is submitted: submit that record first`, "op 1, stream 0, before 1 up_y, event 0"},
-		{"wait for no record", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 3); p.Events = 1; p.Streams[2].Ops[0].Event = 0 }, ErrEvent,
+		{"wait for no record", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 3); p.Events = 1; p.Streams[2].Ops[0].Event = 0 }, proof.ErrEvent,
 			`stream 2 waits on event 0 for "saxpy", but its latest record submitted follows "up_y": record another event after "saxpy"`, "op 5, stream 2, before 2 saxpy, event 0"},
-		{"never recorded", func(p *Plan) { p.Streams[0].Ops[3] = Op{Kind: Record, Node: 2, Event: 0} }, ErrEvent,
+		{"never recorded", func(p *Plan) { p.Streams[0].Ops[3] = plan.Op{Kind: plan.Record, Node: 2, Event: 0} }, proof.ErrEvent,
 			`stream 2 waits on event 1, which is never recorded after "saxpy": record event 1 after "saxpy"`, "op 6, stream 2, before 2 saxpy, event 1"},
-		{"wrong device", func(p *Plan) { p.Streams[1].Device = 1 }, ErrWrongStream,
+		{"wrong device", func(p *Plan) { p.Streams[1].Device = 1 }, proof.ErrWrongStream,
 			`"up_y" runs on device 0 with normal priority, but stream 1 is on device 1 with normal priority: launch it on another stream`, "node 1 up_y, stream 1"},
-		{"wrong priority", func(p *Plan) { p.Streams[2].Priority = dag.High }, ErrWrongStream,
+		{"wrong priority", func(p *Plan) { p.Streams[2].Priority = dag.High }, proof.ErrWrongStream,
 			`"down" runs on device 0 with normal priority, but stream 2 is on device 0 with high priority: launch it on another stream`, "node 3 down, stream 2"},
-		{"missing wait", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 1) }, ErrHazard,
+		{"missing wait", func(p *Plan) { *p = *plantest.WithoutOp(p, 0, 1) }, proof.ErrHazard,
 			`"saxpy" (stream 0) is not ordered after "up_y" (stream 1), which it depends on (RAW d_y): stream 0 must wait before "saxpy" for an event recorded on stream 1 after "up_y"`, "op 3, node 2 saxpy, stream 0, before 1 up_y, its stream 1, buffer 3 d_y, bytes 0 to 4096, inout after out"},
 		{"swapped launches", func(p *Plan) {
 			ops := p.Streams[0].Ops
 			ops[0].Node, ops[2].Node = 2, 0
 			ops[3].Node = 0
 			p.Streams[2].Ops[0].Node = 0
-		}, ErrHazard,
+		}, proof.ErrHazard,
 			`stream 0 launches "saxpy" before "up_x", which it depends on (RAW d_x): launch "up_x" first`, "op 0, node 2 saxpy, stream 0, before 0 up_x, its stream 0, buffer 2 d_x, bytes 0 to 4096, in after out"},
 		{"deadlock", func(p *Plan) {
-			p.Streams[1].Ops = []Op{{Kind: Wait, Node: 2, Event: 1}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}
+			p.Streams[1].Ops = []plan.Op{{Kind: plan.Wait, Node: 2, Event: 1}, {Kind: plan.Launch, Node: 1, Event: -1}, {Kind: plan.Record, Node: 1, Event: 0}}
 			p.Order = []int32{0, 1, 1, 1, 0, 0, 0, 2, 2}
-		}, ErrDeadlock, `waits form a cycle: stream 0 waits for "up_y" on stream 1, which waits for "saxpy" on stream 0: remove one of these waits`, "op 1, stream 1, event 1"},
-		{"missing placement", func(p *Plan) { p.Memory = p.Memory[:1] }, ErrMemory, `the plan does not place "d_y": lay the memory out again`, "buffer 3 d_y"},
-		{"no placement first", func(p *Plan) { p.Memory = p.Memory[1:] }, ErrMemory, `the plan does not place "d_x": lay the memory out again`, "buffer 2 d_x"},
-		{"host buffer placed", func(p *Plan) { p.Memory[0].Buffer = 0 }, ErrMemory,
+		}, proof.ErrDeadlock, `waits form a cycle: stream 0 waits for "up_y" on stream 1, which waits for "saxpy" on stream 0: remove one of these waits`, "op 1, stream 1, event 1"},
+		{"missing placement", func(p *Plan) { p.Memory = p.Memory[:1] }, plan.ErrMemory, `the plan does not place "d_y": lay the memory out again`, "buffer 3 d_y"},
+		{"no placement first", func(p *Plan) { p.Memory = p.Memory[1:] }, plan.ErrMemory, `the plan does not place "d_x": lay the memory out again`, "buffer 2 d_x"},
+		{"host buffer placed", func(p *Plan) { p.Memory[0].Buffer = 0 }, plan.ErrMemory,
 			`placement 0 is of "x", which is not the next device buffer: list every device buffer once, by id`, "buffer 2 d_x"},
-		{"unknown buffer placed", func(p *Plan) { p.Memory = append(p.Memory, Placement{Buffer: 99}) }, ErrOtherGraph,
+		{"unknown buffer placed", func(p *Plan) { p.Memory = append(p.Memory, plan.Placement{Buffer: 99}) }, plan.ErrOtherGraph,
 			`the plan places "buffer 99", which is not a device buffer of the graph, or places it twice: plan this graph again`, ""},
-		{"other size", func(p *Plan) { p.Memory[0].Bytes = 8 }, ErrOtherGraph,
+		{"other size", func(p *Plan) { p.Memory[0].Bytes = 8 }, plan.ErrOtherGraph,
 			`the plan places "d_x" as 8 bytes on device 0, but it has 4096 bytes on device 0: plan this graph again`, "buffer 2 d_x"},
-		{"negative offset", func(p *Plan) { p.Memory[0].Offset = -256 }, ErrMemory, `"d_x" is placed at byte -256 with 4096 bytes, outside any arena`, "buffer 2 d_x"},
-		{"offset past the end", func(p *Plan) { p.Memory[0].Offset = math.MaxInt64 - 255 }, ErrMemory,
+		{"negative offset", func(p *Plan) { p.Memory[0].Offset = -256 }, plan.ErrMemory, `"d_x" is placed at byte -256 with 4096 bytes, outside any arena`, "buffer 2 d_x"},
+		{"offset past the end", func(p *Plan) { p.Memory[0].Offset = math.MaxInt64 - 255 }, plan.ErrMemory,
 			`"d_x" is placed at byte 9223372036854775552 with 4096 bytes, outside any arena`, "buffer 2 d_x"},
-		{"misaligned", func(p *Plan) { p.Memory[1].Offset = 4100 }, ErrMemory, `"d_y" is placed at byte 4100, which is not a multiple of 256`, "buffer 3 d_y"},
-		{"outside the arena", func(p *Plan) { p.Memory[1].Offset = 8192 }, ErrMemory,
+		{"misaligned", func(p *Plan) { p.Memory[1].Offset = 4100 }, plan.ErrMemory, `"d_y" is placed at byte 4100, which is not a multiple of 256`, "buffer 3 d_y"},
+		{"outside the arena", func(p *Plan) { p.Memory[1].Offset = 8192 }, plan.ErrMemory,
 			`the placements need 12288 bytes, the plan's arenas have 8192: lay the memory out again`, ""},
-		{"live buffers overlap", func(p *Plan) { p.Memory[1].Offset = 3840 }, ErrMemory,
+		{"live buffers overlap", func(p *Plan) { p.Memory[1].Offset = 3840 }, plan.ErrMemory,
 			`"d_x" and "d_y" share bytes [3840:4096) of device 0, but "up_y" (stream 1), which uses the second buffer, is not ordered after "up_x" (stream 0), which uses the first: place "d_y" elsewhere, or let stream 1 wait before "up_y" for an event recorded on stream 0 after "up_x"`, "op 1, node 1 up_y, stream 1, before 0 up_x, its stream 0, buffer 2 d_x, other 3 d_y, bytes 3840 to 4096"},
 	}
 	for _, c := range cases {
@@ -160,9 +162,9 @@ func TestVerifyBoundStreams(t *testing.T) {
 	launches := func(streams ...[]int32) *Plan {
 		p := &Plan{}
 		for s, nodes := range streams {
-			p.Streams = append(p.Streams, Stream{})
+			p.Streams = append(p.Streams, plan.Stream{})
 			for _, n := range nodes {
-				p.Streams[s].Ops = append(p.Streams[s].Ops, Op{Kind: Launch, Node: dag.NodeID(n), Event: -1})
+				p.Streams[s].Ops = append(p.Streams[s].Ops, plan.Op{Kind: plan.Launch, Node: dag.NodeID(n), Event: -1})
 				p.Order = append(p.Order, int32(s))
 			}
 		}
@@ -170,7 +172,7 @@ func TestVerifyBoundStreams(t *testing.T) {
 	}
 	require.NoError(t, Verify(g, launches([]int32{0, 1}, []int32{2})))
 	err = Verify(g, launches([]int32{0}, []int32{1}, []int32{2}))
-	require.ErrorIs(t, err, ErrWrongStream)
+	require.ErrorIs(t, err, proof.ErrWrongStream)
 	require.EqualError(t, err, `"a" and "b" are both bound to stream 4, but run on the plan's streams 0 and 1: launch both on one stream`)
 	var v *Violation
 	require.ErrorAs(t, err, &v)
@@ -193,21 +195,21 @@ func TestVerifyEventReuse(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	p := &Plan{
-		Streams: []Stream{
-			{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}, {Kind: Record, Node: 0, Event: 0}, {Kind: Launch, Node: 1, Event: -1}, {Kind: Record, Node: 1, Event: 0}}},
-			{Ops: []Op{{Kind: Wait, Node: 0, Event: 0}, {Kind: Launch, Node: 2, Event: -1}, {Kind: Wait, Node: 1, Event: 0}, {Kind: Launch, Node: 3, Event: -1}}},
+		Streams: []plan.Stream{
+			{Ops: []plan.Op{{Kind: plan.Launch, Node: 0, Event: -1}, {Kind: plan.Record, Node: 0, Event: 0}, {Kind: plan.Launch, Node: 1, Event: -1}, {Kind: plan.Record, Node: 1, Event: 0}}},
+			{Ops: []plan.Op{{Kind: plan.Wait, Node: 0, Event: 0}, {Kind: plan.Launch, Node: 2, Event: -1}, {Kind: plan.Wait, Node: 1, Event: 0}, {Kind: plan.Launch, Node: 3, Event: -1}}},
 		},
 		Order:  []int32{0, 0, 1, 0, 0, 1, 1, 1},
 		Events: 1,
 	}
 	plantest.PlaceApart(g, p)
 	require.NoError(t, Verify(g, p))
-	require.EqualError(t, VerifySingleUse(g, p), `event 0 is recorded after "a" and again after "b": plan with one event per record`)
+	require.EqualError(t, proof.VerifySingleUse(g, p), `event 0 is recorded after "a" and again after "b": plan with one event per record`)
 	p.Order = []int32{0, 0, 0, 0, 1, 1, 1, 1}
 	require.EqualError(t, Verify(g, p), `stream 1 waits on event 0 for "a", but its latest record submitted follows "b": record another event after "a"`)
 	p.Streams[0].Ops[3].Event, p.Streams[1].Ops[2].Event, p.Events = 1, 1, 2
 	require.NoError(t, Verify(g, p))
-	require.NoError(t, VerifySingleUse(g, p))
+	require.NoError(t, proof.VerifySingleUse(g, p))
 }
 
 // Races of an explicit schedule come last, so that a caller who allows them knows that the rest is right.
@@ -223,22 +225,22 @@ func TestVerifyExplicitSchedule(t *testing.T) {
 		g, err := b.Graph()
 		require.NoError(t, err)
 		g.Sync = dag.SyncExplicit
-		p := &Plan{Streams: []Stream{{Ops: []Op{{Kind: Launch, Node: 0, Event: -1}}}, {Ops: []Op{{Kind: Launch, Node: 1, Event: -1}}}}, Order: []int32{0, 1}}
+		p := &Plan{Streams: []plan.Stream{{Ops: []plan.Op{{Kind: plan.Launch, Node: 0, Event: -1}}}, {Ops: []plan.Op{{Kind: plan.Launch, Node: 1, Event: -1}}}}, Order: []int32{0, 1}}
 		plantest.PlaceApart(g, p)
 		return g, p
 	}
 	g, p := build(false)
 	err := Verify(g, p)
-	require.ErrorIs(t, err, ErrRace)
-	require.ErrorIs(t, err, ErrHazard)
+	require.ErrorIs(t, err, proof.ErrRace)
+	require.ErrorIs(t, err, proof.ErrHazard)
 	require.EqualError(t, err, `"second" (stream 1) is not ordered after "first" (stream 0), which it depends on (RAW d): add "after: [first]" to "second"`)
 	p.Memory[0].Offset = 3
-	require.ErrorIs(t, Verify(g, p), ErrMemory)
+	require.ErrorIs(t, Verify(g, p), plan.ErrMemory)
 
 	g, p = build(true)
 	err = Verify(g, p)
-	require.NotErrorIs(t, err, ErrRace)
-	require.ErrorIs(t, err, ErrHazard)
+	require.NotErrorIs(t, err, proof.ErrRace)
+	require.ErrorIs(t, err, proof.ErrHazard)
 }
 
 func TestVerifyAgreesWithBruteForce(t *testing.T) {
@@ -263,7 +265,7 @@ func TestVerifyAgreesWithBruteForce(t *testing.T) {
 		if (err == nil) != want {
 			t.Fatalf("Verify says %v, brute force %v", err, want)
 		}
-		if err != nil && !errors.Is(err, ErrHazard) && !errors.Is(err, ErrMemory) {
+		if err != nil && !errors.Is(err, proof.ErrHazard) && !errors.Is(err, plan.ErrMemory) {
 			t.Fatalf("unexpected fault %v", err)
 		}
 	})
@@ -282,7 +284,7 @@ func TestVerifyOnManyStreams(t *testing.T) {
 		}
 		for s := range wide.Streams {
 			for i, op := range wide.Streams[s].Ops {
-				if op.Kind != Wait {
+				if op.Kind != plan.Wait {
 					continue
 				}
 				cut := plantest.WithoutOp(wide, s, i)
@@ -316,13 +318,13 @@ func TestVerifySurvivesHostilePlans(t *testing.T) {
 				m.Offset, m.Bytes = rapid.Int64().Draw(t, "offset"), rapid.Int64().Draw(t, "bytes")
 			case len(ops) > 0:
 				op := &ops[rapid.IntRange(0, len(ops)-1).Draw(t, "op")]
-				*op = Op{Kind: OpKind(rapid.IntRange(0, 4).Draw(t, "kind")), Node: dag.NodeID(wild.Draw(t, "node")), Event: wild.Draw(t, "event")}
+				*op = plan.Op{Kind: plan.OpKind(rapid.IntRange(0, 4).Draw(t, "kind")), Node: dag.NodeID(wild.Draw(t, "node")), Event: wild.Draw(t, "event")}
 			}
 		}
 		before := plantest.ClonePlan(p)
 		err := Verify(g, p)
 		require.Equal(t, before, p, "Verify changed the plan")
-		_ = VerifySingleUse(g, p)
+		_ = proof.VerifySingleUse(g, p)
 		if err == nil && !plantest.BruteRight(g, p) {
 			t.Fatal("a wrong plan passed")
 		}
@@ -348,7 +350,7 @@ func TestVerifyKeptBuffers(t *testing.T) {
 	forgotten := plantest.ClonePlan(p)
 	forgotten.Kept = nil
 	require.EqualError(t, Verify(g, forgotten), `"sum" is read before it is written, but the plan does not keep its bytes: plan this graph again`)
-	require.ErrorIs(t, Verify(g, forgotten), ErrMemory)
+	require.ErrorIs(t, Verify(g, forgotten), plan.ErrMemory)
 
 	onSum := plantest.ClonePlan(p)
 	onSum.Memory[1].Offset = onSum.Memory[0].Offset

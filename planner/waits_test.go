@@ -14,32 +14,33 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // closure returns happens-before between launches, from the ops in submission order without the skip-th wait (-1: with all).
-func closure(tb require.TestingT, plan *Plan, nodes, skip int) [][]uint64 {
+func closure(tb require.TestingT, made *Plan, nodes, skip int) [][]uint64 {
 	words := (nodes + 63) / 64
 	before := make([][]uint64, nodes)
-	state := make([][]uint64, len(plan.Streams)) // the launches that a stream is ordered after
+	state := make([][]uint64, len(made.Streams)) // the launches that a stream is ordered after
 	for k := range state {
 		state[k] = make([]uint64, words)
 	}
-	event := make([][]uint64, plan.Events)
-	at := make([]int, len(plan.Streams))
-	recorded := make([]dag.NodeID, plan.Events)
+	event := make([][]uint64, made.Events)
+	at := make([]int, len(made.Streams))
+	recorded := make([]dag.NodeID, made.Events)
 	waits := 0
-	for _, k := range plan.Order {
-		op := plan.Streams[k].Ops[at[k]]
+	for _, k := range made.Order {
+		op := made.Streams[k].Ops[at[k]]
 		at[k]++
 		switch op.Kind {
-		case Launch:
+		case plan.Launch:
 			require.Nil(tb, before[op.Node], "node %d is launched twice", op.Node)
 			before[op.Node] = append([]uint64{}, state[k]...)
 			state[k][op.Node/64] |= 1 << (op.Node % 64)
-		case Record:
+		case plan.Record:
 			event[op.Event] = append([]uint64{}, state[k]...)
 			recorded[op.Event] = op.Node
-		case Wait:
+		case plan.Wait:
 			require.NotNil(tb, event[op.Event], "a wait comes before its record")
 			require.Equal(tb, recorded[op.Event], op.Node, "the event was recorded again")
 			if waits != skip {
@@ -103,8 +104,8 @@ func TestExplicitSchedulesAreSubmittedAsDeclared(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	for _, strategy := range strategies {
-		plan, err := New(context.Background(), g, Options{Strategy: strategy})
+		made, err := New(context.Background(), g, Options{Strategy: strategy})
 		require.NoError(t, err)
-		require.Equal(t, []string{"n0", "n1", "n2", "n3", "n4"}, submitted(g, plan, Compute), strategy)
+		require.Equal(t, []string{"n0", "n1", "n2", "n3", "n4"}, submitted(g, made, plan.Compute), strategy)
 	}
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
 func TestBadArgumentsAreErrors(t *testing.T) {
 	ctx := t.Context()
 	g := saxpy(t, 64)
-	plan, err := planner.New(ctx, g, planner.Options{})
+	made, err := planner.New(ctx, g, planner.Options{})
 	require.NoError(t, err)
 	platform := cpu(t)
 
@@ -32,22 +33,22 @@ func TestBadArgumentsAreErrors(t *testing.T) {
 		"-2 replays in flight: the number must be 1 to 1024":      {Inflight: -2},
 		"1000000 replays in flight: the number must be 1 to 1024": {Inflight: 1e6},
 	} {
-		_, err := runtime.New(ctx, g, plan, platform, options)
+		_, err := runtime.New(ctx, g, made, platform, options)
 		require.EqualError(t, err, want)
 	}
-	_, err = runtime.New(ctx, nil, plan, platform, runtime.Options{})
+	_, err = runtime.New(ctx, nil, made, platform, runtime.Options{})
 	require.EqualError(t, err, "a program needs a graph")
 	_, err = runtime.New(ctx, g, nil, platform, runtime.Options{})
 	require.EqualError(t, err, "a program needs a plan")
-	_, err = runtime.New(ctx, g, plan, nil, runtime.Options{})
+	_, err = runtime.New(ctx, g, made, nil, runtime.Options{})
 	require.EqualError(t, err, "a program needs a platform to run on")
-	_, err = runtime.New(ctx, g, plan, said{}, runtime.Options{})
+	_, err = runtime.New(ctx, g, made, said{}, runtime.Options{})
 	require.ErrorIs(t, err, cudart.ErrNoDevice)
 	require.Equal(t, runtime.MachineOf(said{}), runtime.MachineOf(nil))
 	_, err = runtime.MeasureMachine(ctx, nil, nil)
 	require.ErrorIs(t, err, cudart.ErrNoDevice)
 
-	program, err := runtime.New(ctx, g, plan, platform, runtime.Options{})
+	program, err := runtime.New(ctx, g, made, platform, runtime.Options{})
 	require.NoError(t, err)
 	defer program.Close()
 	require.EqualError(t, program.Run(ctx, -1), "run -1 replays: the number must be at least 0")
@@ -73,9 +74,9 @@ func TestBadArgumentsAreErrors(t *testing.T) {
 
 	trace, err := program.Trace(ctx, 1)
 	require.NoError(t, err)
-	require.EqualError(t, trace.WriteChrome(io.Discard, nil, plan, nil), "writing a trace needs its graph and its plan")
-	require.EqualError(t, trace.WriteChrome(io.Discard, saxpyTwice(t), plan, nil), "the trace has 4 nodes, but the graph has 5")
-	require.EqualError(t, trace.WriteChrome(io.Discard, g, plan, &planner.Timeline{}), "the prediction has 0 nodes, but the graph has 4")
+	require.EqualError(t, trace.WriteChrome(io.Discard, nil, made, nil), "writing a trace needs its graph and its plan")
+	require.EqualError(t, trace.WriteChrome(io.Discard, saxpyTwice(t), made, nil), "the trace has 4 nodes, but the graph has 5")
+	require.EqualError(t, trace.WriteChrome(io.Discard, g, made, &plan.Timeline{}), "the prediction has 0 nodes, but the graph has 4")
 }
 
 // saxpyTwice has one node more than saxpy.

@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -232,7 +233,7 @@ func TestRacesAloneAreTolerated(t *testing.T) {
 	require.NoError(t, err)
 	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
 		_, err = runtime.New(ctx, g, plan, cpuUnchecked(t), runtime.Options{Mode: mode})
-		require.ErrorIs(t, err, planner.ErrRace)
+		require.ErrorIs(t, err, proof.ErrRace)
 		program, err := runtime.New(ctx, g, plan, cpuUnchecked(t), runtime.Options{Mode: mode, Unsafe: true})
 		require.NoError(t, err)
 		require.NoError(t, program.Run(ctx, 1))
@@ -242,7 +243,7 @@ func TestRacesAloneAreTolerated(t *testing.T) {
 	plan.Order = plan.Order[:len(plan.Order)-1]
 	_, err = runtime.New(ctx, g, plan, cpuUnchecked(t), runtime.Options{Unsafe: true})
 	require.Error(t, err)
-	require.NotErrorIs(t, err, planner.ErrRace)
+	require.NotErrorIs(t, err, proof.ErrRace)
 }
 
 func TestDecisionsAreLogged(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/cudart/cupti"
 	"github.com/dagrun/dagrun/cudart/fault"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
@@ -20,9 +19,9 @@ import (
 // silent is a recorder that never returns a record, so that a trace first replays for it and then falls back to events.
 type silent struct{}
 
-func (silent) Enable() error                     { return nil }
-func (silent) Disable() error                    { return nil }
-func (silent) Flush(int) ([]cupti.Record, error) { return nil, nil }
+func (silent) Enable() error                        { return nil }
+func (silent) Disable() error                       { return nil }
+func (silent) Flush(int) ([]cudart.Activity, error) { return nil, nil }
 
 // life makes a program, runs it, traces it, reads its results and closes it.
 func life(t *testing.T, platform cudart.Platform, mode runtime.Mode) (err error) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 func TestFingerprintsTellHowKernelsAreCompiled(t *testing.T) {
@@ -44,7 +44,7 @@ extern "C" __global__ void work(int n, float *y) { for (int k = 0; k < LOOPS * M
 		}
 		g, err := file.Parse([]byte(pipeline), file.Options{Name: "p.yaml", Library: kernels.Library(), OpenModule: kernels.ModuleOpener("", read, nil)})
 		require.NoError(t, err)
-		return runtime.Fingerprints(g)
+		return learn.Fingerprints(g)
 	}
 	first := prints(pipeline, files)
 	require.Len(t, first, 3)

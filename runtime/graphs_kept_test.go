@@ -16,10 +16,11 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // learnedLife makes a program, learns from its replays, runs what learning chose, and closes it.
-func learnedLife(t *testing.T, platform cudart.Platform, memory runtime.MemoryMode, replays int) (learned *runtime.Learned, checksums []runtime.Checksum, err error) {
+func learnedLife(t *testing.T, platform cudart.Platform, memory runtime.MemoryMode, replays int) (learned *learn.Learned, checksums []runtime.Checksum, err error) {
 	ctx := context.Background()
 	g := carrying(t)
 	options := planner.Options{KeepAll: memory == runtime.Separate, Machine: runtime.MachineOf(platform)}
@@ -30,7 +31,7 @@ func learnedLife(t *testing.T, platform cudart.Platform, memory runtime.MemoryMo
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if learned, err = p.Learn(ctx, runtime.LearnOptions{Plan: options, Replays: replays, For: time.Hour}); err != nil {
+	if learned, err = p.Learn(ctx, learn.Options{Plan: options, Replays: replays, For: time.Hour}); err != nil {
 		return nil, nil, err
 	}
 	if err := p.Run(ctx, replays-learned.Replays); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // spinning waits for 300 us in each of the passes that halve x from 1000 to below 1.
@@ -39,7 +40,7 @@ func TestNodesOfBodiesAreLearned(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer platform.Close()
-	o := runtime.LearnOptions{Replays: 12, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
+	o := learn.Options{Replays: 12, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
 	plan, err := planner.New(ctx, g, o.Plan)
 	require.NoError(t, err)
 	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured} {
@@ -58,9 +59,9 @@ func TestNodesOfBodiesAreLearned(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, timeline.MakespanUS, 2900.0, "ten passes of 300 us")
 
-		recalled := runtime.Recall(g, platform, folder, o, runtime.Arena)
+		recalled := learn.Recall(g, platform, folder, o, runtime.Arena)
 		require.NoError(t, recalled.Keep(ctx, learned, true))
-		recalled = runtime.Recall(g, platform, folder, o, runtime.Arena)
+		recalled = learn.Recall(g, platform, folder, o, runtime.Arena)
 		require.Contains(t, recalled.Known.Nodes, "wait")
 		require.Contains(t, recalled.Known.Nodes, "half")
 		require.Contains(t, recalled.Known.Nodes, "start")
@@ -74,11 +75,11 @@ func TestNodesOfBodiesAreLearned(t *testing.T) {
 		// A run that took twice as long as predicted corrects what is kept.
 		loops, err := p.Loops(ctx)
 		require.NoError(t, err)
-		before, err := p.Predict(o.Plan.Machine, runtime.MergeProfiles(recalled.Known, &planner.Profile{Passes: learned.Profile.Passes}))
+		before, err := p.Predict(o.Plan.Machine, learn.MergeProfiles(recalled.Known, &planner.Profile{Passes: learned.Profile.Passes}))
 		require.NoError(t, err)
 		require.NoError(t, recalled.CorrectBodies(ctx, p.Way(), 1.5*before.MakespanUS, loops, o))
-		recalled = runtime.Recall(g, platform, folder, o, runtime.Arena)
-		after, err := p.Predict(o.Plan.Machine, runtime.MergeProfiles(recalled.Known, &planner.Profile{Passes: learned.Profile.Passes}))
+		recalled = learn.Recall(g, platform, folder, o, runtime.Arena)
+		after, err := p.Predict(o.Plan.Machine, learn.MergeProfiles(recalled.Known, &planner.Profile{Passes: learned.Profile.Passes}))
 		require.NoError(t, err)
 		require.InEpsilon(t, 1.5*before.MakespanUS, after.MakespanUS, 0.02)
 		require.NoError(t, p.Close())
@@ -92,12 +93,12 @@ func TestNodesOfLoopsAreMeasuredWhereSomeAreKnown(t *testing.T) {
 	require.NoError(t, err)
 	defer platform.Close()
 	for known, wanted := range map[string]string{"half": "wait", "wait": "half"} {
-		learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Replays: 12, Known: &planner.Profile{Nodes: map[string]float64{known: 300}}})
+		learned, err := learn.Learn(ctx, g, platform, learn.Options{Replays: 12, Known: &planner.Profile{Nodes: map[string]float64{known: 300}}})
 		require.NoError(t, err)
 		require.Len(t, learned.Inner[wanted], 5)
 		require.NotContains(t, learned.Inner, known)
 	}
-	learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Replays: 12, Known: &planner.Profile{Nodes: map[string]float64{"start": 1, "half": 1, "wait": 300}}})
+	learned, err := learn.Learn(ctx, g, platform, learn.Options{Replays: 12, Known: &planner.Profile{Nodes: map[string]float64{"start": 1, "half": 1, "wait": 300}}})
 	require.NoError(t, err)
 	require.Empty(t, learned.Inner, "all are known")
 }
@@ -114,7 +115,7 @@ func TestNodesOfLoopsWithDeclaredCostsAreNotMeasured(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer platform.Close()
-	learned, err := runtime.Learn(context.Background(), g, platform, runtime.LearnOptions{Replays: 30})
+	learned, err := learn.Learn(context.Background(), g, platform, learn.Options{Replays: 30})
 	require.NoError(t, err)
 	require.Zero(t, learned.Replays)
 }
@@ -123,7 +124,7 @@ func TestFewReplaysOfLoopsAreNotSlowedDown(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer platform.Close()
-	learned, err := runtime.Learn(context.Background(), spinning(t), platform, runtime.LearnOptions{Replays: 3, For: time.Hour})
+	learned, err := learn.Learn(context.Background(), spinning(t), platform, learn.Options{Replays: 3, For: time.Hour})
 	require.NoError(t, err)
 	require.Zero(t, learned.Replays)
 	require.Empty(t, learned.Inner)
@@ -157,7 +158,7 @@ func TestPlansOfLoopsAreComparedOnGPUs(t *testing.T) {
 	require.NoError(t, err)
 	defer device.Close()
 	platform, folder, ctx := gpuLike{device}, cache.Open(t.TempDir()), context.Background()
-	o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
+	o := learn.Options{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
 	plan, err := planner.New(ctx, g, o.Plan)
 	require.NoError(t, err)
 	for k, mode := range o.Modes {
@@ -187,10 +188,10 @@ func TestPlansOfLoopsAreComparedOnGPUs(t *testing.T) {
 		require.Greater(t, len(streams), 1)
 		require.NoError(t, p.Close())
 
-		require.NoError(t, runtime.Recall(g, platform, folder, o, runtime.Arena).Keep(ctx, learned, true))
+		require.NoError(t, learn.Recall(g, platform, folder, o, runtime.Arena).Keep(ctx, learned, true))
 		later := o
 		later.Plan.Profile = &planner.Profile{Passes: map[string]int64{"loop": 7}}
-		recalled := runtime.Recall(g, platform, folder, later, runtime.Arena)
+		recalled := learn.Recall(g, platform, folder, later, runtime.Arena)
 		require.Empty(t, recalled.Warnings)
 		require.NotEmpty(t, recalled.Ways, "whatever is known of passes")
 	}

@@ -17,20 +17,23 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // later is a run of a graph that replays as a cache says, and learns again from so many replays and extra ones.
-func later(t *testing.T, folder *cache.Folder, replays, extra int) (*runtime.Recalled, *runtime.Learned) {
+func later(t *testing.T, folder *cache.Folder, replays, extra int) (*learn.Recalled, *learn.Learned) {
 	t.Helper()
 	g := carrying(t)
 	platform, err := host.Open(host.Options{CheckOrder: true})
 	require.NoError(t, err)
 	defer platform.Close()
-	o := runtime.LearnOptions{Replays: replays, Extra: extra, For: time.Hour, Plan: planner.Options{Machine: runtime.MachineOf(platform)}}
+	o := learn.Options{Replays: replays, Extra: extra, For: time.Hour, Plan: planner.Options{Machine: runtime.MachineOf(platform)}}
 	o.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
-	recalled := runtime.Recall(g, platform, folder, o, runtime.Arena)
+	recalled := learn.Recall(g, platform, folder, o, runtime.Arena)
 	require.Empty(t, recalled.Warnings)
 	o.Known, o.Runs, o.Ways, o.Seen = recalled.Known, recalled.Runs, recalled.Ways, recalled.Seen
 	plan, mode := (*planner.Plan)(nil), runtime.Streams
@@ -51,7 +54,7 @@ func later(t *testing.T, folder *cache.Folder, replays, extra int) (*runtime.Rec
 }
 
 // learnedBefore returns a cache that knows a graph from one run, and what later runs recall of it.
-func learnedBefore(t *testing.T) (folder *cache.Folder, recall func() *runtime.Recalled) {
+func learnedBefore(t *testing.T) (folder *cache.Folder, recall func() *learn.Recalled) {
 	t.Helper()
 	folder = cache.Open(t.TempDir())
 	later(t, folder, 300, 0)
@@ -59,9 +62,9 @@ func learnedBefore(t *testing.T) (folder *cache.Folder, recall func() *runtime.R
 	platform, err := host.Open(host.Options{CheckOrder: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, platform.Close()) })
-	o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
-	return folder, func() *runtime.Recalled {
-		r := runtime.Recall(g, platform, folder, o, runtime.Arena)
+	o := learn.Options{Replays: 300, Plan: planner.Options{Machine: runtime.MachineOf(platform)}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
+	return folder, func() *learn.Recalled {
+		r := learn.Recall(g, platform, folder, o, runtime.Arena)
 		require.Empty(t, r.Warnings)
 		return r
 	}
@@ -103,12 +106,12 @@ func TestExtraReplaysAreUsedBeyondThoseAskedFor(t *testing.T) {
 	recalled, again := later(t, folder, 20, 100_000)
 	require.NotEmpty(t, recalled.Ways)
 	require.GreaterOrEqual(t, len(again.Ways), len(recalled.Ways))
-	same := func(a, b runtime.LearnedWay) bool {
+	same := func(a, b learn.Way) bool {
 		return a.Mode == b.Mode && a.Threads == b.Threads && reflect.DeepEqual(a.Plan.Streams, b.Plan.Streams) && reflect.DeepEqual(a.Plan.Order, b.Plan.Order)
 	}
 	for _, w := range again.Ways {
-		kept := slices.ContainsFunc(recalled.Ways, func(other runtime.LearnedWay) bool { return same(w, other) })
-		require.Equal(t, kept, slices.ContainsFunc(many.Ways, func(other runtime.LearnedWay) bool { return same(w, other) }), "only kept ways are timed twice")
+		kept := slices.ContainsFunc(recalled.Ways, func(other learn.Way) bool { return same(w, other) })
+		require.Equal(t, kept, slices.ContainsFunc(many.Ways, func(other learn.Way) bool { return same(w, other) }), "only kept ways are timed twice")
 	}
 }
 
@@ -121,8 +124,8 @@ func TestLaterRunsChangeTheFormOfTheCode(t *testing.T) {
 	device := overlappingDevice(t)
 	p, err := runtime.New(ctx, g, plan, device, runtime.Options{Overlap: runtime.OverlapOn})
 	require.NoError(t, err)
-	ways := []runtime.LearnedWay{{Plan: plan, Threads: 1, Overlap: true}, {Plan: plan, Threads: 1}}
-	learned, err := p.Learn(ctx, runtime.LearnOptions{Replays: 100, Overlap: runtime.OverlapAuto, Ways: ways, Runs: 1, For: time.Hour, Modes: []runtime.Mode{runtime.Streams}})
+	ways := []learn.Way{{Plan: plan, Threads: 1, Overlap: true}, {Plan: plan, Threads: 1}}
+	learned, err := p.Learn(ctx, learn.Options{Replays: 100, Overlap: runtime.OverlapAuto, Ways: ways, Runs: 1, For: time.Hour, Modes: []runtime.Mode{runtime.Streams}})
 	require.NoError(t, err)
 	forms := map[bool]bool{}
 	for _, w := range learned.Ways {
@@ -144,8 +147,8 @@ func TestLaterRunsPredictWithTheCorrectedFigures(t *testing.T) {
 	require.NoError(t, err)
 	defer platform.Close()
 	given := runtime.MachineOf(platform)
-	o := runtime.LearnOptions{Replays: 300, Plan: planner.Options{Machine: given}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
-	recall := func() *runtime.Recalled { return runtime.Recall(g, platform, folder, o, runtime.Arena) }
+	o := learn.Options{Replays: 300, Plan: planner.Options{Machine: given}, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}}
+	recall := func() *learn.Recalled { return learn.Recall(g, platform, folder, o, runtime.Arena) }
 	require.Nil(t, recall().Machine, "the CPU device's figures are not corrected")
 
 	fitted := *given
@@ -156,7 +159,7 @@ func TestLaterRunsPredictWithTheCorrectedFigures(t *testing.T) {
 	require.Empty(t, r.Warnings)
 	require.Equal(t, &fitted, r.Machine)
 	best := r.Best(300)
-	us, err := planner.Repeated(g, best.Plan, &fitted, r.Known, best.Mode == runtime.Captured)
+	us, err := model.Repeated(g, best.Plan, &fitted, r.Known, best.Mode == runtime.Captured)
 	require.NoError(t, err)
 	require.Equal(t, us, best.Predicted)
 
@@ -178,14 +181,14 @@ func TestLaterRunsPredictWithTheCorrectedFigures(t *testing.T) {
 }
 
 func TestBestWayOfFewAndManyReplays(t *testing.T) {
-	way := func(mode runtime.Mode, build, each float64) runtime.LearnedWay {
-		return runtime.LearnedWay{Mode: mode, BuildUS: build, Each: runtime.Series{Median: each}}
+	way := func(mode runtime.Mode, build, each float64) learn.Way {
+		return learn.Way{Mode: mode, BuildUS: build, Each: runtime.Series{Median: each}}
 	}
-	r := &runtime.Recalled{Ways: []runtime.LearnedWay{way(runtime.Streams, 0, 50), way(runtime.Captured, 90_000, 43), way(runtime.Captured, 2000, 44)}}
+	r := &learn.Recalled{Ways: []learn.Way{way(runtime.Streams, 0, 50), way(runtime.Captured, 90_000, 43), way(runtime.Captured, 2000, 44)}}
 	for replays, each := range map[int]float64{1: 50, 99: 50, 100: 43, 220: 43, 20_000: 43} {
 		require.Equal(t, each, r.Best(replays).Each.Median, "%d replays", replays)
 	}
-	slow := &runtime.Recalled{Ways: []runtime.LearnedWay{way(runtime.Streams, 0, 50), way(runtime.Captured, 90_000, 40)}}
+	slow := &learn.Recalled{Ways: []learn.Way{way(runtime.Streams, 0, 50), way(runtime.Captured, 90_000, 40)}}
 	for replays, each := range map[int]float64{1: 50, 220: 50, 20_000: 40} {
 		require.Equal(t, each, slow.Best(replays).Each.Median, "%d replays", replays)
 	}
@@ -211,7 +214,7 @@ func TestTwoRunsInARowForgetAChoice(t *testing.T) {
 		if run.differs {
 			took = 10 * (took + best.Each.Spread + 1)
 		}
-		for _, r := range []*runtime.Recalled{r, rank} {
+		for _, r := range []*learn.Recalled{r, rank} {
 			runs, again, err := r.Confirm(ctx, best, took, run.replays)
 			require.NoError(t, err)
 			require.Equal(t, run.runs, runs, "%+v", run)
@@ -234,10 +237,10 @@ func TestLaterReplaysCorrectWhatWasLearned(t *testing.T) {
 	require.NoError(t, err)
 	defer platform.Close()
 	machine := runtime.MachineOf(platform)
-	options := runtime.LearnOptions{Replays: 40, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}, Plan: planner.Options{Machine: machine}}
+	options := learn.Options{Replays: 40, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}, Plan: planner.Options{Machine: machine}}
 	plan, err := planner.New(ctx, g, options.Plan)
 	require.NoError(t, err)
-	way := &runtime.LearnedWay{Plan: plan, Mode: runtime.Streams, Threads: 1, Each: runtime.Series{Count: 3, Median: 150}}
+	way := &learn.Way{Plan: plan, Mode: runtime.Streams, Threads: 1, Each: runtime.Series{Count: 3, Median: 150}}
 	for _, c := range []struct {
 		name         string
 		us, measured float64 // of a replay, and then of the node that took 100
@@ -252,11 +255,11 @@ func TestLaterReplaysCorrectWhatWasLearned(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := cache.Open(t.TempDir())
-			recalled := runtime.Recall(g, platform, folder, options, runtime.Arena)
-			learned := &runtime.Learned{Samples: [][]float64{{90, 100, 110}, nil}, Ways: []runtime.LearnedWay{*way}}
+			recalled := learn.Recall(g, platform, folder, options, runtime.Arena)
+			learned := &learn.Learned{Samples: [][]float64{{90, 100, 110}, nil}, Ways: []learn.Way{*way}}
 			require.NoError(t, recalled.Keep(ctx, learned, false))
 			require.NoError(t, recalled.Correct(ctx, way, c.us, options))
-			again := runtime.Recall(g, platform, folder, options, runtime.Arena)
+			again := learn.Recall(g, platform, folder, options, runtime.Arena)
 			require.Empty(t, again.Warnings)
 			require.Len(t, again.Known.Nodes, 1, "a declared cost is not replaced")
 			require.InEpsilon(t, c.measured, again.Known.Nodes["measured"], 0.05)
@@ -276,25 +279,25 @@ func TestLaterReplaysCorrectWhatWasLearned(t *testing.T) {
 		require.NoError(t, err)
 		for us, measured := range map[float64]float64{1000: 200, 20: 50} {
 			folder := cache.Open(t.TempDir())
-			recalled := runtime.Recall(single, platform, folder, options, runtime.Arena)
-			require.NoError(t, recalled.Keep(ctx, &runtime.Learned{Samples: [][]float64{{90, 100, 110}}}, false))
-			require.NoError(t, recalled.Correct(ctx, &runtime.LearnedWay{Plan: plan, Threads: 1}, us, options))
-			require.InEpsilon(t, measured, runtime.Recall(single, platform, folder, options, runtime.Arena).Known.Nodes["measured"], 0.01)
+			recalled := learn.Recall(single, platform, folder, options, runtime.Arena)
+			require.NoError(t, recalled.Keep(ctx, &learn.Learned{Samples: [][]float64{{90, 100, 110}}}, false))
+			require.NoError(t, recalled.Correct(ctx, &learn.Way{Plan: plan, Threads: 1}, us, options))
+			require.InEpsilon(t, measured, learn.Recall(single, platform, folder, options, runtime.Arena).Known.Nodes["measured"], 0.01)
 		}
 	})
 	t.Run("a device with engines is left as measured", func(t *testing.T) {
 		folder := cache.Open(t.TempDir())
 		gpu := options
 		gpu.Plan.Machine = planner.H200()
-		recalled := runtime.Recall(g, platform, folder, gpu, runtime.Arena)
-		require.NoError(t, recalled.Keep(ctx, &runtime.Learned{Samples: [][]float64{{100, 100, 100}, nil}}, false))
+		recalled := learn.Recall(g, platform, folder, gpu, runtime.Arena)
+		require.NoError(t, recalled.Keep(ctx, &learn.Learned{Samples: [][]float64{{100, 100, 100}, nil}}, false))
 		require.NoError(t, recalled.Correct(ctx, way, 500, gpu))
-		require.Equal(t, 100.0, runtime.Recall(g, platform, folder, gpu, runtime.Arena).Known.Nodes["measured"])
+		require.Equal(t, 100.0, learn.Recall(g, platform, folder, gpu, runtime.Arena).Known.Nodes["measured"])
 	})
-	var none *runtime.Recalled
+	var none *learn.Recalled
 	require.NoError(t, none.Correct(ctx, way, 100, options))
-	require.NoError(t, runtime.Recall(g, platform, nil, options, runtime.Arena).Correct(ctx, way, 100, options))
-	require.NoError(t, runtime.Recall(g, platform, cache.Open(t.TempDir()), options, runtime.Arena).Correct(ctx, nil, 100, options))
+	require.NoError(t, learn.Recall(g, platform, nil, options, runtime.Arena).Correct(ctx, way, 100, options))
+	require.NoError(t, learn.Recall(g, platform, cache.Open(t.TempDir()), options, runtime.Arena).Correct(ctx, nil, 100, options))
 }
 
 // halvings halves x until it is below 1, three times over. The inner loop makes 10 passes, of at most most.
@@ -315,17 +318,17 @@ func halvings(t *testing.T, most int64) *dag.Graph {
 func TestPlansCountWithThePassesOfTheLastRun(t *testing.T) {
 	ctx, folder := t.Context(), cache.Open(t.TempDir())
 	g := halvings(t, 500)
-	known, warnings := runtime.KnownPasses(g, folder)
+	known, warnings := learn.KnownPasses(g, folder)
 	require.Nil(t, known)
 	require.Empty(t, warnings)
 	before, err := planner.New(ctx, g, planner.Options{})
 	require.NoError(t, err)
-	require.Equal(t, planner.Passes{}, before.Costs[0].Passes, "three passes are not learned")
+	require.Equal(t, plan.Passes{}, before.Costs[0].Passes, "three passes are not learned")
 	require.Equal(t, "at most 500 passes", before.Bodies[0].Plan.Costs[1].Passes.Text())
 
 	loops, _ := loopsOf(t, g)
-	require.NoError(t, runtime.KeepPasses(ctx, g, folder, loops))
-	known, warnings = runtime.KnownPasses(g, folder)
+	require.NoError(t, learn.KeepPasses(ctx, g, folder, loops))
+	known, warnings = learn.KnownPasses(g, folder)
 	require.Empty(t, warnings)
 	require.Equal(t, map[string]int64{"inner": 10}, known.Passes)
 	after, err := planner.New(ctx, g, planner.Options{Profile: known})
@@ -343,7 +346,7 @@ func TestPlansCountWithThePassesOfTheLastRun(t *testing.T) {
 	require.Contains(t, text.String(), "\nloops: inner learned 10 passes\n")
 
 	other := halvings(t, 499)
-	known, _ = runtime.KnownPasses(other, folder)
+	known, _ = learn.KnownPasses(other, folder)
 	require.Nil(t, known, "it is another loop")
 	known = &planner.Profile{Passes: map[string]int64{"inner": 500}}
 	wrong, err := planner.New(ctx, other, planner.Options{Profile: known})

@@ -21,8 +21,10 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // carrying is a graph whose result depends on the number of its replays: four sums in a device buffer that nothing refills, each with
@@ -50,7 +52,7 @@ func carrying(t testing.TB) *dag.Graph {
 }
 
 // sums replays the given number of times and returns the checksums of the results. learn is nil for no learning.
-func sums(t testing.TB, g *dag.Graph, platform *host.Platform, replays int, o runtime.Options, learn *runtime.LearnOptions, way *runtime.LearnedWay) ([]runtime.Checksum, *runtime.Learned) {
+func sums(t testing.TB, g *dag.Graph, platform *host.Platform, replays int, o runtime.Options, learning *learn.Options, way *learn.Way) ([]runtime.Checksum, *learn.Learned) {
 	t.Helper()
 	ctx := context.Background()
 	plan, err := planner.New(ctx, g, planner.Options{Machine: runtime.MachineOf(platform), Streams: 3})
@@ -60,11 +62,11 @@ func sums(t testing.TB, g *dag.Graph, platform *host.Platform, replays int, o ru
 	}
 	p, err := runtime.New(ctx, g, plan, platform, o)
 	require.NoError(t, err)
-	var learned *runtime.Learned
+	var learned *learn.Learned
 	used := 0
-	if learn != nil {
-		learn.Replays = replays
-		learned, err = p.Learn(ctx, *learn)
+	if learning != nil {
+		learning.Replays = replays
+		learned, err = p.Learn(ctx, *learning)
 		require.NoError(t, err)
 		used = learned.Replays
 		require.LessOrEqual(t, used, replays)
@@ -87,10 +89,10 @@ func TestResultsAreEqualHoweverMuchIsLearned(t *testing.T) {
 	for _, memory := range []runtime.MemoryMode{runtime.Arena, runtime.Separate} {
 		for _, replays := range []int{1, 2, 7, 20, 150} {
 			want, _ := sums(t, g, platform, replays, runtime.Options{Memory: memory}, nil, nil)
-			options := runtime.LearnOptions{Replays: replays, Plan: planner.Options{KeepAll: memory == runtime.Separate}, For: time.Hour}
+			options := learn.Options{Replays: replays, Plan: planner.Options{KeepAll: memory == runtime.Separate}, For: time.Hour}
 			options.Plan.Machine = runtime.MachineOf(platform)
 			options.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
-			recalled := runtime.Recall(g, platform, folder, options, memory)
+			recalled := learn.Recall(g, platform, folder, options, memory)
 			require.Empty(t, recalled.Warnings)
 			for _, again := range []bool{false, true} {
 				got, learned := sums(t, g, platform, replays, runtime.Options{Memory: memory}, &options, nil)
@@ -100,7 +102,7 @@ func TestResultsAreEqualHoweverMuchIsLearned(t *testing.T) {
 				}
 				require.NoError(t, recalled.Keep(context.Background(), learned, again))
 			}
-			recalled = runtime.Recall(g, platform, folder, options, memory)
+			recalled = learn.Recall(g, platform, folder, options, memory)
 			require.Empty(t, recalled.Warnings)
 			if replays >= 20 {
 				require.NotNil(t, recalled.Known)
@@ -127,15 +129,15 @@ func TestLearnReturnsAProfileToPlanWith(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer platform.Close()
-	learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Replays: 12})
+	learned, err := learn.Learn(ctx, g, platform, learn.Options{Replays: 12})
 	require.NoError(t, err)
 	require.Equal(t, 12, max(12, learned.Replays))
 	require.GreaterOrEqual(t, learned.Profile.Nodes["short"], 300.0)
 	require.GreaterOrEqual(t, learned.Profile.Nodes["long"], 900.0)
 	require.NotContains(t, learned.Profile.Nodes, "declared", "a declared cost is not measured")
-	plan, err := planner.New(ctx, g, planner.Options{Profile: learned.Profile, Machine: runtime.MachineOf(platform)})
+	made, err := planner.New(ctx, g, planner.Options{Profile: learned.Profile, Machine: runtime.MachineOf(platform)})
 	require.NoError(t, err)
-	require.Equal(t, "1 declared, 2 measured", planner.CostText(g, plan.Costs))
+	require.Equal(t, "1 declared, 2 measured", plan.CostText(g, made.Costs))
 	require.Zero(t, platform.Live().Memory)
 }
 
@@ -160,27 +162,27 @@ func TestWhatCannotLearnSaysWhy(t *testing.T) {
 		p, err := runtime.New(ctx, g, plan, platform, o)
 		require.NoError(t, err)
 		require.EqualError(t, p.CanLearn(), message)
-		_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 20})
+		_, err = p.Learn(ctx, learn.Options{Replays: 20})
 		require.EqualError(t, err, message)
 		require.NoError(t, p.Close())
 	}
 	p, err := runtime.New(ctx, g, plan, platform, runtime.Options{})
 	require.NoError(t, err)
-	_, err = p.Learn(ctx, runtime.LearnOptions{})
+	_, err = p.Learn(ctx, learn.Options{})
 	require.EqualError(t, err, "learn from 0 replays: the number must be at least 1")
-	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Modes: []runtime.Mode{runtime.Built}})
+	_, err = p.Learn(ctx, learn.Options{Replays: 9, Modes: []runtime.Mode{runtime.Built}})
 	require.EqualError(t, err, "learn with mode built graph: only streams and graph can be chosen from")
-	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Extra: -1})
+	_, err = p.Learn(ctx, learn.Options{Replays: 9, Extra: -1})
 	require.EqualError(t, err, "learn with Extra = -1: the number must be 0 to 1099511627776")
-	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Wake: -1})
+	_, err = p.Learn(ctx, learn.Options{Replays: 9, Wake: -1})
 	require.EqualError(t, err, "learn with Threads = 0, For = 0s, Wake = -1ns: none can be less than 0")
-	_, err = p.Learn(ctx, runtime.LearnOptions{Replays: 9, Ways: []runtime.LearnedWay{{}}})
+	_, err = p.Learn(ctx, learn.Options{Replays: 9, Ways: []learn.Way{{}}})
 	require.EqualError(t, err, "learn with way 0: it needs a plan, and to be replayed as streams or as a graph")
 	require.NoError(t, p.Close())
 	require.ErrorIs(t, p.CanLearn(), runtime.ErrClosed)
-	_, err = runtime.Learn(ctx, nil, platform, runtime.LearnOptions{})
+	_, err = learn.Learn(ctx, nil, platform, learn.Options{})
 	require.EqualError(t, err, "learning needs a graph")
-	_, err = runtime.Learn(ctx, g, nil, runtime.LearnOptions{})
+	_, err = learn.Learn(ctx, g, nil, learn.Options{})
 	require.EqualError(t, err, "learning needs a platform to run on")
 }
 
@@ -193,9 +195,9 @@ func TestHostileCacheChangesNothing(t *testing.T) {
 	defer platform.Close()
 	dir := t.TempDir()
 	folder := cache.Open(dir)
-	options := runtime.LearnOptions{Replays: 30, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}, Plan: planner.Options{Machine: runtime.MachineOf(platform)}}
+	options := learn.Options{Replays: 30, Modes: []runtime.Mode{runtime.Captured, runtime.Streams}, Plan: planner.Options{Machine: runtime.MachineOf(platform)}}
 	_, learned := sums(t, g, platform, 30, runtime.Options{}, &options, nil)
-	recalled := runtime.Recall(g, platform, folder, options, runtime.Arena)
+	recalled := learn.Recall(g, platform, folder, options, runtime.Arena)
 	require.NoError(t, recalled.Keep(ctx, learned, false))
 	choices, err := filepath.Glob(filepath.Join(dir, "choices", "*"))
 	require.NoError(t, err)
@@ -204,13 +206,13 @@ func TestHostileCacheChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	for cut := 0; cut < len(whole); cut += 997 {
 		require.NoError(t, os.WriteFile(choices[0], whole[:cut], 0o600))
-		again := runtime.Recall(g, platform, folder, options, runtime.Arena)
+		again := learn.Recall(g, platform, folder, options, runtime.Arena)
 		require.Len(t, again.Warnings, 1, "cut at %d", cut)
 		require.Empty(t, again.Ways)
 		changed := append([]byte{}, whole...)
 		changed[cut] ^= 1
 		require.NoError(t, os.WriteFile(choices[0], changed, 0o600))
-		again = runtime.Recall(g, platform, folder, options, runtime.Arena)
+		again = learn.Recall(g, platform, folder, options, runtime.Arena)
 		require.Len(t, again.Warnings, 1, "changed at %d", cut)
 		require.Empty(t, again.Ways)
 	}
@@ -220,12 +222,12 @@ func TestHostileCacheChangesNothing(t *testing.T) {
 	serial, err := planner.New(ctx, g, planner.Options{Strategy: "serial"})
 	require.NoError(t, err)
 	broken := *serial
-	broken.Streams = []planner.Stream{{Ops: append([]planner.Op{}, serial.Streams[0].Ops...)}}
+	broken.Streams = []plan.Stream{{Ops: append([]plan.Op{}, serial.Streams[0].Ops...)}}
 	ops := broken.Streams[0].Ops
 	ops[0], ops[len(ops)-1] = ops[len(ops)-1], ops[0]
-	wrong := &runtime.Learned{Ways: []runtime.LearnedWay{{Plan: &broken, Threads: 1, Each: runtime.Series{Count: 1, Median: 1}}}}
+	wrong := &learn.Learned{Ways: []learn.Way{{Plan: &broken, Threads: 1, Each: runtime.Series{Count: 1, Median: 1}}}}
 	require.NoError(t, recalled.Keep(ctx, wrong, false))
-	again := runtime.Recall(g, platform, folder, options, runtime.Arena)
+	again := learn.Recall(g, platform, folder, options, runtime.Arena)
 	require.Len(t, again.Warnings, 1)
 	require.Contains(t, again.Warnings[0], "a plan in the cache is ignored: ")
 	require.Empty(t, again.Ways)
@@ -235,7 +237,7 @@ func TestHostileCacheChangesNothing(t *testing.T) {
 	elsewhere.Work, elsewhere.WorkDone = strings.Replace(serial.Work, ":", ":0", 1)[:len(serial.Work)], nil
 	wrong.Ways[0].Plan = &elsewhere
 	require.NoError(t, recalled.Keep(ctx, wrong, false))
-	again = runtime.Recall(g, platform, folder, options, runtime.Arena)
+	again = learn.Recall(g, platform, folder, options, runtime.Arena)
 	require.Len(t, again.Warnings, 1)
 	require.Contains(t, again.Warnings[0], "a plan in the cache is ignored: plan of another graph")
 	require.Empty(t, again.Ways)
@@ -247,7 +249,7 @@ func TestDeviceKeysTellConditionsApart(t *testing.T) {
 	for _, o := range []host.Options{{}, {CheckOrder: true}, {PTX: true}, {Workers: 7}, {Devices: 2}} {
 		platform, err := host.Open(o)
 		require.NoError(t, err)
-		key := runtime.DeviceKey(platform)
+		key := learn.DeviceKey(platform)
 		require.False(t, seen[key], "%+v has the key of another: %s", o, key)
 		seen[key] = true
 		require.NoError(t, platform.Close())
@@ -268,7 +270,7 @@ func TestPlansWiderThanTheQueuesAreTriedAsGraphsOnly(t *testing.T) {
 	require.NoError(t, err)
 	defer platform.Close()
 	widest := func(queues int, modes ...runtime.Mode) map[runtime.Mode]int {
-		learned, err := runtime.Learn(context.Background(), g, &queued{platform, queues}, runtime.LearnOptions{Plan: planner.Options{Streams: 4}, Replays: 2000, For: 10 * time.Minute, Thorough: true, Modes: modes})
+		learned, err := learn.Learn(context.Background(), g, &queued{platform, queues}, learn.Options{Plan: planner.Options{Streams: 4}, Replays: 2000, For: 10 * time.Minute, Thorough: true, Modes: modes})
 		require.NoError(t, err)
 		widest := map[runtime.Mode]int{}
 		for _, w := range learned.Ways {
@@ -292,17 +294,17 @@ func TestRecallTakesTheDefaultsOfLearn(t *testing.T) {
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer platform.Close()
-	options := runtime.LearnOptions{Replays: 60, For: time.Hour}
-	learned, err := runtime.Learn(ctx, g, platform, options)
+	options := learn.Options{Replays: 60, For: time.Hour}
+	learned, err := learn.Learn(ctx, g, platform, options)
 	require.NoError(t, err)
 	folder := cache.Open(t.TempDir())
-	require.NoError(t, runtime.Recall(g, platform, folder, options, runtime.Arena).Keep(ctx, learned, false))
-	recalled := runtime.Recall(g, platform, folder, options, runtime.Arena)
+	require.NoError(t, learn.Recall(g, platform, folder, options, runtime.Arena).Keep(ctx, learned, false))
+	recalled := learn.Recall(g, platform, folder, options, runtime.Arena)
 	require.Empty(t, recalled.Warnings)
 	require.NotNil(t, recalled.Known)
 	require.NotEmpty(t, recalled.Ways)
-	for _, o := range []runtime.LearnOptions{{Replays: 9, Threads: -1}, {Replays: 9, For: -time.Second}} {
-		_, err := runtime.Learn(ctx, g, platform, o)
+	for _, o := range []learn.Options{{Replays: 9, Threads: -1}, {Replays: 9, For: -time.Second}} {
+		_, err := learn.Learn(ctx, g, platform, o)
 		require.ErrorContains(t, err, "less than 0")
 	}
 }
@@ -315,14 +317,14 @@ func TestWhatWasLearnedUntilTheContextEndsIsReturned(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	compared := 0
-	options := runtime.LearnOptions{Replays: 1_000_000, For: time.Hour, Thorough: true, Progress: func(stage string, _, _ int) {
+	options := learn.Options{Replays: 1_000_000, For: time.Hour, Thorough: true, Progress: func(stage string, _, _ int) {
 		if stage == runtime.StageLearn {
 			if compared++; compared == 12 { // the first six measure nodes
 				stop()
 			}
 		}
 	}}
-	learned, err := runtime.Learn(ctx, g, platform, options)
+	learned, err := learn.Learn(ctx, g, platform, options)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NotNil(t, learned)
 	require.NotEmpty(t, learned.Ways)
@@ -340,7 +342,7 @@ func TestReplaysAreCountedWhereTheContextEnds(t *testing.T) {
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		reports := 0
-		learned, err := program.Learn(ctx, runtime.LearnOptions{Replays: 5000, For: time.Hour, Thorough: true, Progress: func(stage string, _, _ int) {
+		learned, err := program.Learn(ctx, learn.Options{Replays: 5000, For: time.Hour, Thorough: true, Progress: func(stage string, _, _ int) {
 			if stage == runtime.StageLearn {
 				if reports++; reports == at {
 					stop()
@@ -368,7 +370,7 @@ func TestLearningChangesNoResult(t *testing.T) {
 		platform, err := host.Open(host.Options{CheckOrder: true, Perturb: rapid.Uint64Range(0, 1<<40).Draw(t, "perturb")})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, platform.Close()) }()
-		options := runtime.LearnOptions{
+		options := learn.Options{
 			Replays:  replays,
 			Plan:     planner.Options{Machine: runtime.MachineOf(platform), KeepAll: separate, Streams: rapid.IntRange(0, 5).Draw(t, "streams")},
 			Modes:    rapid.SampledFrom([][]runtime.Mode{nil, {runtime.Streams}, {runtime.Captured}, {runtime.Streams, runtime.Captured}}).Draw(t, "modes"),
@@ -379,13 +381,13 @@ func TestLearningChangesNoResult(t *testing.T) {
 		options.Plan.SingleUseEvents = options.Threads > 1
 		folder := cache.Open(folders)
 		for range rapid.IntRange(1, 4).Draw(t, "runs") {
-			recalled := runtime.Recall(g, platform, folder, options, memory)
+			recalled := learn.Recall(g, platform, folder, options, memory)
 			require.Empty(t, recalled.Warnings)
 			options.Known, options.Ways, options.Runs, options.Seen = recalled.Known, nil, recalled.Runs, recalled.Seen
 			how := runtime.Options{Memory: memory, Threads: options.Threads}
 			var plan *planner.Plan
 			if way := recalled.Best(replays); way != nil {
-				plan, how.Mode, how.Threads, options.Ways = way.Plan, way.Mode, way.Threads, []runtime.LearnedWay{*way}
+				plan, how.Mode, how.Threads, options.Ways = way.Plan, way.Mode, way.Threads, []learn.Way{*way}
 			} else if plan, err = planner.New(ctx, g, options.Plan); err != nil {
 				require.NoError(t, err)
 			}
@@ -410,7 +412,7 @@ func TestRanksLearnTheSameWay(t *testing.T) {
 	ways := map[int][]string{}
 	replays := map[int]uint64{}
 	onRanks(t, runtime.Options{}, func(rank int, p *runtime.Program, w *world.World) error {
-		learned, err := p.Learn(t.Context(), runtime.LearnOptions{Plan: planner.Options{}, Replays: 120})
+		learned, err := p.Learn(t.Context(), learn.Options{Plan: planner.Options{}, Replays: 120})
 		if err != nil {
 			return err
 		}
@@ -436,7 +438,7 @@ func TestARankThatFailsWhileLearningEndsTheOther(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		count := 0
-		_, err := p.Learn(ctx, runtime.LearnOptions{Replays: 120, Progress: func(stage string, done, total int) {
+		_, err := p.Learn(ctx, learn.Options{Replays: 120, Progress: func(stage string, done, total int) {
 			if count++; rank == 1 && count == 9 {
 				cancel(over)
 			}

@@ -5,45 +5,11 @@ package runtime
 import (
 	"context"
 
-	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"github.com/dagrun/dagrun/runtime/learn"
 )
-
-// Learn makes a program of a graph, learns from its replays, and closes it. Buffers start with their initial contents; nothing is saved. A graph
-// with host functions needs a program that has them: Program.Learn.
-// Pass the profile that it returns to the planner: planner.Options{Profile: learned.Profile}.
-func Learn(ctx context.Context, g *dag.Graph, platform cudart.Platform, o LearnOptions) (learned *Learned, err error) {
-	return learn.Learn(ctx, g, platform, o)
-}
-
-// LearnOptions limits what is learned, and how many replays and how much time that takes.
-type LearnOptions = learn.Options
-
-// Learned is the result of learning.
-type Learned = learn.Learned
-
-// LearnedWay is one plan and one way to replay it.
-type LearnedWay = learn.Way
-
-// FewestToCompare is how many replays must be left after durations have been measured for plans to be compared.
-const FewestToCompare = learn.FewestToCompare
-
-// Unfitted is what is known of nodes and of the machine before replays of whole plans correct it.
-type Unfitted = learn.Unfitted
-
-// Refit corrects durations and figures of the machine by ways to replay that a GPU has timed, as Learn does, which it was given from. It replays
-// nothing.
-func Refit(g *dag.Graph, given *Unfitted, timed []LearnedWay) (*Learned, error) {
-	return learn.Refit(g, given, timed)
-}
-
-// MergeProfiles merges two profiles, either of which may be nil. Entries of the later one take precedence.
-func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
-	return learn.MergeProfiles(earlier, later)
-}
 
 // Learn uses some of the requested replays: it measures how long nodes take, plans again, tries the most promising plans, and leaves
 // the program with the best. The replays count like those of Run, and Learned.Replays says how many there were. The program's plan must
@@ -51,13 +17,13 @@ func MergeProfiles(earlier, later *planner.Profile) *planner.Profile {
 // with several replays in flight, on a stream of the caller's, with a plan that leaves hazards unenforced, or with DebugProgress; CanLearn says so.
 // If the context ends after nodes have been measured, Learn returns what it has learned until then, along with the error, unless there are loops,
 // branches or several ranks.
-func (p *Program) Learn(ctx context.Context, o LearnOptions) (learned *Learned, err error) {
+func (p *Program) Learn(ctx context.Context, o learn.Options) (learned *learn.Learned, err error) {
 	return learn.From(ctx, p.inner(), o)
 }
 
 // Predict returns the predicted timeline of a replay as the program replays now: its plan, as streams or as a graph, from its threads. The
 // profile may be nil; a nil machine is that of the program's platform.
-func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
+func (p *Program) Predict(machine *planner.Machine, profile *planner.Profile) (*plan.Timeline, error) {
 	e := p.inner()
 	if e == nil {
 		return nil, engine.ErrNoProgram
@@ -81,13 +47,13 @@ func (p *Program) PredictEach(machine *planner.Machine, profile *planner.Profile
 }
 
 // Way is how the program replays now. Each and all that was measured is missing.
-func (p *Program) Way() *LearnedWay {
+func (p *Program) Way() *learn.Way {
 	e := p.inner()
 	if e == nil {
 		return nil
 	}
 	w := e.Way()
-	return &LearnedWay{Plan: w.Plan, Mode: w.Mode, Threads: w.Threads, Overlap: w.Overlap}
+	return &learn.Way{Plan: w.Plan, Mode: w.Mode, Threads: w.Threads, Overlap: w.Overlap}
 }
 
 // CanLearn returns why the program cannot learn, or nil.

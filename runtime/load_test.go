@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -81,7 +82,7 @@ type deciding struct {
 
 func (*deciding) TakesDeciders() bool { return true }
 
-func (p *deciding) Load(ctx context.Context, device int32, m *kernels.Module) (cudart.Module, error) {
+func (p *deciding) Load(ctx context.Context, device int32, m *launch.Module) (cudart.Module, error) {
 	loaded, err := p.Platform.Load(ctx, device, m)
 	return decidingModule{loaded}, err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/spread"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/tests/nests"
@@ -217,7 +218,7 @@ func TestNestsOnSeveralDevicesGiveTheSameBits(t *testing.T) {
 		g, err := nest.Graph()
 		require.NoError(t, err)
 		devices := 2 + r.IntN(3)
-		var s *planner.Spread
+		var s *plan.Spread
 		if seed%8 == 0 {
 			s, err = spread.New(t.Context(), g, spread.Options{Devices: devices, Policy: policies[r.IntN(len(policies))]})
 		} else {

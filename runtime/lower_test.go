@@ -12,6 +12,8 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -49,7 +51,7 @@ func TestLoweringIsTheReplayOneToOne(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, seen.lists, inflight)
 			replay := plan.Replay(inflight)
-			require.NoError(t, planner.VerifyReplay(g, plan, replay))
+			require.NoError(t, proof.Replay(g, plan, replay))
 			for _, commands := range seen.lists {
 				requireOneToOne(t, replay, commands)
 			}
@@ -60,7 +62,7 @@ func TestLoweringIsTheReplayOneToOne(t *testing.T) {
 }
 
 // requireOneToOne matches commands with ops; streams and events match if each one always corresponds to the same other one.
-func requireOneToOne(t *testing.T, replay *planner.Replay, commands []cudart.Command) {
+func requireOneToOne(t *testing.T, replay *plan.Replay, commands []cudart.Command) {
 	t.Helper()
 	streams, events := map[int32]cudart.Stream{}, map[int32]cudart.Event{}
 	streamOf, eventOf := map[cudart.Stream]int32{}, map[cudart.Event]int32{}
@@ -78,12 +80,12 @@ func requireOneToOne(t *testing.T, replay *planner.Replay, commands []cudart.Com
 		}
 		streams[op.Stream], streamOf[c.Stream] = c.Stream, op.Stream
 		switch op.Kind {
-		case planner.Launch:
+		case plan.Launch:
 			require.NotContains(t, []cudart.CommandKind{cudart.RecordEvent, cudart.WaitEvent}, c.Kind)
 			continue
-		case planner.Record:
+		case plan.Record:
 			require.Equal(t, cudart.RecordEvent, c.Kind)
-		case planner.Wait:
+		case plan.Wait:
 			require.Equal(t, cudart.WaitEvent, c.Kind)
 		}
 		if known, ok := events[op.Event]; ok {

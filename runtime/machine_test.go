@@ -17,8 +17,10 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // said is a platform of which only the description is used.
@@ -80,47 +82,47 @@ func TestKeptMachine(t *testing.T) {
 	one, two, other := open(host.Options{Workers: 3}), open(host.Options{Workers: 3, Devices: 2}), open(host.Options{Workers: 7})
 	folder := cache.Open(t.TempDir())
 	kept := func(platform *host.Platform) *planner.Machine {
-		m, err := runtime.KeptMachine(platform, folder)
+		m, err := learn.KeptMachine(platform, folder)
 		require.NoError(t, err)
 		return m
 	}
 	require.Nil(t, kept(one))
 	m := runtime.MachineOf(one)
 	m.LaunchUS, m.HostToDevice = 1.25, 31_000
-	require.NoError(t, runtime.KeepMachine(t.Context(), one, folder, m))
+	require.NoError(t, learn.KeepMachine(t.Context(), one, folder, m))
 	require.Equal(t, m, kept(one))
 	require.Equal(t, m, kept(two), "its first device is the same")
 	require.Nil(t, kept(other))
 
 	wrong := *m
 	wrong.HostToDevice = -1
-	require.ErrorContains(t, runtime.KeepMachine(t.Context(), one, folder, &wrong), "host_to_device")
+	require.ErrorContains(t, learn.KeepMachine(t.Context(), one, folder, &wrong), "host_to_device")
 	require.Equal(t, m, kept(one))
 	files, err := filepath.Glob(filepath.Join(folder.Path(), "machines", "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	require.NoError(t, os.WriteFile(files[0], []byte("garbage"), 0o600))
-	_, err = runtime.KeptMachine(one, folder)
+	_, err = learn.KeptMachine(one, folder)
 	require.EqualError(t, err, files[0]+" is ignored: not usable: it is not a file of dagrun's (dagrun cache --clear removes it)")
-	require.NoError(t, folder.KeepMachine(t.Context(), runtime.DeviceKey(one), []byte(`{"version":1,"name":"x"}`)))
-	_, err = runtime.KeptMachine(one, folder)
-	require.ErrorIs(t, err, planner.ErrBadMachine)
+	require.NoError(t, folder.KeepMachine(t.Context(), learn.DeviceKey(one), []byte(`{"version":1,"name":"x"}`)))
+	_, err = learn.KeptMachine(one, folder)
+	require.ErrorIs(t, err, model.ErrBadMachine)
 	require.ErrorContains(t, err, "the measurements kept for "+one.Devices()[0].Name+" are ignored: ")
 
 	absurd := *m
 	absurd.StepUS = 1e14 // a valid machine, with which replays would end after the end of timelines
 	require.NoError(t, absurd.Validate())
-	require.ErrorContains(t, runtime.KeepMachine(t.Context(), one, folder, &absurd), "step_us is 1e+14: no device takes more than 1e+06")
+	require.ErrorContains(t, learn.KeepMachine(t.Context(), one, folder, &absurd), "step_us is 1e+14: no device takes more than 1e+06")
 	var text bytes.Buffer
 	require.NoError(t, absurd.Encode(&text))
-	require.NoError(t, folder.KeepMachine(t.Context(), runtime.DeviceKey(one), text.Bytes()))
-	_, err = runtime.KeptMachine(one, folder)
+	require.NoError(t, folder.KeepMachine(t.Context(), learn.DeviceKey(one), text.Bytes()))
+	_, err = learn.KeptMachine(one, folder)
 	require.ErrorContains(t, err, "the measurements kept for "+one.Devices()[0].Name+" are ignored: ")
 
-	m, err = runtime.KeptMachine(nil, folder)
+	m, err = learn.KeptMachine(nil, folder)
 	require.NoError(t, err)
 	require.Nil(t, m)
-	require.NoError(t, runtime.KeepMachine(t.Context(), one, nil, runtime.MachineOf(one)))
+	require.NoError(t, learn.KeepMachine(t.Context(), one, nil, runtime.MachineOf(one)))
 }
 
 func TestMeasureMachineStops(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -21,8 +22,8 @@ import (
 func faulty(t *testing.T, run func()) (*dag.Graph, *planner.Plan) {
 	t.Helper()
 	const source = `extern "C" __global__ void touch(float* x) { x[0] = 1; }`
-	module, err := kernels.OpenModule("mine", "mine.cu", []byte(source), kernels.OpenOptions{References: map[string]kernels.Reference{
-		"touch": {Spans: func(*kernels.Call) int64 { return 1 }, Run: func(*kernels.Call, int64, int64) { run() }},
+	module, err := kernels.OpenModule("mine", "mine.cu", []byte(source), kernels.OpenOptions{References: map[string]launch.Reference{
+		"touch": {Spans: func(*launch.Call) int64 { return 1 }, Run: func(*launch.Call, int64, int64) { run() }},
 	}})
 	require.NoError(t, err)
 	b := dag.New("faulty")

@@ -18,8 +18,11 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // overlapping is the CPU device in the guise of a GPU on which launches overlap: it loads the code as a GPU does, and tells which
@@ -84,7 +87,7 @@ type overlappingKernel struct {
 	waits bool
 }
 
-func (o *overlapping) Load(ctx context.Context, device int32, m *kernels.Module) (cudart.Module, error) {
+func (o *overlapping) Load(ctx context.Context, device int32, m *launch.Module) (cudart.Module, error) {
 	loaded, err := o.Platform.Load(ctx, device, m)
 	if err != nil {
 		return nil, err
@@ -229,7 +232,7 @@ func TestCodeThatDoesNotWaitIsRefused(t *testing.T) {
 			device := overlappingDevice(t)
 			device.spoil = spoil
 			_, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Mode: mode, Overlap: runtime.OverlapOn})
-			require.ErrorIs(t, err, planner.ErrEarly)
+			require.ErrorIs(t, err, proof.ErrEarly)
 			require.EqualError(t, err, `"more" begins before the end of "fill", but its code does not first wait for that: launch "more" when all before it has ended`)
 		}
 	}
@@ -260,8 +263,8 @@ func TestCodeThatWaitsIsLoadedOnce(t *testing.T) {
 		device.waits = waits
 		p, err := runtime.New(context.Background(), g, plan, device, runtime.Options{Overlap: runtime.OverlapAuto})
 		require.NoError(t, err)
-		ways := []runtime.LearnedWay{{Plan: plan, Threads: 1}, {Plan: plan, Threads: 1, Overlap: true}} // both are timed, whichever is faster
-		learned, err := p.Learn(context.Background(), runtime.LearnOptions{Replays: 100, Overlap: runtime.OverlapAuto, Ways: ways, Runs: 1, For: time.Hour, Modes: []runtime.Mode{runtime.Streams}})
+		ways := []learn.Way{{Plan: plan, Threads: 1}, {Plan: plan, Threads: 1, Overlap: true}} // both are timed, whichever is faster
+		learned, err := p.Learn(context.Background(), learn.Options{Replays: 100, Overlap: runtime.OverlapAuto, Ways: ways, Runs: 1, For: time.Hour, Modes: []runtime.Mode{runtime.Streams}})
 		require.NoError(t, err)
 		timed := map[bool]bool{}
 		for _, w := range learned.Ways {
@@ -303,7 +306,7 @@ func learningComparesLaunchesThatOverlap(t *testing.T) {
 				time.Sleep(delay)
 			}
 		}
-		learned, err := p.Learn(context.Background(), runtime.LearnOptions{Replays: 120, For: time.Minute, Overlap: c.overlap})
+		learned, err := p.Learn(context.Background(), learn.Options{Replays: 120, For: time.Minute, Overlap: c.overlap})
 		require.NoError(t, err)
 		var with []runtime.Mode
 		for _, w := range learned.Ways {

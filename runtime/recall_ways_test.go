@@ -14,19 +14,20 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 	"github.com/dagrun/dagrun/runtime/cache"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // known is what a run recalls of ways that took so long when they were compared.
-func known(us ...float64) *runtime.Recalled {
-	r := &runtime.Recalled{}
+func known(us ...float64) *learn.Recalled {
+	r := &learn.Recalled{}
 	for _, us := range us {
-		r.Ways = append(r.Ways, runtime.LearnedWay{Mode: runtime.Captured, Each: runtime.Series{Median: us}})
+		r.Ways = append(r.Ways, learn.Way{Mode: runtime.Captured, Each: runtime.Series{Median: us}})
 	}
 	return r
 }
 
 // taken returns which way a run takes, and notes how long it took then.
-func taken(r *runtime.Recalled, took func(way int) float64) int {
+func taken(r *learn.Recalled, took func(way int) float64) int {
 	best := r.Best(200)
 	for k := range r.Ways {
 		if &r.Ways[k] == best {
@@ -54,7 +55,7 @@ func TestRunsTakeCloseWaysUntilItIsKnownWhichIsFastest(t *testing.T) {
 }
 
 // order returns which ways so many runs take.
-func order(r *runtime.Recalled, runs int, took func(way int) float64) []int {
+func order(r *learn.Recalled, runs int, took func(way int) float64) []int {
 	var all []int
 	for range runs {
 		all = append(all, taken(r, took))
@@ -103,7 +104,7 @@ func TestWhatRunsTookIsKept(t *testing.T) {
 	require.False(t, r.Tries(first), "no other way was taken")
 	require.NoError(t, r.NoteRun(ctx, first, 7))
 
-	known := slices.IndexFunc(r.Ways, func(w runtime.LearnedWay) bool { return w.Plan == first.Plan && w.Mode == first.Mode })
+	known := slices.IndexFunc(r.Ways, func(w learn.Way) bool { return w.Plan == first.Plan && w.Mode == first.Mode })
 	other := (known + 1) % len(r.Ways)
 	r = recall()
 	for k := range r.Ways {
@@ -122,7 +123,7 @@ func TestWhatRunsTookIsKept(t *testing.T) {
 	require.Equal(t, []float64{1, 2, 3, 4, 5}, recall().Ways[other].Took)
 	require.False(t, recall().Tries(&recall().Ways[other]))
 
-	require.NoError(t, r.NoteRun(ctx, &runtime.LearnedWay{Plan: &planner.Plan{}}, 1), "a way that nobody kept")
+	require.NoError(t, r.NoteRun(ctx, &learn.Way{Plan: &planner.Plan{}}, 1), "a way that nobody kept")
 	require.NoError(t, folder.Clear())
 	require.NoError(t, r.NoteRun(ctx, second, 1))
 	require.Empty(t, recall().Ways, "a choice that was removed stays so")

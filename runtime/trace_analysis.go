@@ -8,11 +8,12 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // Timeline returns replay k of the trace as a timeline of the plan, with what each node waited for. The machine is that of the program's
 // platform, as [MachineOf] returns it.
-func (t *Trace) Timeline(g *dag.Graph, plan *planner.Plan, m *planner.Machine, k int) (*planner.Timeline, error) {
+func (t *Trace) Timeline(g *dag.Graph, plan *planner.Plan, m *planner.Machine, k int) (*plan.Timeline, error) {
 	if t == nil || k < 0 || k >= len(t.Replays) {
 		return nil, fmt.Errorf("the trace has no replay %d", k)
 	}

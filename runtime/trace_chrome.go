@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/chrome"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
@@ -16,7 +17,7 @@ import (
 // WriteChrome writes the trace in the Trace Event Format: one track per stream and one or more per engine (an engine that runs several nodes
 // at once gets several), the host's submissions, an arrow for every wait, and counters of busy streams, bytes being copied and memory in use.
 // A predicted timeline is shown beside the first replay; predicted may be nil.
-func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) error {
+func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predicted *plan.Timeline) error {
 	if t == nil || w == nil {
 		return errors.New("a trace and a writer are needed to write one")
 	}
@@ -24,7 +25,7 @@ func (t *Trace) WriteChrome(w io.Writer, g *dag.Graph, plan *planner.Plan, predi
 	return chrome.Write(w, &recorded)
 }
 
-func (t *Trace) recording(g *dag.Graph, plan *planner.Plan, predicted *planner.Timeline) chrome.Recording {
+func (t *Trace) recording(g *dag.Graph, plan *planner.Plan, predicted *plan.Timeline) chrome.Recording {
 	return chrome.Recording{Graph: g, Plan: plan, Predicted: predicted, Mode: t.Mode, MeasuredBy: t.Source, PlainUS: t.PlainUS, TracedUS: t.TracedUS,
 		Bodies: t.Bodies == engine.TracedNodes, Replays: t.Replays}
 }
@@ -35,8 +36,8 @@ type RankTrace struct {
 	Trace     *Trace
 	Graph     *dag.Graph
 	Plan      *planner.Plan
-	Predicted *planner.Timeline // nil for none
-	Began     []float64         // by replay: when its first node started, in microseconds by a clock that all ranks share
+	Predicted *plan.Timeline // nil for none
+	Began     []float64      // by replay: when its first node started, in microseconds by a clock that all ranks share
 }
 
 // WriteChromeRanks writes the traces of several ranks like WriteChrome, each with processes of its own, at the times of the clock that they share.

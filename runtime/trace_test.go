@@ -19,6 +19,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -117,7 +118,7 @@ func wide(t *testing.T) (*dag.Graph, *planner.Plan) {
 func waits(p *planner.Plan) (n int) {
 	for _, s := range p.Streams {
 		for _, op := range s.Ops {
-			if op.Kind == planner.Wait {
+			if op.Kind == plan.Wait {
 				n++
 			}
 		}
@@ -126,11 +127,11 @@ func waits(p *planner.Plan) (n int) {
 }
 
 func TestTimelinesAreWhole(t *testing.T) {
-	g, plan := wide(t)
+	g, made := wide(t)
 	streamOf := make([]int32, g.Len())
-	for s := range plan.Streams {
-		for _, op := range plan.Streams[s].Ops {
-			if op.Kind == planner.Launch {
+	for s := range made.Streams {
+		for _, op := range made.Streams[s].Ops {
+			if op.Kind == plan.Launch {
 				streamOf[op.Node] = int32(s)
 			}
 		}
@@ -145,10 +146,10 @@ func TestTimelinesAreWhole(t *testing.T) {
 		{SubmitUS: 12.5, Spans: spans(0, 10, 11, 41, 12, 40, 13, 60, 61, 70)},   // all three side by side
 		{SubmitUS: 200, Spans: spans(0, 10, 11, 41, 41, 60, 60, 70.25, 71, 80)}, // one after the other
 	}}
-	predicted, err := planner.Simulate(g, plan, planner.H200(), nil)
+	predicted, err := planner.Simulate(g, made, planner.H200(), nil)
 	require.NoError(t, err)
 	var file bytes.Buffer
-	require.NoError(t, trace.WriteChrome(&file, g, plan, predicted))
+	require.NoError(t, trace.WriteChrome(&file, g, made, predicted))
 	names, events, other := tracks(t, file.Bytes())
 	require.Equal(t, map[string]any{"pipeline": `wide "quoted"`, "mode": "streams", "measured_by": "cupti", "plain_us": 90.0, "traced_us": 100.0}, other)
 
@@ -161,10 +162,10 @@ func TestTimelinesAreWhole(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, count[1], "one track of submission")
-	require.Equal(t, len(plan.Streams), count[2], "one track a stream")
+	require.Equal(t, len(made.Streams), count[2], "one track a stream")
 	require.Equal(t, 5, count[3], "one track an engine, and two more where three kernels run side by side")
 	require.ElementsMatch(t, []string{"device 0 h2d", "device 0 compute", "device 0 d2h"}, engines)
-	require.Equal(t, len(plan.Streams), count[4], "one track a stream of the prediction")
+	require.Equal(t, len(made.Streams), count[4], "one track a stream of the prediction")
 
 	ends := map[[2]int]float64{}
 	spansOn, starts, finishes := map[int]int{}, map[int]chromeEvent{}, map[int]chromeEvent{}
@@ -193,7 +194,7 @@ func TestTimelinesAreWhole(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[int]int{1: 2, 2: 2 * g.Len(), 3: 2 * g.Len(), 4: g.Len()}, spansOn)
-	require.Len(t, starts, 2*waits(plan), "an arrow for every wait of every replay")
+	require.Len(t, starts, 2*waits(made), "an arrow for every wait of every replay")
 	require.Positive(t, len(starts))
 	for id, s := range starts {
 		f, found := finishes[id]
@@ -224,7 +225,7 @@ func TestTimelinesAreWhole(t *testing.T) {
 	}
 	require.Equal(t, map[string]float64{"bytes in flight": 384, "device 0 memory in use": 512, "streams busy": 3}, most)
 	var again bytes.Buffer
-	require.NoError(t, trace.WriteChrome(&again, g, plan, predicted))
+	require.NoError(t, trace.WriteChrome(&again, g, made, predicted))
 	require.Equal(t, file.String(), again.String(), "the same trace is the same file")
 }
 

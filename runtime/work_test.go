@@ -12,6 +12,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -26,25 +27,25 @@ func TestNewRefusesAPlanForOtherWork(t *testing.T) {
 		return g
 	}
 	short, long := build(10), build(100_000)
-	plan, err := planner.New(context.Background(), short, planner.Options{})
+	made, err := planner.New(context.Background(), short, planner.Options{})
 	require.NoError(t, err)
 	platform, err := host.Open(host.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, platform.Close()) }()
-	_, err = runtime.New(context.Background(), long, plan, platform, runtime.Options{})
-	require.ErrorIs(t, err, planner.ErrOtherGraph)
+	_, err = runtime.New(context.Background(), long, made, platform, runtime.Options{})
+	require.ErrorIs(t, err, plan.ErrOtherGraph)
 	require.EqualError(t, err, "plan of another graph: the pipeline has the same structure, but kernels, arguments, launch shapes or costs have changed since it was planned: plan again")
 
 	// A plan that was read from a file contains the work that its nodes were planned for.
 	var file bytes.Buffer
-	require.NoError(t, plan.EncodeJSON(&file, short))
+	require.NoError(t, made.EncodeJSON(&file, short))
 	read, err := planner.DecodePlan(&file, long)
 	require.NoError(t, err)
 	_, err = runtime.New(context.Background(), long, read, platform, runtime.Options{})
-	require.ErrorIs(t, err, planner.ErrOtherGraph)
+	require.ErrorIs(t, err, plan.ErrOtherGraph)
 	require.EqualError(t, err, `plan of another graph: node "set" has cost=100000 us, it had cost=10 us when it was planned: plan again`)
 
-	program, err := runtime.New(context.Background(), short, plan, platform, runtime.Options{})
+	program, err := runtime.New(context.Background(), short, made, platform, runtime.Options{})
 	require.NoError(t, err)
 	require.NoError(t, program.Close())
 }

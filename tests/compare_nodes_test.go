@@ -10,7 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag/file"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -18,8 +18,8 @@ import (
 func TestCompareNodesNamesTheFirstThatDiffers(t *testing.T) {
 	g := loadPipeline(t, "custom", file.Override{Name: "n", Value: "4000"})
 	// The third part goes wrong, in its element 5.
-	add2 := func(wrong bool) kernels.Reference {
-		return kernels.Reference{Run: func(c *kernels.Call, _, _ int64) {
+	add2 := func(wrong bool) launch.Reference {
+		return launch.Reference{Run: func(c *launch.Call, _, _ int64) {
 			n := int64(c.Args[0].Bits)
 			x, y := floats(c.Args[1], n), floats(c.Args[2], n)
 			for i := range x {
@@ -31,7 +31,7 @@ func TestCompareNodesNamesTheFirstThatDiffers(t *testing.T) {
 		}}
 	}
 	open := func(wrong bool) *runtime.Program {
-		p, err := host.Open(host.Options{References: map[string]kernels.Reference{"add2": add2(wrong)}})
+		p, err := host.Open(host.Options{References: map[string]launch.Reference{"add2": add2(wrong)}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, p.Close()) })
 		plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", KeepAll: true})

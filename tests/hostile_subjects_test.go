@@ -32,6 +32,7 @@ import (
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/library/cubin"
 	"github.com/dagrun/dagrun/kernels/maps"
+	"github.com/dagrun/dagrun/kernels/source"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
 	"github.com/dagrun/dagrun/planner/effort"
@@ -95,50 +96,49 @@ func (h *hostile) functions() []namedFunction {
 		"expr.ParseSlice": expr.ParseSlice, "expr.RightBounds": expr.RightBounds, "expr.ParseTemplate": expr.ParseTemplate, "expr.BoolValue": expr.BoolValue,
 		"expr.FloatValue": expr.FloatValue, "expr.Fraction": expr.Fraction, "expr.Int": expr.Int,
 
-		"planner.Action": planner.Action, "planner.Durations": planner.Durations, "planner.Efforts": planner.Efforts, "planner.LayoutMemory": planner.LayoutMemory,
-		"planner.MachineNames": planner.MachineNames, "planner.PeakBuffers": planner.PeakBuffers, "planner.Predict": planner.Predict,
-		"planner.Strategies": planner.Strategies, "planner.Verify": planner.Verify, "planner.VerifyEdges": planner.VerifyEdges, "planner.VerifyEarly": planner.VerifyEarly,
-		"planner.VerifyBodyEdges": planner.VerifyBodyEdges,
-		"planner.VerifyReplay":    planner.VerifyReplay, "planner.VerifySingleUse": planner.VerifySingleUse, "planner.WriteGraphDOT": planner.WriteGraphDOT,
-		"planner.LowerBound": planner.LowerBound, "planner.LowerBoundGraph": planner.LowerBoundGraph, "planner.Compare": planner.Compare,
-		"planner.ParseEffort": planner.ParseEffort, "planner.Explain": planner.Explain, "planner.EngineOf": planner.EngineOf,
-		"planner.GraphEdges": planner.GraphEdges, "planner.Clean": planner.Clean, "planner.DecodeMachine": planner.DecodeMachine, "planner.H200": planner.H200,
-		"planner.MachineByName": planner.MachineByName, "planner.Unit": planner.Unit, "planner.OccupancyOf": planner.OccupancyOf,
-		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "planner.DecodeProfile": planner.DecodeProfile,
-		"planner.Simulate": planner.Simulate, "planner.SimulateGraph": planner.SimulateGraph, "planner.Repeated": planner.Repeated, "planner.Violations": planner.Violations, "planner.Pairs": planner.Pairs,
+		"plan.Action": plan.Action, "model.Durations": model.Durations, "effort.Names": effort.Names, "planner.LayoutMemory": planner.LayoutMemory,
+		"model.MachineNames": model.MachineNames, "planner.PeakBuffers": planner.PeakBuffers, "model.Predict": model.Predict,
+		"planner.Strategies": planner.Strategies, "planner.Verify": planner.Verify, "proof.VerifyEdges": proof.VerifyEdges, "proof.VerifyEarly": proof.VerifyEarly,
+		"proof.VerifyBodyEdges": proof.VerifyBodyEdges,
+		"proof.Replay":          proof.Replay, "proof.VerifySingleUse": proof.VerifySingleUse, "plan.WriteGraphDOT": plan.WriteGraphDOT,
+		"model.LowerBound": model.LowerBound, "model.LowerBoundGraph": model.LowerBoundGraph, "planner.Compare": planner.Compare,
+		"effort.Parse": effort.Parse, "planner.Explain": planner.Explain, "plan.EngineOf": plan.EngineOf,
+		"planner.GraphEdges": planner.GraphEdges, "model.Clean": model.Clean, "model.DecodeMachine": model.DecodeMachine, "planner.H200": planner.H200,
+		"model.MachineByName": model.MachineByName, "planner.Unit": planner.Unit, "model.OccupancyOf": model.OccupancyOf,
+		"planner.DecodePlan": planner.DecodePlan, "planner.New": planner.New, "model.DecodeProfile": model.DecodeProfile,
+		"planner.Simulate": planner.Simulate, "model.SimulateGraph": model.SimulateGraph, "model.Repeated": model.Repeated, "planner.Violations": planner.Violations, "proof.Pairs": proof.Pairs,
 
 		"spread.Policies": spread.Policies, "spread.New": spread.New, "spread.At": spread.At, "spread.Nodes": spread.Nodes, "spread.Spill": spread.Spill, "spread.SpillAt": spread.SpillAt,
-		"spread.Decode": spread.Decode, "spread.Compare": spread.Compare, "planner.Resolve": planner.Resolve, "effort.Names": effort.Names, "effort.Parse": effort.Parse, "planner.CheckMemory": planner.CheckMemory,
+		"spread.Decode": spread.Decode, "spread.Compare": spread.Compare, "planner.Resolve": planner.Resolve, "planner.CheckMemory": planner.CheckMemory,
 		"plan.DecodeSpread": plan.DecodeSpread, "spread.Verify": spreadproof.Verify,
-		"plan.Action": plan.Action, "plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
-		"plan.WriteGraphDOT": plan.WriteGraphDOT, "plan.EngineOf": plan.EngineOf, "plan.DecodePlan": plan.DecodePlan,
+		"plan.AlignUp": plan.AlignUp, "plan.BufferName": plan.BufferName, "plan.NodeName": plan.NodeName,
+		"plan.DecodePlan": plan.DecodePlan,
 
-		"model.BusesOf": model.BusesOf, "model.CopierOf": model.CopierOf, "model.Durations": model.Durations, "model.MachineNames": model.MachineNames, "model.Predict": model.Predict,
-		"model.Simulate": model.Simulate, "model.SimulateGraph": model.SimulateGraph, "model.Repeated": model.Repeated, "model.SimulateWith": model.SimulateWith,
-		"model.LowerBound": model.LowerBound, "model.LowerBoundGraph": model.LowerBoundGraph, "model.LowerBoundWith": model.LowerBoundWith,
-		"model.Clean": model.Clean, "model.DecodeMachine": model.DecodeMachine, "model.H200": model.H200, "model.MachineByName": model.MachineByName,
-		"model.Unit": model.Unit, "model.OccupancyOf": model.OccupancyOf, "model.DecodeProfile": model.DecodeProfile,
+		"model.BusesOf": model.BusesOf, "model.CopierOf": model.CopierOf,
+		"model.Simulate": model.Simulate, "model.SimulateWith": model.SimulateWith,
+		"model.LowerBoundWith": model.LowerBoundWith,
+		"model.H200":           model.H200,
+		"model.Unit":           model.Unit,
 
-		"proof.CheckOps": proof.CheckOps, "proof.CheckPlaced": proof.CheckPlaced, "proof.Replay": proof.Replay, "proof.Verify": proof.Verify,
-		"proof.VerifyEdges": proof.VerifyEdges, "proof.VerifyEarly": proof.VerifyEarly, "proof.VerifySingleUse": proof.VerifySingleUse, "proof.Explain": proof.Explain, "proof.Violations": proof.Violations, "proof.Pairs": proof.Pairs,
-		"proof.VerifyBodyEdges": proof.VerifyBodyEdges,
+		"proof.CheckOps": proof.CheckOps, "proof.CheckPlaced": proof.CheckPlaced, "proof.Verify": proof.Verify,
+		"proof.Explain": proof.Explain, "proof.Violations": proof.Violations,
 
 		"analysis.Measured": analysis.Measured, "analysis.Of": analysis.Of, "analysis.HeldUS": analysis.HeldUS,
 
 		"picture.WriteGraphMermaid": picture.WriteGraphMermaid, "picture.New": picture.New, "picture.NewSheet": picture.NewSheet,
 
-		"planner.Costs": planner.Costs, "planner.CostText": planner.CostText, "model.Costs": model.Costs, "model.CostsOf": model.CostsOf, "plan.CostText": plan.CostText,
+		"model.Costs": model.Costs, "plan.CostText": plan.CostText, "model.CostsOf": model.CostsOf,
 		"dag.CallsOf": dag.CallsOf, "dag.WordsOf": dag.WordsOf, "dag.CheckRank": dag.CheckRank, "dag.NewCondition": dag.NewCondition, "dag.CheckName": dag.CheckName,
 		"dag.HostWork": dag.HostWork, "dag.SizeText": dag.SizeText, "dag.WholeSize": dag.WholeSize, "dag.MapLaunch": dag.MapLaunch, "file.Write": file.Write,
 		"file.Params": file.Params, "file.Buffers": file.Buffers, "dag.ParseNorm": dag.ParseNorm, "dag.JoinName": dag.JoinName, "dag.OperandName": dag.OperandName, "kernels.ModuleOpener": kernels.ModuleOpener,
-		"runtime.Recall": runtime.Recall, "runtime.KnownPasses": runtime.KnownPasses, "runtime.KeepPasses": runtime.KeepPasses, "runtime.KeptMachine": runtime.KeptMachine, "runtime.KeepMachine": runtime.KeepMachine, "runtime.Fingerprints": runtime.Fingerprints, "runtime.DeviceKey": runtime.DeviceKey, "runtime.Learn": runtime.Learn, "runtime.Refit": runtime.Refit,
-		"learn.Recall": learn.Recall, "learn.KnownPasses": learn.KnownPasses, "learn.KeepPasses": learn.KeepPasses, "learn.KeptMachine": learn.KeptMachine, "learn.KeepMachine": learn.KeepMachine,
-		"learn.Fingerprints": learn.Fingerprints, "learn.DeviceKey": learn.DeviceKey, "learn.Learn": learn.Learn, "learn.From": learn.From, "learn.Refit": learn.Refit, "learn.MergeProfiles": learn.MergeProfiles,
-		"runtime.MergeProfiles": runtime.MergeProfiles, "runtime.CompareNodes": runtime.CompareNodes,
+		"learn.Recall": learn.Recall, "learn.KnownPasses": learn.KnownPasses, "learn.KeepPasses": learn.KeepPasses, "learn.KeptMachine": learn.KeptMachine, "learn.KeepMachine": learn.KeepMachine, "learn.Fingerprints": learn.Fingerprints, "learn.DeviceKey": learn.DeviceKey, "learn.Learn": learn.Learn, "learn.Refit": learn.Refit,
 
-		"kernels.Library": kernels.Library, "kernels.LibraryModule": kernels.LibraryModule, "kernels.Join": kernels.Join, "maps.Join": maps.Join, "kernels.Sources": kernels.Sources, "kernels.Docs": kernels.Docs,
-		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "launch.CubinParameters": launch.CubinParameters, "launch.ReadCubin": launch.ReadCubin, "launch.Compile": launch.Compile, "kernels.MostBytes": kernels.MostBytes, "kernels.CallDocs": kernels.CallDocs, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
-		"library.Sources": library.Sources, "library.Module": library.Module, "library.Docs": library.Docs,
+		"learn.From": learn.From, "learn.MergeProfiles": learn.MergeProfiles,
+		"runtime.CompareNodes": runtime.CompareNodes,
+
+		"kernels.Library": kernels.Library, "library.Module": library.Module, "maps.Join": maps.Join, "library.Sources": library.Sources, "library.Docs": library.Docs,
+		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "launch.CubinParameters": launch.CubinParameters, "launch.ReadCubin": launch.ReadCubin, "launch.Compile": launch.Compile, "source.MostBytes": source.MostBytes, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
+
 		"cubin.Architectures": cubin.Architectures, "cubin.For": cubin.For, "cubin.Read": cubin.Read, "cubin.Write": cubin.Write,
 
 		"runtime.New": func(ctx context.Context, g *dag.Graph, p *plan.Plan, platform cudart.Platform, o runtime.Options) error {
@@ -261,11 +261,11 @@ func (h *hostile) subjects(t *testing.T) (end func()) {
 	catalog := library.Catalog{}
 	docs := library.Docs()
 	add(catalog, docs[0], library.ParamDoc{}, library.Doc{}, &maps.Maker{}, plan.CostSource(99), plan.PassSource(99), plan.Passes{}, &plan.Passes{Count: -1, Source: 2}, runtime.Check{}, &runtime.Check{}, runtime.Loop{}, &runtime.Loop{}, &runtime.Turn{}, (*runtime.Turn)(nil), fault.Wrap(device, fault.Plan{}))
-	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil), kernels.LibraryModule(), &launch.Module{}, (*launch.Module)(nil), &launch.Compiled{}, (*launch.Compiled)(nil), &launch.CompileError{}, (*launch.CompileError)(nil), planner.Normal, planner.Effort(99))
+	add(cubin.For([2]int{9, 0}), &cubin.Archive{}, (*cubin.Archive)(nil), library.Module(), &launch.Module{}, (*launch.Module)(nil), &launch.Compiled{}, (*launch.Compiled)(nil), &launch.CompileError{}, (*launch.CompileError)(nil), planner.Normal, planner.Effort(99))
 	add(calls.Catalog{}, calls.Doc{}, &calls.Doc{}, &runtime.TracedReplay{}, (*runtime.TracedReplay)(nil), &runtime.CallError{})
 	add(&runtime.HostCall{}, (*runtime.HostCall)(nil), &runtime.HostError{}, (*runtime.HostError)(nil), &runtime.UnknownFunctionError{}, (*runtime.UnknownFunctionError)(nil))
 	add(device, program, (*runtime.Program)(nil), runtime.Mode(99), runtime.Overlap(99), &runtime.Results{}, (*runtime.Results)(nil), &runtime.Trace{}, (*runtime.Trace)(nil),
-		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &runtime.Recalled{}, (*runtime.Recalled)(nil), runtime.LearnedWay{}, &runtime.Learned{}, (*runtime.Learned)(nil), &runtime.Learned{Machine: planner.H200(), Ways: []runtime.LearnedWay{{Each: runtime.Series{Median: 1}}, {Plan: p, Each: runtime.Series{Median: 1}}}}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{}, &dag.TileLimitError{}, cudart.Strip{}, cudart.Strip{Rows: 3, Bytes: 5}, &cudart.Access{Rows: -1},
+		&runtime.NodeError{}, &runtime.OutOfMemoryError{}, &runtime.CarriedError{}, &learn.Recalled{}, (*learn.Recalled)(nil), learn.Way{}, &learn.Learned{}, (*learn.Learned)(nil), &learn.Learned{Machine: planner.H200(), Ways: []learn.Way{{Each: runtime.Series{Median: 1}}, {Plan: p, Each: runtime.Series{Median: 1}}}}, &dag.EdgeLimitError{}, &cudart.Error{}, &cudart.RaceError{}, &cudart.Command{}, &dag.TileLimitError{}, cudart.Strip{}, cudart.Strip{Rows: 3, Bytes: 5}, &cudart.Access{Rows: -1},
 		cudart.Element(0), cudart.Element(99), &cudart.Texture{}, &cudart.Texture{Width: -1, Height: 1 << 62, Depth: 1 << 62, Pitch: 1 << 62, Channels: -3})
 	for t := range h.pool { // cached before the pool was complete
 		if t.Kind() == reflect.Interface {

@@ -5,7 +5,7 @@ package tests
 import (
 	"unsafe"
 
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
-func floats(a kernels.Arg, n int64) []float32 { return unsafe.Slice((*float32)(a.Memory), n) }
+func floats(a launch.Arg, n int64) []float32 { return unsafe.Slice((*float32)(a.Memory), n) }

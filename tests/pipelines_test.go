@@ -18,9 +18,11 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -192,7 +194,7 @@ func TestRacesAreFlaggedAtTheirPairs(t *testing.T) {
 		require.Equal(t, racy[name], found, name)
 		if found != nil {
 			_, err := runtime.New(context.Background(), g, plan, openHost(t, g), runtime.Options{})
-			require.ErrorIs(t, err, planner.ErrHazard, "%s must be refused", name)
+			require.ErrorIs(t, err, proof.ErrHazard, "%s must be refused", name)
 		}
 	}
 }
@@ -200,14 +202,14 @@ func TestRacesAreFlaggedAtTheirPairs(t *testing.T) {
 // With a Go version of the kernel the same file runs on the CPU device.
 func TestCustomKernelWithAReference(t *testing.T) {
 	g := loadPipeline(t, "custom", file.Override{Name: "n", Value: "5000"})
-	add2 := kernels.Reference{Spans: func(*kernels.Call) int64 { return 1 }, Run: func(c *kernels.Call, _, _ int64) {
+	add2 := launch.Reference{Spans: func(*launch.Call) int64 { return 1 }, Run: func(c *launch.Call, _, _ int64) {
 		n := int64(c.Args[0].Bits)
 		x, y := floats(c.Args[1], n), floats(c.Args[2], n)
 		for i := range x {
 			y[i] = x[i] + 2
 		}
 	}}
-	p, err := host.Open(host.Options{CheckOrder: true, References: map[string]kernels.Reference{"add2": add2}})
+	p, err := host.Open(host.Options{CheckOrder: true, References: map[string]launch.Reference{"add2": add2}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	plan, err := planner.New(context.Background(), g, planner.Options{})

@@ -14,6 +14,8 @@ import (
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -28,14 +30,14 @@ func TestNoPlanRunsUnproved(t *testing.T) {
 		require.NoError(t, err)
 		for stream := range right.Streams {
 			for at, op := range right.Streams[stream].Ops {
-				if op.Kind != planner.Wait {
+				if op.Kind != plan.Wait {
 					continue
 				}
 				waits++
 				wrong := withoutOp(right, int32(stream), at)
 				for _, mode := range []runtime.Mode{runtime.Streams, runtime.Captured, runtime.Built} {
 					_, err := runtime.New(context.Background(), g, wrong, p, runtime.Options{Mode: mode})
-					require.ErrorIs(t, err, planner.ErrHazard, "%s, stream %d without op %d", name, stream, at)
+					require.ErrorIs(t, err, proof.ErrHazard, "%s, stream %d without op %d", name, stream, at)
 					require.Equal(t, cudart.Live{}, p.Live(), "nothing was made for a plan that is wrong")
 				}
 			}
@@ -86,13 +88,13 @@ func TestNoBodyRunsUnproved(t *testing.T) {
 		waits = append(waits, 0)
 		for stream := range body.Streams {
 			for at, op := range body.Streams[stream].Ops {
-				if op.Kind != planner.Wait {
+				if op.Kind != plan.Wait {
 					continue
 				}
 				waits[len(waits)-1]++
 				wrong := with(withoutOp(body, int32(stream), at))
 				_, err := runtime.New(context.Background(), g, wrong, p, runtime.Options{})
-				require.ErrorIs(t, err, planner.ErrHazard, "stream %d of a body without op %d", stream, at)
+				require.ErrorIs(t, err, proof.ErrHazard, "stream %d of a body without op %d", stream, at)
 				require.Equal(t, cudart.Live{}, p.Live(), "nothing was made for a plan that is wrong")
 			}
 		}
@@ -125,14 +127,14 @@ func TestNoLayoutRunsUnproved(t *testing.T) {
 	defer p.Close()
 	for _, name := range []string{"chunks", "saxpy", "bs", "ml"} {
 		g := loadPipeline(t, name)
-		plan, err := planner.New(context.Background(), g, planner.Options{})
+		made, err := planner.New(context.Background(), g, planner.Options{})
 		require.NoError(t, err)
-		require.Greater(t, len(plan.Memory), 1)
-		plan.Memory = slices.Clone(plan.Memory)
-		plan.Memory[1].Offset = plan.Memory[0].Offset
+		require.Greater(t, len(made.Memory), 1)
+		made.Memory = slices.Clone(made.Memory)
+		made.Memory[1].Offset = made.Memory[0].Offset
 		for _, unsafe := range []bool{false, true} {
-			_, err := runtime.New(context.Background(), g, plan, p, runtime.Options{Unsafe: unsafe})
-			require.ErrorIs(t, err, planner.ErrMemory, name)
+			_, err := runtime.New(context.Background(), g, made, p, runtime.Options{Unsafe: unsafe})
+			require.ErrorIs(t, err, plan.ErrMemory, name)
 			require.Equal(t, cudart.Live{}, p.Live(), "nothing was made for a plan that is wrong")
 		}
 	}

@@ -21,7 +21,6 @@ import (
 // documentation of the name that users see. Most are the front of runtime/internal/engine. The lists only shrink.
 var internalInSignatures = map[string]string{
 	"cudart/libraries": "OpenWith",
-	"planner":          "FileError",
 	"runtime": "Arena Auto BodySpan BufferMemory BufferSize Built CallError Captured CarriedError Check Checksum Counters Difference HostCall " +
 		"HostError HostFunction Loop MemoryMode MemoryStats Mode NodeError OutOfMemoryError Overlap OverlapAuto OverlapOff " +
 		"OverlapOn Recorder Results Saved Separate Series Span Streams Timing TracedLoop TracedPass TracedReplay Trial Turn " +

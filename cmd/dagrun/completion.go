@@ -20,6 +20,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/effort"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/spread"
 )
 
@@ -65,7 +67,7 @@ func (a *app) flagCompletions() map[string]cobra.CompletionFunc {
 		"save":      a.boundFiles,
 		"strategy":  fixed(planner.Strategies()...),
 		"compare":   a.compared,
-		"effort":    fixed(planner.Efforts()...),
+		"effort":    fixed(effort.Names()...),
 		"machine":   machines,
 		"backend":   fixed("auto", "cuda", "cpu", "cpu:2", "cpu:4"),
 		"graph":     fixed(flags.GraphAuto, flags.GraphOn, flags.GraphOff, flags.GraphBuilt, flags.GraphCaptured),
@@ -182,7 +184,7 @@ func folders(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompD
 func machines(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	files, directive := cli.PathsWith(typed, ".json")
 	if typed == "" || !strings.ContainsAny(typed, "/.") {
-		return append(planner.MachineNames(), files...), cobra.ShellCompDirectiveNoFileComp
+		return append(model.MachineNames(), files...), cobra.ShellCompDirectiveNoFileComp
 	}
 	return files, directive
 }

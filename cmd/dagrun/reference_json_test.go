@@ -17,7 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/calls"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // keyLists returns the lists of keys in the files of a plan, by the name of the variable: each key with the comment beside it.
@@ -87,7 +88,7 @@ func TestJSONPageListsTheKeysOfPlans(t *testing.T) {
 // The schema offers the kernels of the library, each with its signature. DAGRUN_UPDATE_SCRIPTS=1 writes that list again.
 func TestSchemaOffersEveryKernel(t *testing.T) {
 	var lines []string
-	for _, k := range kernels.Docs() {
+	for _, k := range library.Docs() {
 		for _, name := range []string{k.Name, k.Alias} {
 			if name != "" {
 				lines = append(lines, schemaChoice(t, name, k.Signature()+": "+k.Text))
@@ -100,7 +101,7 @@ func TestSchemaOffersEveryKernel(t *testing.T) {
 // The schema offers the functions of NVIDIA's libraries in the same way.
 func TestSchemaOffersEveryCall(t *testing.T) {
 	var lines []string
-	for _, c := range kernels.CallDocs() {
+	for _, c := range calls.Docs() {
 		lines = append(lines, schemaChoice(t, c.Name, c.Signature()+": "+c.Text))
 	}
 	requireSchemaPart(t, "\"call\": {\n          \"description\": \"A function of NVIDIA's libraries, with arguments by name.\",\n          \"anyOf\": [\n", ",\n            {\n", strings.Join(lines, ",\n"))

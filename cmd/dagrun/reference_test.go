@@ -18,7 +18,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 const generated = "<!-- Generated; `DAGRUN_UPDATE_SCRIPTS=1 go test ./cmd/dagrun` writes it again. -->\n\n"
@@ -211,7 +211,7 @@ func TestKernelsPage(t *testing.T) {
 		"`dagrun kernels NAME` describes one: what each argument is, what it reads and writes, how many elements a launch touches, and limits (`T` is the element type, `S` the type that it is computed in). `dagrun help kernels` says how a node calls it:\n" +
 		"`{name: my_scale, kernel: scale, args: [n, 2.0, d_x, d_y]}`. *Floats* are f16, bf16, f32 and f64. Every version computes the same bits on the CPU and on a GPU.\n\n" +
 		"| kernel and arguments | what it does | types |\n|---|---|---|\n")
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		var args []string
 		for _, p := range d.Params {
 			args = append(args, p.Name)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
@@ -172,12 +173,12 @@ func TestRecordsComeBackInTheOrderOfTheirCalls(t *testing.T) {
 	}
 	got, err := l.Flush(5)
 	require.NoError(t, err)
-	require.Equal(t, []Record{
-		{Kind: Copy, Start: 100, End: 200, Device: 1, Context: 2, Stream: 14, Correlation: 5, Bytes: 4096},
-		{Kind: Set, Start: 210, End: 220, Device: 1, Context: 2, Stream: 14, Correlation: 7, Bytes: 64},
-		{Kind: Kernel, Start: 300, End: 450, Device: 1, Context: 2, Stream: 13, Correlation: 9, Name: "scale"},
-		{Kind: Copy, Start: 500, End: 600, Device: 1, Context: 2, Stream: 14, Correlation: 11, Bytes: 512},
-		{Kind: Kernel, Start: 700, End: 710, Device: 1, Context: 2, Stream: 13, Correlation: 13},
+	require.Equal(t, []cudart.Activity{
+		{Kind: cudart.CopyActivity, Start: 100, End: 200, Device: 1, Context: 2, Stream: 14, Correlation: 5, Bytes: 4096},
+		{Kind: cudart.SetActivity, Start: 210, End: 220, Device: 1, Context: 2, Stream: 14, Correlation: 7, Bytes: 64},
+		{Kind: cudart.KernelActivity, Start: 300, End: 450, Device: 1, Context: 2, Stream: 13, Correlation: 9, Name: "scale"},
+		{Kind: cudart.CopyActivity, Start: 500, End: 600, Device: 1, Context: 2, Stream: 14, Correlation: 11, Bytes: 512},
+		{Kind: cudart.KernelActivity, Start: 700, End: 710, Device: 1, Context: 2, Stream: 13, Correlation: 13},
 	}, got)
 	require.Equal(t, []uintptr{0}, s.flushes)
 }

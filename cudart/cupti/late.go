@@ -5,6 +5,8 @@ package cupti
 import (
 	"errors"
 	"sync"
+
+	"github.com/dagrun/dagrun/cudart"
 )
 
 // Late records like a Library, but opens CUPTI when recording is switched on, and closes it when recording is switched off. So a process that records
@@ -40,7 +42,7 @@ func (r *Late) Disable() error {
 }
 
 // Flush returns what has been recorded, as Library.Flush does.
-func (r *Late) Flush(want int) ([]Record, error) {
+func (r *Late) Flush(want int) ([]cudart.Activity, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.library == nil {

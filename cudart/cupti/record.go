@@ -10,18 +10,6 @@ import (
 	"github.com/dagrun/dagrun/internal/dl"
 )
 
-// Record is one piece of work that ran on a device.
-type Record = cudart.Activity
-
-// Kind is the kind of work that a record is for.
-type Kind = cudart.ActivityKind
-
-const (
-	Kernel = cudart.KernelActivity
-	Copy   = cudart.CopyActivity
-	Set    = cudart.SetActivity
-)
-
 // Numbers of kinds of records (CUpti_ActivityKind).
 const (
 	activityCopy             = 1
@@ -36,7 +24,7 @@ var recordedKinds = [...]uint32{activityConcurrentKernel, activityCopy, activity
 
 // fields holds the offsets of a record's fields; 0 for a field that it does not have.
 type fields struct {
-	kind                                 Kind
+	kind                                 cudart.ActivityKind
 	bytes, start, end                    int
 	device, context, stream, correlation int
 	name, graphNode                      int
@@ -55,12 +43,12 @@ type layout struct {
 var sinceGraphs = map[uint32]fields{
 	activityKernel:           kernelFields,
 	activityConcurrentKernel: kernelFields,
-	activityCopy:             {kind: Copy, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 44, graphNode: 64, size: 72},
-	activityPeerCopy:         {kind: Copy, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 60, graphNode: 72, size: 80},
-	activitySet:              {kind: Set, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 44, graphNode: 64, size: 72},
+	activityCopy:             {kind: cudart.CopyActivity, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 44, graphNode: 64, size: 72},
+	activityPeerCopy:         {kind: cudart.CopyActivity, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 60, graphNode: 72, size: 80},
+	activitySet:              {kind: cudart.SetActivity, bytes: 8, start: 16, end: 24, device: 32, context: 36, stream: 40, correlation: 44, graphNode: 64, size: 72},
 }
 
-var kernelFields = fields{kind: Kernel, start: 16, end: 24, device: 40, context: 44, stream: 48, correlation: 92, name: 104, graphNode: 144, size: 152}
+var kernelFields = fields{kind: cudart.KernelActivity, start: 16, end: 24, device: 40, context: 44, stream: 48, correlation: 92, name: 104, graphNode: 144, size: 152}
 
 // layouts by version. Versions were counted up to CUDA 12; since CUDA 13 they are those of the toolkit.
 var layouts = []layout{
@@ -78,7 +66,7 @@ func layoutOf(version uint32) *layout {
 }
 
 // decode reads a record. ok is false for a kind that was not requested, an incomplete record, and one without times.
-func (l *layout) decode(memory []byte) (r Record, ok bool) {
+func (l *layout) decode(memory []byte) (r cudart.Activity, ok bool) {
 	if len(memory) < 4 {
 		return r, false
 	}
@@ -88,7 +76,7 @@ func (l *layout) decode(memory []byte) (r Record, ok bool) {
 	}
 	word := func(at int) uint32 { return binary.LittleEndian.Uint32(memory[at:]) }
 	long := func(at int) uint64 { return binary.LittleEndian.Uint64(memory[at:]) }
-	r = Record{Kind: f.kind, Start: long(f.start), End: long(f.end), Device: word(f.device), Context: word(f.context),
+	r = cudart.Activity{Kind: f.kind, Start: long(f.start), End: long(f.end), Device: word(f.device), Context: word(f.context),
 		Stream: word(f.stream), Correlation: word(f.correlation), GraphNode: long(f.graphNode)}
 	if f.bytes != 0 {
 		r.Bytes = int64(long(f.bytes))

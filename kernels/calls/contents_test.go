@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // outputsOf runs the only call of a graph in Go, with inputs of ones and everything that it declares out filled with a byte, and returns the
 // bytes that are declared out.
 func outputsOf(t *testing.T, g *dag.Graph, fill byte) []byte {
 	t.Helper()
-	launch := g.Nodes[0].Launch
-	k := launch.Kernel.(interface {
-		Module() *kernels.Module
+	launched := g.Nodes[0].Launch
+	k := launched.Kernel.(interface {
+		Module() *launch.Module
 		Entry() string
 	})
 	memory := make([][]uint64, len(g.Buffers))
@@ -48,11 +48,11 @@ func outputsOf(t *testing.T, g *dag.Graph, fill byte) []byte {
 		}
 	}
 	each(func(b dag.BufferID, at int64) { bytesOf(b)[at] = fill })
-	call := &kernels.Call{Grid: launch.Grid, Block: launch.Block}
-	for _, a := range launch.Args {
-		arg := kernels.Arg{Bits: a.Bits}
+	call := &launch.Call{Grid: launched.Grid, Block: launched.Block}
+	for _, a := range launched.Args {
+		arg := launch.Arg{Bits: a.Bits}
 		if a.IsBuffer {
-			arg = kernels.Arg{Memory: unsafe.Pointer(&bytesOf(a.Range.Buffer)[a.Range.Lo]), Bytes: a.Range.Hi - a.Range.Lo}
+			arg = launch.Arg{Memory: unsafe.Pointer(&bytesOf(a.Range.Buffer)[a.Range.Lo]), Bytes: a.Range.Hi - a.Range.Lo}
 		}
 		call.Args = append(call.Args, arg)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 const spectra = `version: 1
@@ -91,14 +92,14 @@ func transformed(t *testing.T, x []complex128, inverse bool) []complex128 {
 	found, err := calls.Kernel("cufft.c2c", []dag.DType{dag.InvalidDType, dag.InvalidDType, dag.C128, dag.C128})
 	require.NoError(t, err)
 	k := found.(interface {
-		Module() *kernels.Module
+		Module() *launch.Module
 		Params() []dag.KernelParam
 		Entry() string
 	})
 	y := make([]complex128, len(x))
-	call := &kernels.Call{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	call := &launch.Call{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	for _, p := range k.Params() {
-		a := kernels.Arg{}
+		a := launch.Arg{}
 		switch p.Name {
 		case "inverse":
 			if inverse {
@@ -107,9 +108,9 @@ func transformed(t *testing.T, x []complex128, inverse bool) []complex128 {
 		case "dims", "x.rows", "y.rows":
 			a.Bits = 1
 		case "x":
-			a = kernels.Arg{Memory: unsafe.Pointer(unsafe.SliceData(x)), Bytes: int64(16 * len(x))}
+			a = launch.Arg{Memory: unsafe.Pointer(unsafe.SliceData(x)), Bytes: int64(16 * len(x))}
 		case "y":
-			a = kernels.Arg{Memory: unsafe.Pointer(unsafe.SliceData(y)), Bytes: int64(16 * len(y))}
+			a = launch.Arg{Memory: unsafe.Pointer(unsafe.SliceData(y)), Bytes: int64(16 * len(y))}
 		case "x.columns", "y.columns", "x.ld", "y.ld":
 			a.Bits = uint64(len(x))
 		}

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library"
 )
 
@@ -25,7 +25,7 @@ func ExampleCatalog() {
 	info, err := k.Describe([]dag.Arg{{DType: dag.I64, Bits: 4}, buffer(0, 16), buffer(1, 4), buffer(2, 0)})
 	fmt.Println(k.Entry(), info.Grid, info.Block, info.Scratch, err)
 	reference := library.Module(k.Entry()).References[k.Entry()]
-	call := &kernels.Call{Args: []kernels.Arg{{Bits: 4}, {Memory: unsafe.Pointer(&x[0]), Bytes: 16}, {Memory: unsafe.Pointer(&sum[0]), Bytes: 4}, {}}}
+	call := &launch.Call{Args: []launch.Arg{{Bits: 4}, {Memory: unsafe.Pointer(&x[0]), Bytes: 16}, {Memory: unsafe.Pointer(&sum[0]), Bytes: 4}, {}}}
 	reference.Run(call, 0, reference.Spans(call))
 	fmt.Println(sum[0])
 	// Output:

@@ -14,6 +14,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 var (
@@ -29,7 +31,7 @@ func TestHostileArgumentsAreRefusedOrComputed(t *testing.T) {
 	if testing.Short() {
 		tries, runs = 40, 4
 	}
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		for _, v := range d.Variants {
 			t.Run(v.Entry, func(t *testing.T) {
 				k, err := kernels.Library().Kernel(d.Name, v.Elems)
@@ -37,7 +39,7 @@ func TestHostileArgumentsAreRefusedOrComputed(t *testing.T) {
 				random := rand.New(rand.NewPCG(11, uint64(len(v.Entry))))
 				ran := 0
 				for i := 0; i < tries || ran < runs && i < 20_000; i++ {
-					if launchHostile(t, k, kernels.LibraryModule(v.Entry).References[v.Entry], d.Name, random) {
+					if launchHostile(t, k, library.Module(v.Entry).References[v.Entry], d.Name, random) {
 						ran++
 					}
 					if t.Failed() {
@@ -51,7 +53,7 @@ func TestHostileArgumentsAreRefusedOrComputed(t *testing.T) {
 }
 
 // launchHostile describes a launch with random arguments and runs it as the CPU device does, if it is accepted.
-func launchHostile(t *testing.T, k dag.LaunchKernel, r kernels.Reference, name string, random *rand.Rand) (ran bool) {
+func launchHostile(t *testing.T, k dag.LaunchKernel, r launch.Reference, name string, random *rand.Rand) (ran bool) {
 	var args []dag.Arg
 	text := ""
 	small := random.IntN(2) == 0 // in half of the launches, so that more of them fit their buffers
@@ -99,12 +101,12 @@ func launchHostile(t *testing.T, k dag.LaunchKernel, r kernels.Reference, name s
 	if info.Grid[0] == 0 || name == "spin" {
 		return true
 	}
-	call := &kernels.Call{Grid: info.Grid, Block: info.Block}
+	call := &launch.Call{Grid: info.Grid, Block: info.Block}
 	const guard, mark = 64, 0xa5
 	var memories [][]byte
 	for i, p := range k.Params() {
 		if !p.Buffer {
-			call.Args = append(call.Args, kernels.Arg{Bits: args[i].Bits})
+			call.Args = append(call.Args, launch.Arg{Bits: args[i].Bits})
 			continue
 		}
 		size := info.Extents[i]
@@ -116,7 +118,7 @@ func launchHostile(t *testing.T, k dag.LaunchKernel, r kernels.Reference, name s
 		for j := range memory {
 			memory[j] = mark
 		}
-		a := kernels.Arg{Memory: unsafe.Pointer(&memory[guard]), Bytes: size}
+		a := launch.Arg{Memory: unsafe.Pointer(&memory[guard]), Bytes: size}
 		for j := range size / p.DType.Size() {
 			switch {
 			case name == "spmv_csr" && p.DType == dag.I32: // row starts and columns: a kernel cannot check them
@@ -173,9 +175,9 @@ func histogramOf[T float32 | float64 | int32](t *testing.T, entry string, bins i
 	for i := range out {
 		out[i] = -1
 	}
-	call := &kernels.Call{Args: []kernels.Arg{{Bits: uint64(len(x))}, {Bits: uint64(bins)}, {Bits: bits(low)}, {Bits: bits(high)},
+	call := &launch.Call{Args: []launch.Arg{{Bits: uint64(len(x))}, {Bits: uint64(bins)}, {Bits: bits(low)}, {Bits: bits(high)},
 		{Memory: unsafe.Pointer(unsafe.SliceData(x))}, {Memory: unsafe.Pointer(&out[0])}}}
-	r := kernels.LibraryModule(entry).References[entry]
+	r := library.Module(entry).References[entry]
 	require.NotPanics(t, func() { r.Run(call, 0, r.Spans(call)) })
 	return out
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 func TestSaxpyByName(t *testing.T) {
@@ -31,9 +33,9 @@ func TestSaxpyByName(t *testing.T) {
 	assert.Equal(t, dag.Work{Bytes: 36, Flops: 6, Blocks: 1, Threads: 256, Steps: 4}, info.Work)
 
 	x, y := []float32{1, 2, 3}, []float32{10, 20, 30}
-	call := &kernels.Call{Args: []kernels.Arg{{Bits: 3}, {Bits: 0x40000000},
+	call := &launch.Call{Args: []launch.Arg{{Bits: 3}, {Bits: 0x40000000},
 		{Memory: unsafe.Pointer(&x[0]), Bytes: 12}, {Memory: unsafe.Pointer(&y[0]), Bytes: 12}}}
-	r := kernels.LibraryModule().References[k.Entry()]
+	r := library.Module().References[k.Entry()]
 	r.Run(call, 0, r.Spans(call))
 	assert.Equal(t, []float32{12, 24, 36}, y)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 func TestTransformByStages(t *testing.T) {
@@ -24,9 +25,9 @@ func TestTransformByStages(t *testing.T) {
 			x[i] = random.Float64()*2 - 1
 		}
 		start := append([]float64(nil), x...)
-		r := kernels.LibraryModule().References["dagrun_fft_stage_f64"]
+		r := library.Module().References["dagrun_fft_stage_f64"]
 		for half := 1; half < n; half *= 2 {
-			call := &kernels.Call{Args: []kernels.Arg{{Bits: n}, {Bits: batch}, {Bits: uint64(half)}, {Bits: uint64(inverse)},
+			call := &launch.Call{Args: []launch.Arg{{Bits: n}, {Bits: batch}, {Bits: uint64(half)}, {Bits: uint64(inverse)},
 				{Memory: unsafe.Pointer(&x[0]), Bytes: int64(8 * len(x))}, {Memory: unsafe.Pointer(&y[0]), Bytes: int64(8 * len(y))}}}
 			r.Run(call, 0, r.Spans(call))
 			x, y = y, x
@@ -54,9 +55,9 @@ func TestRandomNumbers(t *testing.T) {
 	const n = 100_003
 	draw := func(entry string, seed, offset uint64, a, b float32) []float32 {
 		y := make([]float32, n)
-		call := &kernels.Call{Args: []kernels.Arg{{Bits: n}, {Bits: seed}, {Bits: offset}, {Bits: uint64(math.Float32bits(a))}, {Bits: uint64(math.Float32bits(b))},
+		call := &launch.Call{Args: []launch.Arg{{Bits: n}, {Bits: seed}, {Bits: offset}, {Bits: uint64(math.Float32bits(a))}, {Bits: uint64(math.Float32bits(b))},
 			{Memory: unsafe.Pointer(&y[0]), Bytes: 4 * n}}}
-		r := kernels.LibraryModule().References[entry]
+		r := library.Module().References[entry]
 		r.Run(call, 0, r.Spans(call))
 		return y
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // arrays are buffers' contents by parameter name.
@@ -565,7 +567,7 @@ var (
 
 func TestReferencesMeanWhatTheySay(t *testing.T) {
 	otherSizes["conv2d_relu"], otherSizes["conv2d_relu_rows"] = otherSizes["conv2d"], otherSizes["conv2d_rows"]
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		if elsewhere[d.Name] {
 			continue
 		}
@@ -589,7 +591,7 @@ func TestReferencesMeanWhatTheySay(t *testing.T) {
 	}
 }
 
-func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[string]float64, want meaning, random *rand.Rand) {
+func checkMeaning(t *testing.T, d library.Doc, v library.Variant, sizes map[string]float64, want meaning, random *rand.Rand) {
 	what := fmt.Sprintf("%s %v", v.Entry, sizes)
 	k, err := kernels.Library().Kernel(d.Name, v.Elems)
 	require.NoError(t, err)
@@ -622,16 +624,16 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 	info, err := k.Describe(args)
 	require.NoError(t, err, what)
 	in := arrays{}
-	call := &kernels.Call{Grid: info.Grid, Block: info.Block}
+	call := &launch.Call{Grid: info.Grid, Block: info.Block}
 	lowest := dag.F64 // the least precise type decides the tolerance
 	for i, p := range k.Params() {
 		if !p.Buffer {
-			call.Args = append(call.Args, kernels.Arg{Bits: args[i].Bits})
+			call.Args = append(call.Args, launch.Arg{Bits: args[i].Bits})
 			continue
 		}
 		n := info.Extents[i]
 		memory := make([]uint64, n*p.DType.Size()/8+2)
-		a := kernels.Arg{Memory: unsafe.Pointer(&memory[0]), Bytes: n * p.DType.Size()}
+		a := launch.Arg{Memory: unsafe.Pointer(&memory[0]), Bytes: n * p.DType.Size()}
 		if p.Scratch {
 			a.Memory = unsafe.Pointer(&memory[0])
 		} else {
@@ -649,7 +651,7 @@ func checkMeaning(t *testing.T, d kernels.Doc, v kernels.Variant, sizes map[stri
 	}
 	outputs := want(scalars, in)
 	if info.Grid[0] > 0 {
-		r := kernels.LibraryModule(v.Entry).References[v.Entry]
+		r := library.Module(v.Entry).References[v.Entry]
 		spans := r.Spans(call)
 		for lo := spans - 1; lo >= 0; lo-- { // spans are independent: any order will do
 			r.Run(call, lo, lo+1)

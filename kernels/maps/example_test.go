@@ -9,7 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/maps"
 )
 
@@ -30,8 +30,8 @@ func Example() {
 		fmt.Println(p.Name, p.DType, p.Mode)
 	}
 	x, z := []float32{1, 2, 3}, make([]float32, 3)
-	reference := k.(interface{ Module() *kernels.Module }).Module().References[k.Entry()]
-	reference.Run(&kernels.Call{Args: []kernels.Arg{{Bits: 3}, {Memory: unsafe.Pointer(&z[0]), Bytes: 12}, {Memory: unsafe.Pointer(&x[0]), Bytes: 12},
+	reference := k.(interface{ Module() *launch.Module }).Module().References[k.Entry()]
+	reference.Run(&launch.Call{Args: []launch.Arg{{Bits: 3}, {Memory: unsafe.Pointer(&z[0]), Bytes: 12}, {Memory: unsafe.Pointer(&x[0]), Bytes: 12},
 		{Bits: math.Float64bits(10)}}}, 0, 1)
 	fmt.Println(z)
 	// Output:

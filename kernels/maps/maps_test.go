@@ -18,6 +18,8 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/maps"
 )
 
 // mapOf makes the kernel of an expression. Names in types are its inputs; other names are scalars.
@@ -36,7 +38,7 @@ func mapOf(t testing.TB, text string, types map[string]dag.DType) (dag.LaunchKer
 	return k, spec, err
 }
 
-type moduled interface{ Module() *kernels.Module }
+type moduled interface{ Module() *launch.Module }
 
 func TestMapMeansWhatItSays(t *testing.T) {
 	const n = 1301
@@ -65,12 +67,12 @@ func TestMapMeansWhatItSays(t *testing.T) {
 		for _, element := range []dag.DType{dag.F32, dag.F64} {
 			k, spec, err := mapOf(t, text, map[string]dag.DType{"x": element, "y": element, "z": element})
 			require.NoError(t, err, text)
-			call := &kernels.Call{Args: []kernels.Arg{{Bits: n}, memoryOf(element, make([]float64, n))}}
+			call := &launch.Call{Args: []launch.Arg{{Bits: n}, memoryOf(element, make([]float64, n))}}
 			for _, name := range spec.Inputs {
 				call.Args = append(call.Args, memoryOf(element, map[string][]float64{"x": x, "y": y}[name]))
 			}
 			for range spec.Scalars {
-				call.Args = append(call.Args, kernels.Arg{Bits: math.Float64bits(a)})
+				call.Args = append(call.Args, launch.Arg{Bits: math.Float64bits(a)})
 			}
 			r := k.(moduled).Module().References[k.Entry()]
 			r.Run(call, 0, r.Spans(call))
@@ -85,19 +87,19 @@ func TestMapMeansWhatItSays(t *testing.T) {
 	}
 }
 
-func memoryOf(t dag.DType, v []float64) kernels.Arg {
+func memoryOf(t dag.DType, v []float64) launch.Arg {
 	if t == dag.F64 {
 		c := append([]float64(nil), v...)
-		return kernels.Arg{Memory: unsafe.Pointer(&c[0]), Bytes: int64(len(c)) * 8}
+		return launch.Arg{Memory: unsafe.Pointer(&c[0]), Bytes: int64(len(c)) * 8}
 	}
 	c := make([]float32, len(v))
 	for i := range c {
 		c[i] = float32(v[i])
 	}
-	return kernels.Arg{Memory: unsafe.Pointer(&c[0]), Bytes: int64(len(c)) * 4}
+	return launch.Arg{Memory: unsafe.Pointer(&c[0]), Bytes: int64(len(c)) * 4}
 }
 
-func elementOf(t dag.DType, a kernels.Arg, i int) float64 {
+func elementOf(t dag.DType, a launch.Arg, i int) float64 {
 	if t == dag.F64 {
 		return unsafe.Slice((*float64)(a.Memory), i+1)[i]
 	}
@@ -120,7 +122,7 @@ func TestMapToIntegers(t *testing.T) {
 		k, _, err := mapOf(t, "z = x", map[string]dag.DType{"x": dag.F64, "z": c.out})
 		require.NoError(t, err)
 		out := make([]byte, 8*len(x))
-		call := &kernels.Call{Args: []kernels.Arg{{Bits: uint64(len(x))}, {Memory: unsafe.Pointer(&out[0]), Bytes: int64(len(out))}, memoryOf(dag.F64, x)}}
+		call := &launch.Call{Args: []launch.Arg{{Bits: uint64(len(x))}, {Memory: unsafe.Pointer(&out[0]), Bytes: int64(len(out))}, memoryOf(dag.F64, x)}}
 		r := k.(moduled).Module().References[k.Entry()]
 		r.Run(call, 0, r.Spans(call))
 		for i, w := range c.want {
@@ -144,7 +146,7 @@ func TestMapOfHostileValues(t *testing.T) {
 				require.NoError(t, err)
 				for _, a := range values {
 					result := make([]byte, 8*len(values))
-					call := &kernels.Call{Args: []kernels.Arg{{Bits: uint64(len(values))}, {Memory: unsafe.Pointer(&result[0]), Bytes: int64(len(values)) * out.Size()},
+					call := &launch.Call{Args: []launch.Arg{{Bits: uint64(len(values))}, {Memory: unsafe.Pointer(&result[0]), Bytes: int64(len(values)) * out.Size()},
 						memoryOf(in, values), {Bits: math.Float64bits(a)}}}
 					r := k.(moduled).Module().References[k.Entry()]
 					require.NotPanics(t, func() { r.Run(call, 0, r.Spans(call)) }, "%s, %s of %s, a = %v", text, out, in, a)
@@ -176,7 +178,7 @@ func TestDividingByAPowerOfTwoMultiplies(t *testing.T) {
 			require.NoError(t, err)
 			m := kernel.(moduled).Module()
 			require.Equal(t, multiplies[k], !strings.Contains(string(m.Code), "div."), "x / %s in %s", by, element)
-			call := &kernels.Call{Args: []kernels.Arg{{Bits: uint64(len(x))}, memoryOf(element, make([]float64, len(x))), memoryOf(element, x)}}
+			call := &launch.Call{Args: []launch.Arg{{Bits: uint64(len(x))}, memoryOf(element, make([]float64, len(x))), memoryOf(element, x)}}
 			r := m.References[kernel.Entry()]
 			r.Run(call, 0, r.Spans(call))
 			for i := range x {
@@ -258,12 +260,12 @@ func BenchmarkMap(b *testing.B) {
 
 func TestMapsAreJoined(t *testing.T) {
 	types := map[string]dag.DType{"x": dag.F32, "y": dag.F32, "z": dag.F32}
-	module := func(text string) (*kernels.Module, string) {
+	module := func(text string) (*launch.Module, string) {
 		k, _, err := mapOf(t, text, types)
 		require.NoError(t, err)
 		return k.(moduled).Module(), k.Entry()
 	}
-	var modules []*kernels.Module
+	var modules []*launch.Module
 	var entries []string
 	for _, text := range []string{"z = x/3 + 1", "y = x*x", "z = x - 2", "y = x - 2", "z = x/3 + 1"} {
 		m, entry := module(text)
@@ -272,7 +274,7 @@ func TestMapsAreJoined(t *testing.T) {
 	require.Equal(t, entries[2], entries[3], "names are not part of the code")
 	called, _ := module("z = sin(x)")
 	require.Empty(t, called.Body, "functions take long to compile")
-	joined := kernels.Join(append([]*kernels.Module{called, nil}, modules...))
+	joined := maps.Join(append([]*launch.Module{called, nil}, modules...))
 	assert.Equal(t, "map z = x/3 + 1, and 2 more", joined.Name)
 	assert.Len(t, joined.References, 3)
 	parsed, err := ptx.Parse(string(joined.Code))
@@ -286,15 +288,15 @@ func TestMapsAreJoined(t *testing.T) {
 		assert.Contains(t, string(joined.Code), m.Body)
 		assert.Contains(t, joined.References, entries[k])
 	}
-	assert.Equal(t, joined.Code, kernels.Join([]*kernels.Module{joined, modules[2]}).Code)
+	assert.Equal(t, joined.Code, maps.Join([]*launch.Module{joined, modules[2]}).Code)
 
-	var short []*kernels.Module
+	var short []*launch.Module
 	for _, text := range []string{"z = sin(x)", "z = sin(x)*cos(y)"} {
 		k, _, err := mapOf(t, text, types)
 		require.NoError(t, err)
 		short = append(short, k.(dag.ShapedKernel).Form([]dag.Arg{{DType: dag.I64, Bits: 1}}).(moduled).Module())
 	}
-	joined = kernels.Join(append(short, modules[0]))
+	joined = maps.Join(append(short, modules[0]))
 	assert.Equal(t, "map z = sin(x), and 2 more", joined.Name)
 	parsed, err = ptx.Parse(string(joined.Code))
 	require.NoError(t, err)

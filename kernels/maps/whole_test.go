@@ -19,6 +19,7 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 var integers = []dag.DType{dag.I8, dag.I16, dag.I32, dag.I64, dag.U8, dag.U16, dag.U32, dag.U64}
@@ -50,24 +51,24 @@ func runMap(t *testing.T, text string, out, ofX, ofY dag.DType, x, y []int64) []
 	require.NoError(t, err)
 	spec := &dag.MapSpec{Text: text, Expr: e, Out: target, OutType: out}
 	result := make([]byte, len(x)*int(out.Size()))
-	args := []kernels.Arg{{Bits: uint64(len(x))}, {Memory: unsafe.Pointer(&result[0]), Bytes: int64(len(result))}}
+	args := []launch.Arg{{Bits: uint64(len(x))}, {Memory: unsafe.Pointer(&result[0]), Bytes: int64(len(result))}}
 	columns := map[string][]byte{"x": column(ofX, x), "y": column(ofY, y)}
 	for _, name := range e.Variables() {
 		if c := columns[name]; c != nil {
 			spec.Inputs, spec.InTypes = append(spec.Inputs, name), append(spec.InTypes, map[string]dag.DType{"x": ofX, "y": ofY}[name])
-			args = append(args, kernels.Arg{Memory: unsafe.Pointer(&c[0]), Bytes: int64(len(c))})
+			args = append(args, launch.Arg{Memory: unsafe.Pointer(&c[0]), Bytes: int64(len(c))})
 		}
 	}
 	if strings.Contains(text, "a*") {
 		spec.Scalars, spec.ScalarTypes = []string{"a"}, []dag.DType{dag.I64}
-		args = append(args, kernels.Arg{Bits: 3})
+		args = append(args, launch.Arg{Bits: 3})
 	}
 	k, err := kernels.Library().Map(spec)
 	require.NoError(t, err, text)
 	m := k.(moduled).Module()
 	_, err = ptx.Parse(string(m.Code))
 	require.NoError(t, err, "%s\n%s", text, m.Code)
-	m.References[k.Entry()].Run(&kernels.Call{Args: args}, 0, 1)
+	m.References[k.Entry()].Run(&launch.Call{Args: args}, 0, 1)
 	return result
 }
 

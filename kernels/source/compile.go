@@ -72,7 +72,7 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target launch
 		}
 	}
 	wanted := m.Build.Compiler
-	var failed *CompileError
+	var failed *launch.CompileError
 	var skipped, notes []string
 	installed := false
 	for _, name := range compilers[1:] {
@@ -91,7 +91,7 @@ func (c *Compilers) Compile(ctx context.Context, m *launch.Module, target launch
 			return nil, context.Cause(ctx)
 		}
 		installed = installed || !errors.Is(err, errNotInstalled)
-		if wrong := (*CompileError)(nil); errors.As(err, &wrong) {
+		if wrong := (*launch.CompileError)(nil); errors.As(err, &wrong) {
 			if failed == nil {
 				failed = wrong
 				failed.Log = j.shown(failed.Log)
@@ -129,7 +129,7 @@ func (c *Compilers) with(ctx context.Context, name string, j *job) (*launch.Comp
 			return nil, errors.New("nvrtc is not used with --confined, because it runs within dagrun")
 		}
 		r, err := retrying(ctx, j, c.nvrtcAndPrelude)
-		if wrong := (*CompileError)(nil); errors.As(err, &wrong) && ctx.Err() == nil && j.mayHaveLongs() {
+		if wrong := (*launch.CompileError)(nil); errors.As(err, &wrong) && ctx.Err() == nil && j.mayHaveLongs() {
 			j.longs = true
 			if r, err := retrying(ctx, j, c.nvrtcAndPrelude); err == nil {
 				return r, nil
@@ -145,7 +145,7 @@ func (c *Compilers) with(ctx context.Context, name string, j *job) (*launch.Comp
 func retrying(ctx context.Context, j *job, compile func(context.Context, *job) (*launch.Compiled, error)) (*launch.Compiled, error) {
 	for attempt := 1; ; attempt++ {
 		r, err := compile(ctx, j)
-		var wrong *CompileError
+		var wrong *launch.CompileError
 		if !errors.As(err, &wrong) || attempt == mostAttempts || !j.hide(wrong.Log) {
 			return r, err
 		}
@@ -154,7 +154,7 @@ func retrying(ctx context.Context, j *job, compile func(context.Context, *job) (
 
 // failedBy says which compiler failed.
 func failedBy(compiler string, err error) error {
-	if wrong := (*CompileError)(nil); errors.As(err, &wrong) {
+	if wrong := (*launch.CompileError)(nil); errors.As(err, &wrong) {
 		wrong.Compiler = compiler
 		return wrong
 	}
@@ -164,7 +164,7 @@ func failedBy(compiler string, err error) error {
 // nvrtcAndPrelude compiles a source as it is, or else with what nvcc includes in every file.
 func (c *Compilers) nvrtcAndPrelude(ctx context.Context, j *job) (*launch.Compiled, error) {
 	r, err := c.nvrtc(ctx, j)
-	if wrong := (*CompileError)(nil); errors.As(err, &wrong) && !j.prelude {
+	if wrong := (*launch.CompileError)(nil); errors.As(err, &wrong) && !j.prelude {
 		j.prelude = true
 		return c.nvrtc(ctx, j)
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
-// CompileError is the error for a source that does not compile.
-type CompileError = launch.CompileError
-
 // job is one source on its way through the compilers.
 type job struct {
 	module *launch.Module

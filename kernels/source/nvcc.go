@@ -138,7 +138,7 @@ func (n *NVCC) run(ctx context.Context, title, name string, code []byte, options
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended) && log != "":
-		return nil, "", &CompileError{Name: title, Log: log, Compiler: name}
+		return nil, "", &launch.CompileError{Name: title, Log: log, Compiler: name}
 	case err != nil:
 		return nil, "", fmt.Errorf("%s: %w", name, err)
 	}

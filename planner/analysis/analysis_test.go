@@ -15,6 +15,8 @@ import (
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // planned plans a graph with a strategy.
@@ -91,13 +93,13 @@ func TestSubmissionBinds(t *testing.T) {
 	for k, i := range order { // each starts when it is submitted and takes 1 us
 		r.Start[i], r.End[i] = 10*float64(k), 10*float64(k)+1
 	}
-	text := read(t, g, p, planner.Clean(), r, analysis.Run{SubmitUS: 80})
+	text := read(t, g, p, model.Clean(), r, analysis.Run{SubmitUS: 80})
 	require.Contains(t, text, fmt.Sprintf("%s: 70..71 (host)\n", g.Nodes[order[7]].Name))
 	require.Contains(t, text, "bound by submission: the host takes 80 us of 71 us (113 %) to submit 8 nodes; run it as a graph (--graph), or give each node more to do\n")
 	require.Contains(t, text, "critical path: 1 node, which ran for 1 us and waited 70 us for the host\n")
 
 	r.Graph = true
-	require.NotContains(t, read(t, g, p, planner.Clean(), r, analysis.Run{}), "host", "a graph is submitted as a whole")
+	require.NotContains(t, read(t, g, p, model.Clean(), r, analysis.Run{}), "host", "a graph is submitted as a whole")
 }
 
 // launches returns a plan's nodes in submission order.
@@ -105,7 +107,7 @@ func launches(p *planner.Plan) []dag.NodeID {
 	var order []dag.NodeID
 	cursor := make([]int, len(p.Streams))
 	for _, k := range p.Order {
-		if op := p.Streams[k].Ops[cursor[k]]; op.Kind == planner.Launch {
+		if op := p.Streams[k].Ops[cursor[k]]; op.Kind == plan.Launch {
 			order = append(order, op.Node)
 		}
 		cursor[k]++
@@ -150,7 +152,7 @@ func TestAWaitHolds(t *testing.T) {
 	if with {
 		r = ran(0, 10, 0.1, 30, 31, 36)
 	}
-	text := read(t, g, p, planner.Clean(), r, analysis.Run{SubmitUS: 0.1})
+	text := read(t, g, p, model.Clean(), r, analysis.Run{SubmitUS: 0.1})
 	late := other[!with]
 	require.Contains(t, text, "join: 31..36 after "+late+" (wait)\n")
 	require.Contains(t, text, "waits: 1 of 1 held a stream, 20 us in all; longest: stream ")
@@ -161,7 +163,7 @@ func TestAWaitHolds(t *testing.T) {
 	if with {
 		r = ran(0, 30, 0.1, 10, 31, 36)
 	}
-	text = read(t, g, p, planner.Clean(), r, analysis.Run{SubmitUS: 0.1})
+	text = read(t, g, p, model.Clean(), r, analysis.Run{SubmitUS: 0.1})
 	require.Contains(t, text, "waits: 0 of 1 held a stream\n")
 	require.Contains(t, text, "join: 31..36 after "+other[with]+" (stream order)\n")
 }

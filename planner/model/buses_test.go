@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // move is a copy of some bytes from one device to another; -1 is the host.
@@ -50,7 +51,7 @@ func bare() *model.Machine {
 }
 
 // moved returns when each copy starts and ends.
-func moved(t *testing.T, g *dag.Graph, m *model.Machine) *planner.Timeline {
+func moved(t *testing.T, g *dag.Graph, m *model.Machine) *plan.Timeline {
 	t.Helper()
 	p, err := planner.New(t.Context(), g, planner.Options{Machine: m, Strategy: "list"})
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func TestEngines(t *testing.T) {
@@ -31,7 +31,7 @@ func TestEngines(t *testing.T) {
 	require.NoError(t, err)
 	var got []string
 	for i := range g.Nodes {
-		got = append(got, g.Nodes[i].Name+" "+planner.EngineOf(g, dag.NodeID(i)).String())
+		got = append(got, g.Nodes[i].Name+" "+plan.EngineOf(g, dag.NodeID(i)).String())
 	}
 	assert.Equal(t, []string{"up h2d", "down d2h", "local d2d", "peer peer", "host host", "set compute", "hostset host", "task compute"}, got)
 }

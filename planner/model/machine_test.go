@@ -16,6 +16,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func TestMachineRoundTrip(t *testing.T) {
@@ -142,11 +143,11 @@ func TestProfilesHoldShares(t *testing.T) {
 func TestH200ReproducesItsMeasurements(t *testing.T) {
 	chains := func(count, length int, us float64) (*dag.Graph, *planner.Plan) {
 		b := dag.New("chains")
-		p := &planner.Plan{Streams: make([]planner.Stream, count)}
+		p := &planner.Plan{Streams: make([]plan.Stream, count)}
 		for i := range count * length {
 			id := b.Node(dag.Node{Name: fmt.Sprint(i), Kind: dag.Task, HasCost: us > 0, CostUS: us, Work: dag.Work{Blocks: 1, Threads: 32}})
 			k := int32(i % count)
-			p.Streams[k].Ops = append(p.Streams[k].Ops, planner.Op{Kind: planner.Launch, Node: id, Event: -1})
+			p.Streams[k].Ops = append(p.Streams[k].Ops, plan.Op{Kind: plan.Launch, Node: id, Event: -1})
 			p.Order = append(p.Order, k)
 		}
 		g, err := b.Graph()

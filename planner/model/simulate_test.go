@@ -17,10 +17,11 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
 	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // spans prints a timeline: node start-end cause(by).
-func spans(g *dag.Graph, t *planner.Timeline) string {
+func spans(g *dag.Graph, t *plan.Timeline) string {
 	var b strings.Builder
 	for i, s := range t.Nodes {
 		by := ""
@@ -109,8 +110,8 @@ func TestSimulateCopyEngines(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []dag.NodeID{0, 1, 2, 3}, timeline.CriticalPath())
 	busy, gaps := timeline.Engines(0)
-	assert.Equal(t, []planner.Busy{{Device: 0, Engine: planner.Compute, Nodes: 1, US: 1, LoadUS: 1}, {Device: 0, Engine: planner.Upload, Nodes: 3, US: 30, LoadUS: 30}}, busy)
-	assert.Equal(t, []planner.Gap{{Device: 0, Engine: planner.Compute, Start: 0, End: 30, Next: 3}}, gaps)
+	assert.Equal(t, []plan.Busy{{Device: 0, Engine: plan.Compute, Nodes: 1, US: 1, LoadUS: 1}, {Device: 0, Engine: plan.Upload, Nodes: 3, US: 30, LoadUS: 30}}, busy)
+	assert.Equal(t, []plan.Gap{{Device: 0, Engine: plan.Compute, Start: 0, End: 30, Next: 3}}, gaps)
 }
 
 // The driver makes copies within host memory itself, when what comes before them is done, and starts nothing meanwhile: neither on streams nor of a graph.
@@ -188,20 +189,20 @@ func TestSimulateCopiesBothWays(t *testing.T) {
 
 func TestSimulateRefusesMalformedPlans(t *testing.T) {
 	g := plantest.KernelGraph(t, plantest.KernelSpec{Us: 1}, plantest.KernelSpec{Us: 1})
-	launch := func(node dag.NodeID) planner.Op { return planner.Op{Kind: planner.Launch, Node: node, Event: -1} }
+	launch := func(node dag.NodeID) plan.Op { return plan.Op{Kind: plan.Launch, Node: node, Event: -1} }
 	for _, c := range []struct {
 		want string
 		plan planner.Plan
 	}{
-		{`"b" is never launched (only 1 of 2 nodes are)`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0)}}}, Order: []int32{0}}},
-		{`stream 0, op 1 launches "a", which was launched before`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0), launch(0)}}}, Order: []int32{0, 0}}},
-		{`stream 0, op 0 launches node 7, but the graph has 2 nodes`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(7)}}}, Order: []int32{0}}},
+		{`"b" is never launched (only 1 of 2 nodes are)`, planner.Plan{Streams: []plan.Stream{{Ops: []plan.Op{launch(0)}}}, Order: []int32{0}}},
+		{`stream 0, op 1 launches "a", which was launched before`, planner.Plan{Streams: []plan.Stream{{Ops: []plan.Op{launch(0), launch(0)}}}, Order: []int32{0, 0}}},
+		{`stream 0, op 0 launches node 7, but the graph has 2 nodes`, planner.Plan{Streams: []plan.Stream{{Ops: []plan.Op{launch(7)}}}, Order: []int32{0}}},
 		{`the submission order has 1 ops, the streams have 0`, planner.Plan{Order: []int32{5}}},
-		{`the submission order has more ops of stream 1 than the stream has`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0)}}}, Order: []int32{1}}},
-		{`the submission order has more ops of stream -1 than the stream has`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{launch(0)}}}, Order: []int32{-1}}},
-		{`stream 0, op 0 uses event 0, but the plan has 0 events`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{{Kind: planner.Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}},
-		{`stream 0, op 0 waits for event 0 before it is recorded`, planner.Plan{Events: 1, Streams: []planner.Stream{{Ops: []planner.Op{{Kind: planner.Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}},
-		{`stream 0, op 0 is of kind 9`, planner.Plan{Streams: []planner.Stream{{Ops: []planner.Op{{Kind: 9, Node: 0, Event: 0}}}}, Order: []int32{0}}},
+		{`the submission order has more ops of stream 1 than the stream has`, planner.Plan{Streams: []plan.Stream{{Ops: []plan.Op{launch(0)}}}, Order: []int32{1}}},
+		{`the submission order has more ops of stream -1 than the stream has`, planner.Plan{Streams: []plan.Stream{{Ops: []plan.Op{launch(0)}}}, Order: []int32{-1}}},
+		{`stream 0, op 0 uses event 0, but the plan has 0 events`, planner.Plan{Streams: []plan.Stream{{Ops: []plan.Op{{Kind: plan.Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}},
+		{`stream 0, op 0 waits for event 0 before it is recorded`, planner.Plan{Events: 1, Streams: []plan.Stream{{Ops: []plan.Op{{Kind: plan.Wait, Node: 0, Event: 0}}}}, Order: []int32{0}}},
+		{`stream 0, op 0 is of kind 9`, planner.Plan{Streams: []plan.Stream{{Ops: []plan.Op{{Kind: 9, Node: 0, Event: 0}}}}, Order: []int32{0}}},
 		{`2147483647 events for 0 ops`, planner.Plan{Events: 1<<31 - 1}},
 	} {
 		_, err := model.Simulate(g, &c.plan, model.Unit(), nil)
@@ -212,7 +213,7 @@ func TestSimulateRefusesMalformedPlans(t *testing.T) {
 }
 
 // simulateAs simulates on streams or as a graph.
-func simulateAs(g *dag.Graph, p *planner.Plan, m *model.Machine, graph bool) (*planner.Timeline, error) {
+func simulateAs(g *dag.Graph, p *planner.Plan, m *model.Machine, graph bool) (*plan.Timeline, error) {
 	if graph {
 		return model.SimulateGraph(g, p, m, nil)
 	}
@@ -231,13 +232,13 @@ func TestSimulateLaws(t *testing.T) {
 		m.GraphSwitchUS = rapid.SampledFrom([]float64{0, 2}).Draw(t, "switch in a graph")
 		m.EngineUS = rapid.SampledFrom([]float64{0, 4}).Draw(t, "change of engines")
 		m.BothWays = rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "both ways")
-		plan, err := planner.New(context.Background(), g, planner.Options{Strategy: rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
+		made, err := planner.New(context.Background(), g, planner.Options{Strategy: rapid.SampledFrom([]string{"serial", "roundrobin", "list"}).Draw(t, "strategy"),
 			Streams: streams, Machine: m})
 		require.NoError(t, err)
 		for _, graph := range []bool{false, true} {
-			timeline, err := simulateAs(g, plan, m, graph)
+			timeline, err := simulateAs(g, made, m, graph)
 			require.NoError(t, err)
-			again, err := simulateAs(g, plan, m, graph)
+			again, err := simulateAs(g, made, m, graph)
 			require.NoError(t, err)
 			require.Equal(t, timeline, again)
 			gap := m.GapUS
@@ -253,12 +254,12 @@ func TestSimulateLaws(t *testing.T) {
 			}
 			for i, s := range timeline.Nodes {
 				require.GreaterOrEqual(t, (s.End-s.Start)*slack+1e-6, s.Alone, "node %d", i)
-				if s.Engine != planner.Compute && s.Engine != planner.Upload && s.Engine != planner.Download {
+				if s.Engine != plan.Compute && s.Engine != plan.Upload && s.Engine != plan.Download {
 					require.InDelta(t, s.Alone, s.End-s.Start, 1e-6)
 				}
-				if s.Cause == planner.AfterQueue {
+				if s.Cause == plan.AfterQueue {
 					change := 0.0
-					if s.Engine == planner.Upload || s.Engine == planner.Download {
+					if s.Engine == plan.Upload || s.Engine == plan.Download {
 						if change = m.CopySwitchUS; graph {
 							change = min(change, m.GraphSwitchUS)
 						}
@@ -268,7 +269,7 @@ func TestSimulateLaws(t *testing.T) {
 			}
 			turns(t, g, m, timeline)
 			ways(t, m, timeline)
-			shares(t, g, plan, m, timeline)
+			shares(t, g, made, m, timeline)
 			bound := model.LowerBound(g, m, nil, streams)
 			if graph {
 				bound = model.LowerBoundGraph(g, m, nil, streams)
@@ -290,36 +291,36 @@ func TestOfTwoNodesOneIsTheCause(t *testing.T) {
 	g := plantest.Mixed(t, 2, 23)
 	m := model.H200()
 	m.CopyEngines, m.CopySwitchUS, m.GraphSwitchUS, m.EngineUS, m.BothWays = 1, 0, 0, 0, 0
-	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", Streams: 1, Machine: m})
+	made, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", Streams: 1, Machine: m})
 	require.NoError(t, err)
-	timeline, err := model.SimulateGraph(g, plan, m, nil)
+	timeline, err := model.SimulateGraph(g, made, m, nil)
 	require.NoError(t, err)
 	path := timeline.CriticalPath()
 	assert.Equal(t, dag.NodeID(-1), timeline.Nodes[path[0]].By)
 	later := timeline.Nodes[22]
-	assert.Equal(t, planner.AfterIssue, later.Cause)
+	assert.Equal(t, plan.AfterIssue, later.Cause)
 	assert.Equal(t, dag.NodeID(22), timeline.Nodes[20].By, "copy 20 waits for the engine until copy 22 is made")
 	assert.Less(t, timeline.Nodes[later.By].End, later.Start)
 }
 
 // turns checks at every start that no copy engine has more copies than it can run, and checks the total work of the kernels.
-func turns(t *rapid.T, g *dag.Graph, m *model.Machine, timeline *planner.Timeline) {
+func turns(t *rapid.T, g *dag.Graph, m *model.Machine, timeline *plan.Timeline) {
 	if m.Unit {
 		return
 	}
 	area := [2]float64{}
 	for i, s := range timeline.Nodes {
-		if s.Engine == planner.Compute {
+		if s.Engine == plan.Compute {
 			area[s.Device] += s.Alone * m.Share(&g.Nodes[i])
 			continue
 		}
 		room := 1
-		if s.Engine == planner.Upload || s.Engine == planner.Download {
+		if s.Engine == plan.Upload || s.Engine == plan.Download {
 			room = m.CopyEngines
 		}
 		count := 0
 		for j, o := range timeline.Nodes {
-			same := o.Engine == s.Engine && (o.Device == s.Device || s.Engine == planner.HostCopy)
+			same := o.Engine == s.Engine && (o.Device == s.Device || s.Engine == plan.HostCopy)
 			if same && (o.Start < s.Start || o.Start == s.Start && j <= i) && o.End > s.Start {
 				count++
 			}
@@ -332,19 +333,19 @@ func turns(t *rapid.T, g *dag.Graph, m *model.Machine, timeline *planner.Timelin
 }
 
 // ways integrates the speed of each copy over its span, given the copies in the other direction: the result must be its time alone.
-func ways(t *rapid.T, m *model.Machine, timeline *planner.Timeline) {
+func ways(t *rapid.T, m *model.Machine, timeline *plan.Timeline) {
 	slowed := m.BothWays
 	if m.Unit || slowed == 0 {
 		slowed = 1
 	}
 	for i, s := range timeline.Nodes {
-		if s.Engine != planner.Upload && s.Engine != planner.Download {
+		if s.Engine != plan.Upload && s.Engine != plan.Download {
 			continue
 		}
 		times := []float64{s.Start, s.End}
-		var other []planner.Span
+		var other []plan.Span
 		for _, o := range timeline.Nodes {
-			if o.Device == s.Device && (o.Engine == planner.Upload || o.Engine == planner.Download) && o.Engine != s.Engine && o.Start < s.End && o.End > s.Start {
+			if o.Device == s.Device && (o.Engine == plan.Upload || o.Engine == plan.Download) && o.Engine != s.Engine && o.Start < s.End && o.End > s.Start {
 				other = append(other, o)
 				times = append(times, max(o.Start, s.Start), min(o.End, s.End))
 			}
@@ -353,7 +354,7 @@ func ways(t *rapid.T, m *model.Machine, timeline *planner.Timeline) {
 		done := 0.0
 		for k := 1; k < len(times); k++ {
 			speed := 1.0
-			if slices.ContainsFunc(other, func(o planner.Span) bool { return o.Start < times[k] && o.End > times[k-1] }) {
+			if slices.ContainsFunc(other, func(o plan.Span) bool { return o.Start < times[k] && o.End > times[k-1] }) {
 				speed = slowed
 			}
 			done += (times[k] - times[k-1]) * speed
@@ -363,7 +364,7 @@ func ways(t *rapid.T, m *model.Machine, timeline *planner.Timeline) {
 }
 
 // shares integrates the speed of each kernel over its span, given the kernels beside it: the result must be its time alone.
-func shares(t *rapid.T, g *dag.Graph, p *planner.Plan, m *model.Machine, timeline *planner.Timeline) {
+func shares(t *rapid.T, g *dag.Graph, p *planner.Plan, m *model.Machine, timeline *plan.Timeline) {
 	if m.Unit {
 		return
 	}
@@ -371,7 +372,7 @@ func shares(t *rapid.T, g *dag.Graph, p *planner.Plan, m *model.Machine, timelin
 		var times []float64
 		var kernels []int32
 		for i, s := range timeline.Nodes {
-			if s.Engine == planner.Compute && s.Device == d && m.Share(&g.Nodes[i]) > 0 {
+			if s.Engine == plan.Compute && s.Device == d && m.Share(&g.Nodes[i]) > 0 {
 				kernels = append(kernels, int32(i))
 				times = append(times, s.Start, s.End)
 			}

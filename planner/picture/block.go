@@ -8,7 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // block is a box: one node, or several neighbours of one row.
@@ -16,7 +16,7 @@ type block struct {
 	nodes    []int32
 	row      int
 	x, w     float64
-	engine   planner.Engine
+	engine   plan.Engine
 	mixed    bool // nodes of several engines
 	critical bool
 }
@@ -70,9 +70,9 @@ func join(rows [][]int32, alike []string, most int) []block {
 
 // look sets what a box shows about its nodes.
 func (b *block) look(g *dag.Graph, critical []bool) {
-	b.engine = planner.EngineOf(g, dag.NodeID(b.nodes[0]))
+	b.engine = plan.EngineOf(g, dag.NodeID(b.nodes[0]))
 	for _, i := range b.nodes {
-		b.mixed = b.mixed || planner.EngineOf(g, dag.NodeID(i)) != b.engine
+		b.mixed = b.mixed || plan.EngineOf(g, dag.NodeID(i)) != b.engine
 		b.critical = b.critical || critical != nil && critical[i]
 	}
 }
@@ -152,7 +152,7 @@ func (b *block) draw(k *svgWriter, g *dag.Graph, y float64, duration, title stri
 		edge = " box critical"
 	}
 	k.rect(b.x, y, b.w, boxHeight, min(4, b.w/4), class+edge)
-	if b.engine != planner.Compute && !b.mixed && b.w > 3 {
+	if b.engine != plan.Compute && !b.mixed && b.w > 3 {
 		k.WriteString("<rect")
 		k.attr("x", b.x+1.5)
 		k.attr("y", y+boxHeight-8)

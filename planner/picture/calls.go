@@ -11,7 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // Calls are the calls of a program, for a page or a trace.
@@ -32,7 +32,7 @@ type Finding struct{ Head, Text string }
 // Call is one call. Engine is the engine that its work is for; HostCopy if it enqueues nothing.
 type Call struct {
 	Name, Kind, Place string
-	Engine            planner.Engine
+	Engine            plan.Engine
 	Thread            int
 	Stream            int // -1: none
 	BeganUS           float64
@@ -54,7 +54,7 @@ func (c *Calls) Check() error {
 	for k := range c.Calls {
 		call := &c.Calls[k]
 		switch {
-		case call.Thread < 0 || call.Thread >= len(c.Threads), call.Stream < -1 || call.Stream >= len(c.Streams), call.Engine > planner.HostCopy:
+		case call.Thread < 0 || call.Thread >= len(c.Threads), call.Stream < -1 || call.Stream >= len(c.Streams), call.Engine > plan.HostCopy:
 			return fmt.Errorf("call %d has thread %d, stream %d and engine %d, which there are not", k, call.Thread, call.Stream, call.Engine)
 		case !(call.BeganUS >= 0 && call.BeganUS <= longestUS && call.WaitedUS >= 0 && call.WaitedUS <= longestUS):
 			return fmt.Errorf("call %d began at %v us and waited for %v us", k, call.BeganUS, call.WaitedUS)
@@ -85,7 +85,7 @@ func (c *Calls) pageData() *pageData {
 	d := &pageData{Name: clean(c.Title), Unit: "thread", Lower: -1, Causes: []string{"", "wait"},
 		Recorded: &recordedPage{Words: []string{"kernel or graph", "copy to device", "copy to host", "record or wait",
 			"memset, allocation or copy on a device", "the host itself"}}}
-	for e := planner.Compute; e <= planner.HostCopy; e++ {
+	for e := plan.Compute; e <= plan.HostCopy; e++ {
 		d.Engines = append(d.Engines, e.String())
 	}
 	for _, name := range c.Threads {

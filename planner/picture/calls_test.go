@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // twoStreams is a program of one thread: a kernel, a record, a wait on another stream, a kernel there, and a synchronisation.
@@ -19,10 +19,10 @@ func twoStreams() *Calls {
 	return &Calls{Title: "python a.py", Note: "times of the host", Findings: []Finding{{"verdict", "1 race"}}, Threads: []string{"thread 0"}, Streams: []string{"stream 1", "stream 2"},
 		Calls: []Call{
 			{Name: "fill", Kind: "launch", Stream: 0, BeganUS: 0, Place: "a.py:1"},
-			{Name: "record", Kind: "record", Engine: planner.PeerCopy, Stream: 0, BeganUS: 5},
-			{Name: "wait", Kind: "wait", Engine: planner.PeerCopy, Stream: 1, BeganUS: 7.5},
-			{Name: "copy", Kind: "copy", Engine: planner.Download, Stream: 1, BeganUS: 9, WaitedUS: 100, Bytes: 64},
-			{Name: "waits for the device", Kind: "context sync", Engine: planner.HostCopy, Stream: -1, BeganUS: 200, WaitedUS: 50},
+			{Name: "record", Kind: "record", Engine: plan.PeerCopy, Stream: 0, BeganUS: 5},
+			{Name: "wait", Kind: "wait", Engine: plan.PeerCopy, Stream: 1, BeganUS: 7.5},
+			{Name: "copy", Kind: "copy", Engine: plan.Download, Stream: 1, BeganUS: 9, WaitedUS: 100, Bytes: 64},
+			{Name: "waits for the device", Kind: "context sync", Engine: plan.HostCopy, Stream: -1, BeganUS: 200, WaitedUS: 50},
 		},
 		Waits: []CallPair{{1, 2, "the event recorded by"}}, Races: []CallPair{{0, 3, "RAW on 64 bytes"}}}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // GanttOptions control how a text chart is drawn.
@@ -91,7 +91,7 @@ func (s *Schedule) WriteGantt(w io.Writer, o GanttOptions) error {
 }
 
 // fewest takes at most so many streams, the first of every device before the second of any.
-func fewest(bands []planner.Band, most int) []planner.Band {
+func fewest(bands []plan.Band, most int) []plan.Band {
 	taken := make([]int, len(bands))
 	for depth, more := 0, true; more && most > 0; depth++ {
 		more = false
@@ -106,7 +106,7 @@ func fewest(bands []planner.Band, most int) []planner.Band {
 	for k := range bands {
 		bands[k].Streams = bands[k].Streams[:taken[k]]
 	}
-	return slices.DeleteFunc(bands, func(b planner.Band) bool { return len(b.Streams) == 0 })
+	return slices.DeleteFunc(bands, func(b plan.Band) bool { return len(b.Streams) == 0 })
 }
 
 // ganttRow has a text for each column of a stream.
@@ -118,7 +118,7 @@ func (s *Schedule) ganttRow(stream, columns int, k *strokes, ascii bool) []strin
 	scale := float64(columns) / s.timeline.MakespanUS
 	free := 0
 	for _, op := range s.plan.Streams[stream].Ops {
-		if op.Kind != planner.Launch {
+		if op.Kind != plan.Launch {
 			continue
 		}
 		span := &s.timeline.Nodes[op.Node]

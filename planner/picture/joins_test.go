@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	joining "github.com/dagrun/dagrun/internal/crowd"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func TestPicturesOfGraphsWithJoins(t *testing.T) {
@@ -29,7 +30,7 @@ func TestPicturesOfGraphsWithJoins(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, g.Joins(), 1)
 	var dot, mermaid bytes.Buffer
-	require.NoError(t, planner.WriteGraphDOT(&dot, g))
+	require.NoError(t, plan.WriteGraphDOT(&dot, g))
 	require.Contains(t, dot.String(), "7 dependencies through 1 join")
 	require.Contains(t, dot.String(), "  j0 [shape=point, width=0.08, tooltip=\"join 0\"];\n")
 	require.Contains(t, dot.String(), "  n0 -> j0 [label=\"RAW x(0..1)\"")

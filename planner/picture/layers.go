@@ -10,7 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 const (
@@ -256,7 +256,7 @@ func (l *layers) blockTitle(b *block) string {
 		if at > 0 {
 			text += "\n"
 		}
-		text += l.g.Nodes[i].Name + ": " + planner.Action(l.g, dag.NodeID(i))
+		text += l.g.Nodes[i].Name + ": " + plan.Action(l.g, dag.NodeID(i))
 	}
 	return text
 }

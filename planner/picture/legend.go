@@ -5,14 +5,14 @@ package picture
 import (
 	"slices"
 
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // Sheet collects pictures.
 type Sheet struct {
 	options   SheetOptions
 	panels    []panel
-	engines   [planner.HostCopy + 1]bool
+	engines   [plan.HostCopy + 1]bool
 	schedules bool
 	waits     bool
 	graphs    bool
@@ -57,10 +57,10 @@ func (s *Sheet) entries() []entry {
 			continue
 		}
 		kind := hatchSample
-		if planner.Engine(e) == planner.Compute {
+		if plan.Engine(e) == plan.Compute {
 			kind = boxSample
 		}
-		entries = append(entries, entry{sample: kind, class: planner.Engine(e).String(), text: meanings[e]})
+		entries = append(entries, entry{sample: kind, class: plan.Engine(e).String(), text: meanings[e]})
 	}
 	if s.mixed() {
 		entries = append(entries, entry{sample: boxSample, class: "mixed", text: "nodes of several kinds"})

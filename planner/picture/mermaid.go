@@ -10,7 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // mermaidText escapes text for a quoted Mermaid label. Mermaid has no backslash escapes: characters that are special in Mermaid or
@@ -72,8 +72,8 @@ func WriteGraphMermaid(w io.Writer, g *dag.Graph) error {
 }
 
 func mermaidNode(out *bufio.Writer, indent string, g *dag.Graph, i int32, mark string) {
-	fmt.Fprintf(out, "%sn%d[\"%s%s<br/>%s\"]:::%v\n", indent, i, mark, mermaidText(g.Nodes[i].Name), mermaidText(planner.Action(g, dag.NodeID(i))),
-		planner.EngineOf(g, dag.NodeID(i)))
+	fmt.Fprintf(out, "%sn%d[\"%s%s<br/>%s\"]:::%v\n", indent, i, mark, mermaidText(g.Nodes[i].Name), mermaidText(plan.Action(g, dag.NodeID(i))),
+		plan.EngineOf(g, dag.NodeID(i)))
 }
 
 // WriteMermaid writes the schedule: a box for each stream with its nodes in order, and a thick arrow for every wait with the
@@ -107,7 +107,7 @@ func (s *Schedule) mermaidStream(out *bufio.Writer, k int) {
 	fmt.Fprintf(out, "  subgraph s%d [\"%s\"]\n    direction LR\n", k, mermaidText(s.streamLabel(k)))
 	last := int32(-1)
 	for _, op := range s.plan.Streams[k].Ops {
-		if op.Kind != planner.Launch {
+		if op.Kind != plan.Launch {
 			continue
 		}
 		mark := ""

@@ -18,6 +18,9 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 //go:embed page.html
@@ -238,16 +241,16 @@ func (d *pageData) write(w io.Writer, title string) error {
 func (s *Schedule) pageData(o PageOptions) (*pageData, error) {
 	g := s.graph
 	d := &pageData{Name: clean(g.Name), Unit: "device", Upper: 0, Lower: -1}
-	for e := planner.Compute; e <= planner.HostCopy; e++ {
+	for e := plan.Compute; e <= plan.HostCopy; e++ {
 		d.Engines = append(d.Engines, e.String())
 	}
-	for c := planner.NoCause; c <= planner.AfterIssue; c++ {
+	for c := plan.NoCause; c <= plan.AfterIssue; c++ {
 		d.Causes = append(d.Causes, c.String())
 	}
 	for i := range int32(g.Len()) {
 		node, span := &g.Nodes[i], &s.timeline.Nodes[i]
 		d.Nodes.Name = append(d.Nodes.Name, clean(node.Name))
-		d.Nodes.Action = append(d.Nodes.Action, d.number(clean(planner.Action(g, dag.NodeID(i)))))
+		d.Nodes.Action = append(d.Nodes.Action, d.number(clean(plan.Action(g, dag.NodeID(i)))))
 		d.Nodes.Kind = append(d.Nodes.Kind, d.number(clean(kindText(g, i))))
 		d.Nodes.Engine = append(d.Nodes.Engine, int32(span.Engine))
 		d.Nodes.Device = append(d.Nodes.Device, span.Device)
@@ -342,7 +345,7 @@ func (c *pageCourse) sort() {
 }
 
 // addCourse adds a timeline of the last plan of the page, with its analysis.
-func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run analysis.Run) error {
+func (s *Schedule) addCourse(d *pageData, c pageCourse, t *plan.Timeline, run analysis.Run) error {
 	a, err := analysis.Of(s.graph, s.plan, t, run)
 	if err != nil {
 		return err
@@ -367,7 +370,7 @@ func (s *Schedule) addCourse(d *pageData, c pageCourse, t *planner.Timeline, run
 		c.Gaps = append(c.Gaps, pageGap{gap.Device, uint8(gap.Engine), nano(gap.Start), nano(gap.End), gap.Next})
 	}
 	c.Held = analysis.HeldUS(s.graph, s.plan, t)
-	for _, o := range planner.OccupancyOf(s.graph, s.plan, t) {
+	for _, o := range model.OccupancyOf(s.graph, s.plan, t) {
 		m := pageMemory{Device: o.Device, Arena: o.Arena, Kept: o.Kept}
 		for _, step := range o.Steps {
 			m.US = append(m.US, step.US)
@@ -422,7 +425,7 @@ func (s *Schedule) pageEdges(d *pageData) {
 	d.Edges.Start = append(d.Edges.Start, 0)
 	// By later node. For dependencies through a join, only the last node before it on each stream is listed.
 	before := slices.Clone(s.enforced)
-	slices.SortStableFunc(before, func(a, b planner.Enforcement) int {
+	slices.SortStableFunc(before, func(a, b proof.Enforcement) int {
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
 	})
 	for i := range int32(s.graph.Len()) {

@@ -12,18 +12,20 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // Schedule is a plan with its predicted timeline.
 type Schedule struct {
 	graph    *dag.Graph
 	plan     *planner.Plan
-	timeline *planner.Timeline
+	timeline *plan.Timeline
 	path     []dag.NodeID // the critical path
 	critical []bool       // by node
 	level    []int32      // by node: the length of the longest chain of launches ordered before it
 	waits    []wait       // in submission order
-	enforced []planner.Enforcement
+	enforced []proof.Enforcement
 	deepest  int32
 }
 
@@ -36,7 +38,7 @@ type wait struct {
 }
 
 // New makes a Schedule of a plan for g and its predicted timeline. It returns an error if the plan is not a schedule of g.
-func New(g *dag.Graph, p *planner.Plan, t *planner.Timeline) (*Schedule, error) {
+func New(g *dag.Graph, p *planner.Plan, t *plan.Timeline) (*Schedule, error) {
 	if err := g.Check(); err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func New(g *dag.Graph, p *planner.Plan, t *planner.Timeline) (*Schedule, error) 
 const longestUS = 1e15
 
 // checkTimeline rejects timelines that the simulator could not have produced, because their numbers become coordinates and indices.
-func checkTimeline(p *planner.Plan, t *planner.Timeline) error {
+func checkTimeline(p *planner.Plan, t *plan.Timeline) error {
 	if !(t.MakespanUS >= 0 && t.MakespanUS <= longestUS) {
 		return fmt.Errorf("the timeline ends at %v us", t.MakespanUS)
 	}
@@ -75,8 +77,8 @@ func checkTimeline(p *planner.Plan, t *planner.Timeline) error {
 		switch s := &t.Nodes[i]; {
 		case !(s.Start >= 0 && s.Start <= s.End && s.End <= t.MakespanUS && s.Alone >= 0 && s.Alone <= longestUS):
 			return fmt.Errorf("node %d of the timeline runs from %v to %v us, and %v us alone, of %v us", i, s.Start, s.End, s.Alone, t.MakespanUS)
-		case s.Stream < 0 || int(s.Stream) >= len(p.Streams) || s.Device < 0 || s.By < -1 || int(s.By) >= len(t.Nodes) || s.Engine > planner.HostCopy ||
-			s.Cause > planner.AfterIssue:
+		case s.Stream < 0 || int(s.Stream) >= len(p.Streams) || s.Device < 0 || s.By < -1 || int(s.By) >= len(t.Nodes) || s.Engine > plan.HostCopy ||
+			s.Cause > plan.AfterIssue:
 			return fmt.Errorf("node %d of the timeline is on stream %d of %d, device %d and %v, after node %d because of %v", i, s.Stream, len(p.Streams),
 				s.Device, s.Engine, s.By, s.Cause)
 		}
@@ -104,7 +106,7 @@ func (s *Schedule) drawable(w io.Writer) error {
 }
 
 // walk goes through the ops as they are submitted: it finds every wait and gives each node its level.
-func (s *Schedule) walk(enforced []planner.Enforcement) {
+func (s *Schedule) walk(enforced []proof.Enforcement) {
 	p := s.plan
 	number := make([]int32, len(p.Order)) // by op: its wait
 	cursor := make([]int32, len(p.Streams))
@@ -116,7 +118,7 @@ func (s *Schedule) walk(enforced []planner.Enforcement) {
 		op := p.Streams[k].Ops[cursor[k]]
 		cursor[k]++
 		switch op.Kind {
-		case planner.Launch:
+		case plan.Launch:
 			stream[op.Node] = k
 			s.level[op.Node] = reached[k]
 			s.deepest = max(s.deepest, reached[k])
@@ -125,9 +127,9 @@ func (s *Schedule) walk(enforced []planner.Enforcement) {
 				s.waits[w].to = int32(op.Node)
 			}
 			open[k] = open[k][:0]
-		case planner.Record:
+		case plan.Record:
 			recorded[op.Event] = reached[k]
-		case planner.Wait:
+		case plan.Wait:
 			reached[k] = max(reached[k], recorded[op.Event])
 			number[at] = int32(len(s.waits))
 			open[k] = append(open[k], int32(len(s.waits)))
@@ -135,14 +137,14 @@ func (s *Schedule) walk(enforced []planner.Enforcement) {
 		}
 	}
 	// A wait is explained by the dependencies that it enforces alone. If there are none, by those that it helps to enforce.
-	for _, how := range []planner.How{planner.ByWait, planner.ByEarlier} {
+	for _, how := range []proof.How{proof.ByWait, proof.ByEarlier} {
 		for i := range enforced {
 			if enforced[i].How != how {
 				continue
 			}
 			for _, link := range enforced[i].Waits {
 				w := &s.waits[number[link.Op]]
-				if how == planner.ByWait || len(w.edges) == 0 {
+				if how == proof.ByWait || len(w.edges) == 0 {
 					w.edges = append(w.edges, enforced[i].Edge)
 				}
 			}
@@ -230,7 +232,7 @@ func (s *Schedule) title() string {
 // nodeTitle describes a node, line by line.
 func (s *Schedule) nodeTitle(i int32) string {
 	span := &s.timeline.Nodes[i]
-	text := s.graph.Nodes[i].Name + "\n" + planner.Action(s.graph, dag.NodeID(i))
+	text := s.graph.Nodes[i].Name + "\n" + plan.Action(s.graph, dag.NodeID(i))
 	if bytes := s.graph.Nodes[i].Work.Bytes; bytes > 0 {
 		text += "\n" + words.Bytes(bytes)
 	}
@@ -243,15 +245,15 @@ func (s *Schedule) nodeTitle(i int32) string {
 }
 
 // causeText says what a node waited for before it started.
-func (s *Schedule) causeText(span *planner.Span) string {
+func (s *Schedule) causeText(span *plan.Span) string {
 	by := ""
 	if span.By >= 0 {
 		by = s.graph.Nodes[span.By].Name
 	}
 	switch {
-	case span.Cause == planner.NoCause:
+	case span.Cause == plan.NoCause:
 		return "started at once"
-	case span.Cause == planner.AfterHost && by == "":
+	case span.Cause == plan.AfterHost && by == "":
 		return "started as soon as the host had submitted it"
 	case by == "":
 		return "waited for: " + span.Cause.String()

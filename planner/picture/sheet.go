@@ -8,7 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // DefaultLimit is how many boxes a picture has before neighbours share a box.
@@ -69,7 +69,7 @@ func (s *Sheet) fail(err error) {
 
 func (s *Sheet) see(g *dag.Graph) {
 	for i := range g.Nodes {
-		s.engines[planner.EngineOf(g, dag.NodeID(i))] = true
+		s.engines[plan.EngineOf(g, dag.NodeID(i))] = true
 	}
 }
 

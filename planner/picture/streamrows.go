@@ -10,7 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // SheetOptions says how a sheet is drawn. The zero value draws time from left to right.
@@ -81,7 +81,7 @@ func newStreamRows(s *Schedule, axis Axis, most scale) *streamRows {
 	rows := make([][]int32, len(s.plan.Streams))
 	for k := range s.plan.Streams {
 		for _, op := range s.plan.Streams[k].Ops {
-			if op.Kind == planner.Launch {
+			if op.Kind == plan.Launch {
 				rows[k] = append(rows[k], int32(op.Node))
 			}
 		}

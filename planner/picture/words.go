@@ -8,7 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // criticalMark precedes the names of nodes on the critical path, so that they can be recognised without colour.
@@ -19,7 +19,7 @@ func kindText(g *dag.Graph, i int32) string {
 	n := &g.Nodes[i]
 	switch {
 	case n.Copy != nil:
-		return planner.EngineOf(g, dag.NodeID(i)).String()
+		return plan.EngineOf(g, dag.NodeID(i)).String()
 	case n.Set != nil:
 		return "set"
 	case n.Launch != nil && n.Launch.Map != nil:

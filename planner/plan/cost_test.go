@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -34,12 +35,12 @@ func fourSources(t *testing.T) *dag.Graph {
 func TestCostsHaveSources(t *testing.T) {
 	g := fourSources(t)
 	profile := &planner.Profile{Nodes: map[string]float64{"measured": 7}}
-	costs := planner.Costs(g, planner.H200(), profile)
+	costs := model.Costs(g, planner.H200(), profile)
 	require.Equal(t, []plan.Cost{{US: 20, Source: plan.FormulaCost}, {US: 7, Source: plan.MeasuredCost}, {US: 0, Source: plan.DeclaredCost}, {US: 0.1, Source: plan.UnknownCost}}, costs)
 	require.Equal(t, "1 declared, 1 measured, 1 by formula, 1 unknown: unknown", plan.CostText(g, costs))
 	profile.Nodes["declared"] = 9
-	require.Equal(t, plan.Cost{US: 9, Source: plan.MeasuredCost}, planner.Costs(g, planner.H200(), profile)[2], "a profile counts more than a declaration")
-	require.Equal(t, plan.Cost{US: 1, Source: plan.FormulaCost}, planner.Costs(g, planner.Unit(), nil)[3], "on the unit machine nothing is unknown")
+	require.Equal(t, plan.Cost{US: 9, Source: plan.MeasuredCost}, model.Costs(g, planner.H200(), profile)[2], "a profile counts more than a declaration")
+	require.Equal(t, plan.Cost{US: 1, Source: plan.FormulaCost}, model.Costs(g, planner.Unit(), nil)[3], "on the unit machine nothing is unknown")
 }
 
 func TestCostTextNamesAFewUnknownNodes(t *testing.T) {
@@ -50,7 +51,7 @@ func TestCostTextNamesAFewUnknownNodes(t *testing.T) {
 	}
 	g, err := b.Graph()
 	require.NoError(t, err)
-	require.Equal(t, "7 unknown: a, b, c, d, e and 2 more", plan.CostText(g, planner.Costs(g, planner.H200(), nil)))
+	require.Equal(t, "7 unknown: a, b, c, d, e and 2 more", plan.CostText(g, model.Costs(g, planner.H200(), nil)))
 	require.Empty(t, plan.CostText(g, nil))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -164,7 +165,7 @@ func BenchmarkSpreadFamilies(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", g.Name, devices), func(b *testing.B) {
 				o := Options{Devices: devices, Options: planner.Options{Effort: planner.Normal}}
 				work, best := 0.0, 0.0
-				for _, us := range planner.Durations(g, planner.H200(), nil) {
+				for _, us := range model.Durations(g, planner.H200(), nil) {
 					work += us
 				}
 				var s *plan.Spread
@@ -178,7 +179,7 @@ func BenchmarkSpreadFamilies(b *testing.B) {
 					}
 				}
 				b.ReportMetric(s.Stats.OneUS/best, "x-one-device")
-				b.ReportMetric(best/max(work/float64(devices), planner.LowerBound(g, planner.H200(), nil, 8).CriticalPathUS), "x-bound")
+				b.ReportMetric(best/max(work/float64(devices), model.LowerBound(g, planner.H200(), nil, 8).CriticalPathUS), "x-bound")
 			})
 		}
 	}

@@ -127,7 +127,7 @@ func (r *reference) time(at []int32) (us float64, critical []int32) {
 	made, err := placement.Transform(r.problem, at)
 	require.NoError(r.tb, err)
 	q := &spreading{ctx: context.Background(), r: r.request}
-	var t *planner.Timeline
+	var t *plan.Timeline
 	for _, streams := range []int{1, 2} { // kernels that fill a device gain nothing from more
 		p, err := q.listed(made.Graph, streams)
 		require.NoError(r.tb, err)

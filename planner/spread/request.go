@@ -9,6 +9,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/place"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 // request holds the arguments with defaults filled in.
@@ -28,7 +29,7 @@ func newRequest(ctx context.Context, g *dag.Graph, o Options) (*request, error) 
 		return nil, err
 	}
 	o.Options = resolved
-	return &request{ctx: ctx, g: g, o: o, limited: limited, durations: planner.Durations(g, o.Machine, o.Profile)}, nil
+	return &request{ctx: ctx, g: g, o: o, limited: limited, durations: model.Durations(g, o.Machine, o.Profile)}, nil
 }
 
 // marked tells for each buffer of a graph whether a list names it.

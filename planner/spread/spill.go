@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/placement"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
 	proof "github.com/dagrun/dagrun/planner/proof/spread"
 )
@@ -257,7 +258,7 @@ func liesAt(p *plan.Plan, offsets []int64) bool {
 func (s *spilling) search() (*plan.Spread, error) {
 	times := s.r.durations
 	if len(s.base.Buffers) > 0 {
-		times = planner.Durations(s.base.Graph, s.r.o.Machine, s.r.o.Profile)
+		times = model.Durations(s.base.Graph, s.r.o.Machine, s.r.o.Profile)
 	}
 	var refused error
 	for _, part := range []int64{64, 62, 60, 56, 48} {

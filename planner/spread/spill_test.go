@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/planner/internal/placement"
 	"github.com/dagrun/dagrun/planner/internal/planted"
 	"github.com/dagrun/dagrun/planner/internal/plantest"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
 	proof "github.com/dagrun/dagrun/planner/proof/spread"
 )
@@ -50,7 +51,7 @@ func drawSpill(t *testing.T, random *rand.Rand, g *dag.Graph, devices int) (made
 	limit = 256 * (1 + random.Int64N(max(1, mostRoom(base)/256)))
 	p, err := placement.NewSpillProblem(base, limit, nil, rows)
 	require.NoError(t, err)
-	candidates, err := placement.SpillCandidates(context.Background(), p, planner.Unit(), planner.Durations(base, planner.Unit(), nil), planner.Quick)
+	candidates, err := placement.SpillCandidates(context.Background(), p, planner.Unit(), model.Durations(base, planner.Unit(), nil), planner.Quick)
 	if err != nil {
 		require.ErrorIs(t, err, ErrCannotSpill)
 		return nil, 0

@@ -12,6 +12,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/internal/place"
 	"github.com/dagrun/dagrun/planner/internal/placement"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -257,7 +258,7 @@ func (s *spreading) listed(g *dag.Graph, streams int) (*plan.Plan, error) {
 		return nil, err
 	}
 	o := &s.r.o
-	problem, err := place.NewProblem(s.ctx, g, o.Machine, planner.Durations(g, o.Machine, o.Profile), streams)
+	problem, err := place.NewProblem(s.ctx, g, o.Machine, model.Durations(g, o.Machine, o.Profile), streams)
 	if err != nil {
 		return nil, err
 	}

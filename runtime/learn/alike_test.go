@@ -11,6 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
@@ -55,12 +56,12 @@ func TestPlansAlikeCorrectPredictions(t *testing.T) {
 
 // A plan of two streams: the second waits for the first node of the first one, and has the longest path.
 func TestPlansAreLikenedByStreamsWaitsAndDepth(t *testing.T) {
-	op := func(kind planner.OpKind, node, event int32) planner.Op {
-		return planner.Op{Kind: kind, Node: dag.NodeID(node), Event: event}
+	op := func(kind plan.OpKind, node, event int32) plan.Op {
+		return plan.Op{Kind: kind, Node: dag.NodeID(node), Event: event}
 	}
-	plan := &planner.Plan{Events: 1, Order: []int32{0, 0, 1, 0, 1, 1, 1}, Streams: []planner.Stream{
-		{Ops: []planner.Op{op(planner.Launch, 0, 0), op(planner.Record, 0, 0), op(planner.Launch, 1, 0)}},
-		{Ops: []planner.Op{op(planner.Wait, 0, 0), op(planner.Launch, 2, 0), op(planner.Launch, 3, 0), op(planner.Launch, 4, 0)}}, {}}}
+	plan := &planner.Plan{Events: 1, Order: []int32{0, 0, 1, 0, 1, 1, 1}, Streams: []plan.Stream{
+		{Ops: []plan.Op{op(plan.Launch, 0, 0), op(plan.Record, 0, 0), op(plan.Launch, 1, 0)}},
+		{Ops: []plan.Op{op(plan.Wait, 0, 0), op(plan.Launch, 2, 0), op(plan.Launch, 3, 0), op(plan.Launch, 4, 0)}}, {}}}
 	got := likenessOf(plan, 20)
 	for k, want := range (likeness{math.Log(20) / unlikeUS, 1 / unlikeStreams, 1.0 / 5 / unlikeWaits, math.Log(4) / unlikeDepth}) {
 		require.InDelta(t, want, got[k], 1e-12, "feature %d", k)

@@ -15,6 +15,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
@@ -26,7 +28,7 @@ func spinning(t *testing.T) (*learner, func(streams int) *planner.Plan) {
 	b.Kernel("b", "spin", dag.Args{100.0})
 	g, err := b.Graph()
 	require.NoError(t, err)
-	m, err := planner.MachineByName("h200")
+	m, err := model.MachineByName("h200")
 	require.NoError(t, err)
 	l := &learner{graph: g, platform: elsewhere{}, log: slog.New(slog.DiscardHandler), began: time.Now()}
 	l.o.Plan.Machine, l.o.Modes, l.o.For = m, []engine.Mode{engine.Captured, engine.Streams}, time.Hour
@@ -70,12 +72,12 @@ func TestAPlanInTheMakingJoinsTheOthers(t *testing.T) {
 // Plans on many streams are predicted to be fastest, and the first of them takes half as long again. The next is on fewer streams.
 func TestWaysLikeOneThatWasMispredictedComeLater(t *testing.T) {
 	way := func(streams int, predicted, us float64) Way {
-		plan := &planner.Plan{}
+		made := &planner.Plan{}
 		for s := range streams {
-			plan.Streams = append(plan.Streams, planner.Stream{Ops: []planner.Op{{Kind: planner.Launch, Node: dag.NodeID(s)}}})
-			plan.Order = append(plan.Order, int32(s))
+			made.Streams = append(made.Streams, plan.Stream{Ops: []plan.Op{{Kind: plan.Launch, Node: dag.NodeID(s)}}})
+			made.Order = append(made.Order, int32(s))
 		}
-		return Way{Plan: plan, Mode: engine.Captured, Threads: 1, Predicted: predicted, Each: engine.Series{Count: 1, Median: us}}
+		return Way{Plan: made, Mode: engine.Captured, Threads: 1, Predicted: predicted, Each: engine.Series{Count: 1, Median: us}}
 	}
 	ways := []Way{way(9, 46, 66), way(8, 47, 64), way(8, 48, 65), way(4, 49, 57), way(2, 61, 66), way(1, 94, 103)}
 	f := &field{ways: slices.Clone(ways)}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/runtime/cache"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
@@ -23,7 +23,7 @@ func Fingerprints(g *dag.Graph) []string {
 	if g.Check() != nil {
 		return nil
 	}
-	codes := map[*kernels.Module]string{}
+	codes := map[*launch.Module]string{}
 	prints := make([]string, g.Len())
 	for i := range g.Nodes {
 		prints[i] = cache.Fingerprint(nodeFacts(g, &g.Nodes[i], codes))
@@ -47,7 +47,7 @@ func eachInner(g *dag.Graph, visit func(n *dag.Node, print string)) {
 }
 
 // nodeFacts is everything that decides how long a node takes.
-func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*kernels.Module]string) []byte {
+func nodeFacts(g *dag.Graph, n *dag.Node, codes map[*launch.Module]string) []byte {
 	place := func(b dag.BufferID) string {
 		buffer := &g.Buffers[b]
 		switch {

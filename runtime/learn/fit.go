@@ -12,6 +12,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
@@ -96,8 +98,8 @@ func (l *learner) fitStamps() error {
 // withoutFormulas returns the samples of nodes that have no formula.
 func (l *learner) withoutFormulas(measured [][]float64) [][]float64 {
 	kept := slices.Clone(measured)
-	for i, cost := range planner.Costs(l.graph, l.learned.Machine, l.known) {
-		if cost.Source == planner.FormulaCost {
+	for i, cost := range model.Costs(l.graph, l.learned.Machine, l.known) {
+		if cost.Source == plan.FormulaCost {
 			kept[i] = nil
 		}
 	}

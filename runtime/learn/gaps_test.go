@@ -11,6 +11,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func TestWhatEventsAddDependsOnTheEngineBefore(t *testing.T) {
@@ -57,20 +58,20 @@ func TestFormulasThatAgreeWithEventsAreKept(t *testing.T) {
 	b.Cost(b.Kernel("declared", "square", dag.Args{n, b.Whole(x), b.Whole(x)}), 5)
 	g, err := b.Graph()
 	require.NoError(t, err)
-	plan, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", Machine: planner.H200()})
+	made, err := planner.New(context.Background(), g, planner.Options{Strategy: "serial", Machine: planner.H200()})
 	require.NoError(t, err)
-	formula := plan.Costs[0].US
+	formula := made.Costs[0].US
 	l := &learner{graph: g}
 	l.learned.Samples = [][]float64{{formula + 2, formula + 3, formula + 1}, {formula + 3, formula + 3, formula}, nil, {5}}
-	l.keepFormulas([]dag.NodeID{0, 1, 2, 3}, plan.Costs)
+	l.keepFormulas([]dag.NodeID{0, 1, 2, 3}, made.Costs)
 	require.Nil(t, l.learned.Samples[0], "events cannot tell it from its formula")
 	require.Len(t, l.learned.Samples[1], 3)
 	require.Nil(t, l.learned.Samples[2])
 	require.Equal(t, []float64{5}, l.learned.Samples[3], "its cost is not a formula")
-	require.False(t, l.worthRecording([]dag.NodeID{0, 1, 2}, plan.Costs), "all have formulas")
-	plan.Costs[1].Source = planner.UnknownCost
-	require.True(t, l.worthRecording([]dag.NodeID{0, 1, 2}, plan.Costs))
-	require.False(t, l.worthRecording([]dag.NodeID{0, 2}, plan.Costs))
+	require.False(t, l.worthRecording([]dag.NodeID{0, 1, 2}, made.Costs), "all have formulas")
+	made.Costs[1].Source = plan.UnknownCost
+	require.True(t, l.worthRecording([]dag.NodeID{0, 1, 2}, made.Costs))
+	require.False(t, l.worthRecording([]dag.NodeID{0, 2}, made.Costs))
 	l.o.Thorough = true
-	require.True(t, l.worthRecording([]dag.NodeID{0, 2}, plan.Costs))
+	require.True(t, l.worthRecording([]dag.NodeID{0, 2}, made.Costs))
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime/cache"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"github.com/dagrun/dagrun/runtime/internal/spans"
@@ -164,7 +166,7 @@ func (r *Recalled) choose(choice *cache.Choice, o Options) error {
 			return refused(err)
 		}
 		if w.Threads > 1 {
-			if err := planner.VerifySingleUse(r.graph, plan); err != nil {
+			if err := proof.VerifySingleUse(r.graph, plan); err != nil {
 				return refused(err)
 			}
 		}
@@ -683,7 +685,7 @@ func KeptMachine(platform cudart.Platform, folder *cache.Folder) (*planner.Machi
 
 // decodeMeasured reads a machine file of the cache. It may be damaged or hostile, so its figures must be ones that can be measured.
 func decodeMeasured(text []byte) (*planner.Machine, error) {
-	m, err := planner.DecodeMachine(bytes.NewReader(text))
+	m, err := model.DecodeMachine(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

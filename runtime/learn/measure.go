@@ -12,6 +12,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/cache"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 	"github.com/dagrun/dagrun/runtime/internal/spans"
@@ -286,7 +288,7 @@ func (l *learner) traceNodes(ctx context.Context, n int, first bool, nodes []dag
 
 // recordedGap is what CUPTI counts of a node that the model counts before it.
 func recordedGap(g *dag.Graph, node dag.NodeID) float64 {
-	if planner.EngineOf(g, node) == planner.Compute {
+	if plan.EngineOf(g, node) == plan.Compute {
 		return recordedLaunchUS
 	}
 	return 0
@@ -298,22 +300,22 @@ const resolvedUS = 2.5
 // gapsBefore returns for each node of a plan what the events around it add to its duration. On an H200, CUPTI's records are shorter than the
 // time between the events by one gap for copies and two for kernels, and by a change of engines for the first node and where the
 // node before ran on another engine: its event is recorded when it ends, but the next engine begins only when it has been told.
-func gapsBefore(g *dag.Graph, plan *planner.Plan, m *planner.Machine) []float64 {
-	engineOf := func(node dag.NodeID) planner.Engine {
-		if e := planner.EngineOf(g, node); e != planner.LocalCopy {
+func gapsBefore(g *dag.Graph, made *planner.Plan, m *planner.Machine) []float64 {
+	engineOf := func(node dag.NodeID) plan.Engine {
+		if e := plan.EngineOf(g, node); e != plan.LocalCopy {
 			return e
 		}
-		return planner.Compute // small copies within a device run like kernels
+		return plan.Compute // small copies within a device run like kernels
 	}
 	gaps := make([]float64, g.Len())
-	for s := range plan.Streams {
+	for s := range made.Streams {
 		before := dag.NodeID(-1)
-		for _, op := range plan.Streams[s].Ops {
-			if op.Kind != planner.Launch {
+		for _, op := range made.Streams[s].Ops {
+			if op.Kind != plan.Launch {
 				continue
 			}
 			gap := m.GapUS
-			if engineOf(op.Node) == planner.Compute {
+			if engineOf(op.Node) == plan.Compute {
 				gap += m.GapUS
 			}
 			if before < 0 || engineOf(before) != engineOf(op.Node) {
@@ -326,13 +328,13 @@ func gapsBefore(g *dag.Graph, plan *planner.Plan, m *planner.Machine) []float64 
 }
 
 // keepFormulas drops what events measured of nodes whose formula agrees with it as far as events can tell: the formula is more exact then.
-func (l *learner) keepFormulas(nodes []dag.NodeID, costs []planner.Cost) {
+func (l *learner) keepFormulas(nodes []dag.NodeID, costs []plan.Cost) {
 	if len(costs) != l.graph.Len() {
 		return
 	}
 	for _, i := range nodes {
 		samples := l.learned.Samples[i]
-		if costs[i].Source == planner.FormulaCost && len(samples) > 0 && math.Abs(engine.Summarize(slices.Clone(samples)).Median-costs[i].US) <= resolvedUS {
+		if costs[i].Source == plan.FormulaCost && len(samples) > 0 && math.Abs(engine.Summarize(slices.Clone(samples)).Median-costs[i].US) <= resolvedUS {
 			l.learned.Samples[i] = nil
 		}
 	}
@@ -340,8 +342,8 @@ func (l *learner) keepFormulas(nodes []dag.NodeID, costs []planner.Cost) {
 
 // worthRecording reports whether CUPTI should measure nodes: where one has no formula, or there is time for it. Taking CUPTI into a process and
 // out again takes 50 ms.
-func (l *learner) worthRecording(nodes []dag.NodeID, costs []planner.Cost) bool {
-	return l.o.Thorough || len(costs) != l.graph.Len() || slices.ContainsFunc(nodes, func(i dag.NodeID) bool { return costs[i].Source == planner.UnknownCost })
+func (l *learner) worthRecording(nodes []dag.NodeID, costs []plan.Cost) bool {
+	return l.o.Thorough || len(costs) != l.graph.Len() || slices.ContainsFunc(nodes, func(i dag.NodeID) bool { return costs[i].Source == plan.UnknownCost })
 }
 
 const (
@@ -481,8 +483,8 @@ func (l *learner) takePasses(r *spans.TracedReplay, wanted map[string]bool) {
 				if len(took) == 0 {
 					continue
 				}
-				whole := planner.LowerBound(body, l.o.Plan.Machine, l.learned.Profile, 0).US()
-				for k, us := range planner.Durations(body, l.o.Plan.Machine, l.learned.Profile) {
+				whole := model.LowerBound(body, l.o.Plan.Machine, l.learned.Profile, 0).US()
+				for k, us := range model.Durations(body, l.o.Plan.Machine, l.learned.Profile) {
 					if whole > 0 {
 						nodes[body.Nodes[k].Name] = []float64{us * engine.Summarize(took).Median / whole}
 					}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/cache"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
@@ -220,7 +221,7 @@ func (l *learner) singleUse() bool {
 // samePlan reports whether two plans of a graph issue the same nodes to the same streams in the same order, those of bodies included.
 func samePlan(a, b *planner.Plan) bool {
 	return reflect.DeepEqual(a.Streams, b.Streams) && reflect.DeepEqual(a.Order, b.Order) &&
-		slices.EqualFunc(a.Bodies, b.Bodies, func(a, b planner.Body) bool { return samePlan(a.Plan, b.Plan) })
+		slices.EqualFunc(a.Bodies, b.Bodies, func(a, b plan.Body) bool { return samePlan(a.Plan, b.Plan) })
 }
 
 // field holds the ways to time.

@@ -14,6 +14,8 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
 
@@ -44,9 +46,9 @@ func submittedAt(times float64, machine *planner.Machine) *planner.Machine {
 }
 
 // predict simulates a replay.
-func predict(g *dag.Graph, w engine.Way, machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
+func predict(g *dag.Graph, w engine.Way, machine *planner.Machine, profile *planner.Profile) (*plan.Timeline, error) {
 	if w.Mode != engine.Streams {
-		return planner.SimulateGraph(g, w.Plan, machine, profile)
+		return model.SimulateGraph(g, w.Plan, machine, profile)
 	}
 	return planner.Simulate(g, w.Plan, submittedBy(w.Threads, machine), profile)
 }
@@ -54,13 +56,13 @@ func predict(g *dag.Graph, w engine.Way, machine *planner.Machine, profile *plan
 // predictEach predicts how long each of many replays takes that follow each other without a pause.
 func predictEach(g *dag.Graph, w engine.Way, machine *planner.Machine, profile *planner.Profile) (us float64, err error) {
 	if w.Mode != engine.Streams {
-		return planner.Repeated(g, w.Plan, machine, profile, true)
+		return model.Repeated(g, w.Plan, machine, profile, true)
 	}
-	return planner.Repeated(g, w.Plan, submittedBy(w.Threads, machine), profile, false)
+	return model.Repeated(g, w.Plan, submittedBy(w.Threads, machine), profile, false)
 }
 
 // Predict returns the predicted timeline of a replay of a graph this way.
-func (w *Way) Predict(g *dag.Graph, machine *planner.Machine, profile *planner.Profile) (*planner.Timeline, error) {
+func (w *Way) Predict(g *dag.Graph, machine *planner.Machine, profile *planner.Profile) (*plan.Timeline, error) {
 	if w == nil {
 		return nil, errNoWay
 	}
@@ -109,25 +111,25 @@ const (
 type likeness [4]float64
 
 // likenessOf returns the likeness of a plan that is predicted to take so long.
-func likenessOf(plan *planner.Plan, us float64) likeness {
-	at, depth, after := make([]int, len(plan.Streams)), make([]int, len(plan.Streams)), make([]int, plan.Events)
+func likenessOf(made *planner.Plan, us float64) likeness {
+	at, depth, after := make([]int, len(made.Streams)), make([]int, len(made.Streams)), make([]int, made.Events)
 	used, nodes, waits, deepest := 0, 0, 0, 1
-	for s := range plan.Streams {
-		if len(plan.Streams[s].Ops) > 0 {
+	for s := range made.Streams {
+		if len(made.Streams[s].Ops) > 0 {
 			used++
 		}
 	}
-	for _, s := range plan.Order {
-		op := &plan.Streams[s].Ops[at[s]]
+	for _, s := range made.Order {
+		op := &made.Streams[s].Ops[at[s]]
 		at[s]++
 		switch op.Kind {
-		case planner.Launch:
+		case plan.Launch:
 			nodes++
 			depth[s]++
 			deepest = max(deepest, depth[s])
-		case planner.Record:
+		case plan.Record:
 			after[op.Event] = depth[s]
-		case planner.Wait:
+		case plan.Wait:
 			depth[s] = max(depth[s], after[op.Event])
 			waits++
 		}

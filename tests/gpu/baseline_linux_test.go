@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // work describes what a C++ program shall do, with the memory layout that baseline.cpp declares.
@@ -37,23 +38,23 @@ const (
 )
 
 // schedule returns a plan's ops in submission order, fork and join included, and how many events they use.
-func schedule(plan *planner.Plan) (ops []op, events int32) {
-	events = plan.Events
-	if fork := plan.Fork(); len(fork) > 0 {
+func schedule(made *planner.Plan) (ops []op, events int32) {
+	events = made.Events
+	if fork := made.Fork(); len(fork) > 0 {
 		ops = append(ops, op{opRecord, 0, events})
 		for _, s := range fork {
 			ops = append(ops, op{opWait, s, events})
 		}
 		events++
 	}
-	kinds := map[planner.OpKind]int32{planner.Launch: opLaunch, planner.Record: opRecord, planner.Wait: opWait}
-	next := make([]int, len(plan.Streams))
-	for _, s := range plan.Order {
-		o := plan.Streams[s].Ops[next[s]]
+	kinds := map[plan.OpKind]int32{plan.Launch: opLaunch, plan.Record: opRecord, plan.Wait: opWait}
+	next := make([]int, len(made.Streams))
+	for _, s := range made.Order {
+		o := made.Streams[s].Ops[next[s]]
 		next[s]++
 		ops = append(ops, op{kinds[o.Kind], s, o.Event})
 	}
-	join := plan.Join()
+	join := made.Join()
 	for i, s := range join {
 		ops = append(ops, op{opRecord, s, events + int32(i)})
 	}

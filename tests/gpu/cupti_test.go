@@ -19,6 +19,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -85,11 +86,11 @@ func traceWithCUPTI(t *testing.T, mode string) {
 	defer func() { require.NoError(t, p.Close()) }()
 	g, us := lasting(t)
 	ctx := context.Background()
-	plan, err := planner.New(ctx, g, planner.Options{Strategy: "list", Streams: 4})
+	made, err := planner.New(ctx, g, planner.Options{Strategy: "list", Streams: 4})
 	require.NoError(t, err)
 	modes := map[string]runtime.Mode{"streams": runtime.Streams, "graph": runtime.Captured, "built graph": runtime.Built}
 	trace := func(with runtime.Recorder) *runtime.Trace {
-		program, err := runtime.New(ctx, g, plan, p, runtime.Options{Mode: modes[mode], Recorder: with})
+		program, err := runtime.New(ctx, g, made, p, runtime.Options{Mode: modes[mode], Recorder: with})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, program.Close()) }()
 		found, err := program.Trace(ctx, 5)
@@ -104,10 +105,10 @@ func traceWithCUPTI(t *testing.T, mode string) {
 	require.Equal(t, "events", events.Source)
 	require.Empty(t, events.Fallback)
 	for k, replay := range recorded.Replays {
-		end := make([]float64, len(plan.Streams))
-		for s := range plan.Streams {
-			for _, op := range plan.Streams[s].Ops {
-				if op.Kind != planner.Launch {
+		end := make([]float64, len(made.Streams))
+		for s := range made.Streams {
+			for _, op := range made.Streams[s].Ops {
+				if op.Kind != plan.Launch {
 					continue
 				}
 				span := &replay.Spans[op.Node]

@@ -26,6 +26,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/nvml"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // testPTX has kernels that the tests launch besides those of the conformance suite: waiting and scaling.
@@ -72,7 +73,7 @@ done:
 }
 `
 
-var testModule = &kernels.Module{Name: "test", Kind: kernels.PTX, Code: []byte(testPTX)}
+var testModule = &launch.Module{Name: "test", Kind: launch.PTX, Code: []byte(testPTX)}
 
 // open opens the driver, or skips.
 func open(t testing.TB) *driver.Platform {
@@ -335,12 +336,12 @@ func TestBadInput(t *testing.T) {
 	p := open(t)
 	ctx := context.Background()
 	for name, c := range map[string]struct {
-		module *kernels.Module
+		module *launch.Module
 		text   string
 	}{
-		"broken":       {&kernels.Module{Name: "broken", Code: []byte(".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry f() { bad; }\n")}, "line 4"},
-		"garbage":      {&kernels.Module{Name: "garbage", Kind: kernels.Cubin, Code: []byte("garbage")}, "garbage"},
-		"architecture": {&kernels.Module{Name: "future", Code: []byte(strings.Replace(testPTX, "sm_60", "sm_999", 1))}, "future"},
+		"broken":       {&launch.Module{Name: "broken", Code: []byte(".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry f() { bad; }\n")}, "line 4"},
+		"garbage":      {&launch.Module{Name: "garbage", Kind: launch.Cubin, Code: []byte("garbage")}, "garbage"},
+		"architecture": {&launch.Module{Name: "future", Code: []byte(strings.Replace(testPTX, "sm_60", "sm_999", 1))}, "future"},
 	} {
 		_, err := p.Load(ctx, 0, c.module)
 		require.Error(t, err, name)
@@ -521,9 +522,9 @@ int main() {
 	const scale, pick = "filters::scale<2, float>", "(void (*)(float*, int))pick"
 	for _, compiler := range []string{"nvrtc", "nvcc", "clang"} {
 		t.Run(compiler, func(t *testing.T) {
-			m, err := p.Load(context.Background(), 0, &kernels.Module{Name: path, Path: path, Kind: kernels.Source, Code: code, Build: kernels.Build{
-				Compiler: compiler, Include: []string{filepath.Join(folder, "include")}, Define: []kernels.Definition{{Name: "FACTOR", Value: "2"}}, Names: []string{scale, pick}}})
-			if errors.Is(err, kernels.ErrNoCompiler) {
+			m, err := p.Load(context.Background(), 0, &launch.Module{Name: path, Path: path, Kind: launch.Source, Code: code, Build: launch.Build{
+				Compiler: compiler, Include: []string{filepath.Join(folder, "include")}, Define: []launch.Definition{{Name: "FACTOR", Value: "2"}}, Names: []string{scale, pick}}})
+			if errors.Is(err, launch.ErrNoCompiler) {
 				t.Skipf("NO COMPILER: %v", err)
 			}
 			require.NoError(t, err)
@@ -547,10 +548,10 @@ int main() {
 func TestSource(t *testing.T) {
 	p := open(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	source := &kernels.Module{Name: "double", Path: "double.cu", Kind: kernels.Source,
+	source := &launch.Module{Name: "double", Path: "double.cu", Kind: launch.Source,
 		Code: []byte("__device__ int calls;\nextern \"C\" __global__ void twice(float *x, int n) {\n\tint i = blockIdx.x * blockDim.x + threadIdx.x;\n\tif (i < n) x[i] *= 2;\n\tif (i == 0) calls++;\n}\n")}
 	m, err := p.Load(context.Background(), 0, source)
-	if errors.Is(err, kernels.ErrNoCompiler) {
+	if errors.Is(err, launch.ErrNoCompiler) {
 		t.Skipf("NO COMPILER: %v", err)
 	}
 	require.NoError(t, err)
@@ -568,10 +569,10 @@ func TestSource(t *testing.T) {
 	again, err := p.Load(context.Background(), 0, source)
 	require.NoError(t, err, "from the cache")
 	require.NoError(t, again.Close())
-	_, err = p.Load(context.Background(), 0, &kernels.Module{Name: "bad", Path: "bad.cu", Kind: kernels.Source, Code: []byte("int x;\n__device__ int y = nonsense;\n")})
+	_, err = p.Load(context.Background(), 0, &launch.Module{Name: "bad", Path: "bad.cu", Kind: launch.Source, Code: []byte("int x;\n__device__ int y = nonsense;\n")})
 	t.Log(err)
 	require.ErrorContains(t, err, "bad.cu(2)")
-	half := &kernels.Module{Name: "half", Path: "half.cu", Kind: kernels.Source,
+	half := &launch.Module{Name: "half", Path: "half.cu", Kind: launch.Source,
 		Code: []byte("#include <cuda_fp16.h>\nextern \"C\" __global__ void h(__half *x) { x[0] = __float2half(1.0f); }\n")}
 	withHeaders, err := p.Load(context.Background(), 0, half)
 	if err != nil {
@@ -703,12 +704,12 @@ func TestBinaries(t *testing.T) {
 	if folder == "" {
 		t.Skip("SKIPPED: DAGRUN_MODULES does not name a folder of binaries; tests/gpu/run makes one where there is nvcc")
 	}
-	read := func(name string, kind kernels.Kind) *kernels.Module {
+	read := func(name string, kind launch.Kind) *launch.Module {
 		code, err := os.ReadFile(filepath.Join(folder, name))
 		require.NoError(t, err)
-		return &kernels.Module{Name: name, Kind: kind, Code: code}
+		return &launch.Module{Name: name, Kind: kind, Code: code}
 	}
-	for _, source := range []*kernels.Module{read("this.cubin", kernels.Cubin), read("both.fatbin", kernels.Fatbin)} {
+	for _, source := range []*launch.Module{read("this.cubin", launch.Cubin), read("both.fatbin", launch.Fatbin)} {
 		g := newProgram(t, p, 1, 0)
 		m := must[cudart.Module](t)(p.Load(context.Background(), 0, source))
 		require.Empty(t, m.Warnings())
@@ -732,7 +733,7 @@ func TestBinaries(t *testing.T) {
 			t.Log(err)
 		}
 	}
-	for _, other := range []*kernels.Module{read("other.cubin", kernels.Cubin), read("other.fatbin", kernels.Fatbin)} {
+	for _, other := range []*launch.Module{read("other.cubin", launch.Cubin), read("other.fatbin", launch.Fatbin)} {
 		_, err := p.Load(context.Background(), 0, other)
 		t.Log(err)
 		require.ErrorContains(t, err, "sm_"+fmt.Sprint(p.Devices()[0].Capability[0]))

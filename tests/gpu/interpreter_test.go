@@ -14,11 +14,11 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // largest is the launch of a variant with the most work of its trials, up to a limit.
-func largest(t testing.TB, d kernels.Doc, v kernels.Variant, limit int64) (best *launch) {
+func largest(t testing.TB, d library.Doc, v library.Variant, limit int64) (best *launched) {
 	most := int64(-1)
 	for n, s := range trialsOf(d) {
 		l := prepare(t, d, v, s, 0, limit, rand.New(rand.NewPCG(uint64(n), 0)))
@@ -49,7 +49,7 @@ func BenchmarkKernelsFromPTX(b *testing.B) {
 		return newBench(b, p, 64<<20)
 	}
 	both := [2]*bench{open(host.Options{}), open(host.Options{PTX: true, Sanitize: simt.CheckNothing})}
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		v := d.Variants[0]
 		l := largest(b, d, v, limit)
 		if l == nil || l.info.Grid[0] == 0 || d.Name == "noop" || d.Name == "spin" {

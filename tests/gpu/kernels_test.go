@@ -28,6 +28,8 @@ import (
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 )
 
@@ -106,7 +108,7 @@ var convolutions = []sizes{
 var scalarValues = sizes{"value": 7, "start": 3, "step": 2, "alpha": 3, "beta": -2, "low": -1, "high": 2, "sign": -1, "amount": 0.5, "factor": 5,
 	"rate": 0.08, "volatility": 0.3, "time": 1, "strike": 60, "seed": 42, "offset": 7, "mean": 1, "deviation": 2, "sigma": 1.5, "us": 50}
 
-func trialsOf(d kernels.Doc) []sizes {
+func trialsOf(d library.Doc) []sizes {
 	if t := trials[d.Name]; t != nil {
 		return t
 	}
@@ -130,11 +132,11 @@ type memory struct {
 	pitch int64 // bytes from one of them to the next
 }
 
-// launch is one kernel with its arguments, ready to run anywhere.
-type launch struct {
+// launched is one kernel with its arguments, ready to run anywhere.
+type launched struct {
 	whole   dag.LaunchKernel // as it is found by name
 	kernel  dag.LaunchKernel // its form for this launch
-	module  *kernels.Module
+	module  *launch.Module
 	params  []dag.KernelParam
 	args    []dag.Arg
 	info    dag.LaunchInfo
@@ -152,10 +154,10 @@ func bitsOf(t dag.DType, v float64) uint64 {
 }
 
 // prepare makes a launch with random contents, or nil if it would move or compute more than limit; with a limit of 0, without contents.
-func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limit int64, random *rand.Rand) *launch {
+func prepare(t testing.TB, d library.Doc, v library.Variant, s sizes, skew, limit int64, random *rand.Rand) *launched {
 	k, err := kernels.Library().Kernel(d.Name, v.Elems)
 	require.NoError(t, err)
-	l := &launch{whole: k, params: k.Params()}
+	l := &launched{whole: k, params: k.Params()}
 	for i, p := range l.params {
 		a := dag.Arg{IsBuffer: p.Buffer, Mode: p.Mode, DType: p.DType}
 		if p.Buffer {
@@ -173,20 +175,20 @@ func prepare(t testing.TB, d kernels.Doc, v kernels.Variant, s sizes, skew, limi
 }
 
 // inForm chooses the form of the kernel. A map has one.
-func (l *launch) inForm() {
+func (l *launched) inForm() {
 	whole, ok := l.whole.(dag.ShapedKernel)
 	if !ok {
 		return
 	}
 	l.kernel = whole.Form(l.args)
-	l.module, l.params = kernels.LibraryModule(l.kernel.Entry()), l.kernel.Params()
+	l.module, l.params = library.Module(l.kernel.Entry()), l.kernel.Params()
 	for _, p := range l.params[len(l.args):] { // scratch that only this form has
 		l.args = append(l.args, dag.Arg{IsBuffer: true, Mode: p.Mode, DType: p.DType, Range: dag.Range{Hi: 1 << 50}})
 	}
 }
 
 // describe gives a launch its shape and its buffers.
-func (l *launch) describe(t testing.TB, name string, s sizes, skew, limit int64, random *rand.Rand) *launch {
+func (l *launched) describe(t testing.TB, name string, s sizes, skew, limit int64, random *rand.Rand) *launched {
 	var err error
 	l.inForm()
 	l.info, err = l.kernel.Describe(l.args)
@@ -330,21 +332,21 @@ func (m *memory) fill(kernel string, s sizes, random *rand.Rand) {
 }
 
 // reference runs the Go version and returns every buffer's bytes.
-func (l *launch) reference(t testing.TB) [][]byte {
+func (l *launched) reference(t testing.TB) [][]byte {
 	r, ok := l.module.References[l.kernel.Entry()]
 	require.True(t, ok)
-	call := &kernels.Call{Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
+	call := &launch.Call{Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
 	after := make([][]byte, len(l.buffers))
 	for i, m := range l.buffers {
 		if m == nil {
-			call.Args = append(call.Args, kernels.Arg{Bits: l.args[i].Bits})
+			call.Args = append(call.Args, launch.Arg{Bits: l.args[i].Bits})
 			continue
 		}
 		// Aligned like a device's memory, so that every element type may be stored there.
 		words := make([]uint64, len(m.bytes)/8+1)
 		after[i] = unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(m.bytes))
 		copy(after[i], m.bytes)
-		a := kernels.Arg{Bytes: m.size}
+		a := launch.Arg{Bytes: m.size}
 		if m.size > 0 {
 			a.Memory = unsafe.Pointer(&after[i][m.at])
 		}
@@ -385,7 +387,7 @@ func newBench(t testing.TB, p cudart.Platform, room int64) *bench {
 }
 
 // place copies a launch's buffers to the host's memory, and returns where they are and the launch itself.
-func (b *bench) place(t testing.TB, l *launch, k cudart.Kernel) (offsets []int64, command cudart.Command) {
+func (b *bench) place(t testing.TB, l *launched, k cudart.Kernel) (offsets []int64, command cudart.Command) {
 	offsets = make([]int64, len(l.buffers))
 	total := int64(0)
 	command = cudart.Command{Kind: cudart.LaunchKernel, Stream: b.stream, Label: l.kernel.Entry(), Kernel: k, Grid: l.info.Grid, Block: l.info.Block, Shared: l.info.Shared}
@@ -412,7 +414,7 @@ func (b *bench) place(t testing.TB, l *launch, k cudart.Kernel) (offsets []int64
 
 // run launches a few times, from the same contents but with the scratch that the previous launch left, and returns every buffer's
 // bytes after each launch.
-func (b *bench) run(t testing.TB, l *launch, k cudart.Kernel, rounds int) [][][]byte {
+func (b *bench) run(t testing.TB, l *launched, k cudart.Kernel, rounds int) [][][]byte {
 	offsets, command := b.place(t, l, k)
 	hostBytes := b.p.HostBytes(b.host, b.room)
 	var results [][][]byte
@@ -508,7 +510,7 @@ func (m *memory) element(b []byte, i int64) float64 {
 }
 
 // check launches and compares with the reference.
-func (b *bench) check(t *testing.T, l *launch, k cudart.Kernel, what string) {
+func (b *bench) check(t *testing.T, l *launched, k cudart.Kernel, what string) {
 	want := l.reference(t)
 	for round, got := range b.run(t, l, k, 3) {
 		for i, m := range l.buffers {
@@ -523,22 +525,22 @@ func (b *bench) check(t *testing.T, l *launch, k cudart.Kernel, what string) {
 }
 
 // fromLibrary returns the library's own code for an entry: on GPUs that have some, its machine code.
-func fromLibrary(entry string) *kernels.Module { return kernels.LibraryModule(entry) }
+func fromLibrary(entry string) *launch.Module { return library.Module(entry) }
 
 // fromPTX returns the library's PTX for an entry.
-func fromPTX(entry string) *kernels.Module {
-	m := kernels.LibraryModule(entry)
+func fromPTX(entry string) *launch.Module {
+	m := library.Module(entry)
 	m.Machine = nil
 	return m
 }
 
 // checkKernels runs every kernel of the library at all sizes within limit, with the code that module returns.
-func checkKernels(t *testing.T, p cudart.Platform, limit int64, module func(entry string) *kernels.Module) {
+func checkKernels(t *testing.T, p cudart.Platform, limit int64, module func(entry string) *launch.Module) {
 	b := newBench(t, p, 256<<20)
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		t.Run(d.Name, func(t *testing.T) {
 			for i, v := range d.Variants {
-				if slices.ContainsFunc(d.Variants[:i], func(other kernels.Variant) bool { return other.Entry == v.Entry }) {
+				if slices.ContainsFunc(d.Variants[:i], func(other library.Variant) bool { return other.Entry == v.Entry }) {
 					continue // the same code for another type
 				}
 				loaded := forms{p: p, module: module}
@@ -560,11 +562,11 @@ func checkKernels(t *testing.T, p cudart.Platform, limit int64, module func(entr
 // forms loads the forms of a kernel that launches need.
 type forms struct {
 	p       cudart.Platform
-	module  func(entry string) *kernels.Module
+	module  func(entry string) *launch.Module
 	modules map[string]cudart.Module // by entry
 }
 
-func (f *forms) kernel(t testing.TB, l *launch) cudart.Kernel {
+func (f *forms) kernel(t testing.TB, l *launched) cudart.Kernel {
 	entry := l.kernel.Entry()
 	if f.modules == nil {
 		f.modules = map[string]cudart.Module{}
@@ -612,18 +614,18 @@ func TestKernelsByNVRTC(t *testing.T) {
 		t.Skipf("NO COMPILER: %v", err)
 	}
 	folder := t.TempDir()
-	require.NoError(t, os.CopyFS(folder, kernels.Sources()))
+	require.NoError(t, os.CopyFS(folder, library.Sources()))
 	files, err := filepath.Glob(filepath.Join(folder, "*.cu"))
 	require.NoError(t, err)
-	byEntry := map[string]*kernels.Module{}
+	byEntry := map[string]*launch.Module{}
 	for _, file := range files {
 		code, err := os.ReadFile(file)
 		require.NoError(t, err)
 		r, err := compiler.Compile(context.Background(), nvrtc.Source{Path: file, Code: code, Capability: p.Devices()[0].Capability, Options: []string{"--fmad=false", "--std=c++17", "--device-as-default-execution-space"}})
 		require.NoError(t, err)
-		m := &kernels.Module{Name: file, Kind: kernels.Cubin, Code: r.Code}
+		m := &launch.Module{Name: file, Kind: launch.Cubin, Code: r.Code}
 		if r.PTX {
-			m.Kind = kernels.PTX
+			m.Kind = launch.PTX
 		}
 		opened, err := kernels.OpenModule("library", file, code, kernels.OpenOptions{ReadFile: os.ReadFile})
 		if err != nil {
@@ -633,7 +635,7 @@ func TestKernelsByNVRTC(t *testing.T) {
 			byEntry[name] = m
 		}
 	}
-	checkKernels(t, p, 1<<24, func(entry string) *kernels.Module { return byEntry[entry] })
+	checkKernels(t, p, 1<<24, func(entry string) *launch.Module { return byEntry[entry] })
 }
 
 // BenchmarkKernels measures kernels at sizes that fill a large GPU: run with -bench Kernels. A figure is the device's time of one
@@ -655,7 +657,7 @@ func BenchmarkKernels(b *testing.B) {
 		"potrf": {"n": 256}, "trsm": {"m": 256, "n": 256}, "syrk": {"n": 256, "k": 256}, "exclusive_scan": {"n": 256e6}, "inclusive_scan": {"n": 64 << 20}, "sort": {"n": 16 << 20}, "sort_pairs": {"n": 16 << 20}, "unique": {"n": 64 << 20}, "compact": {"n": 64 << 20}, "gather": {"n": 64 << 20, "m": 64 << 20}, "scatter": {"n": 64 << 20, "m": 64 << 20}, "segment_sum": {"n": 64 << 20, "segments": 1 << 20}, "histogram": {"n": 256e6, "bins": 256}, "philox_uniform": {"n": 256e6}, "philox_normal": {"n": 256e6},
 		"stencil5": {"rows": 16384, "cols": 16384}, "fft_stage": {"n": 1 << 24, "batch": 1, "half": 1 << 12},
 	}
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		s, ok := shapes[d.Name]
 		if !ok {
 			continue
@@ -669,11 +671,11 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-func benchmarkKernel(b *testing.B, p *driver.Platform, d kernels.Doc, v kernels.Variant, s sizes) {
+func benchmarkKernel(b *testing.B, p *driver.Platform, d library.Doc, v library.Variant, s sizes) {
 	benchmarkLaunch(b, p, d.Name, prepare(b, d, v, s, 0, 0, rand.New(rand.NewPCG(1, 2))), s) // only its shape and arguments
 }
 
-func benchmarkLaunch(b *testing.B, p *driver.Platform, name string, l *launch, s sizes) {
+func benchmarkLaunch(b *testing.B, p *driver.Platform, name string, l *launched, s sizes) {
 	const launches = 20
 	module := must[cudart.Module](b)(p.Load(context.Background(), 0, l.module))
 	defer module.Close()
@@ -743,7 +745,7 @@ func TestKernelsAbove2GiB(t *testing.T) {
 	}
 	const n = 1<<29 + 3
 	b := newBench(t, p, 9<<30)
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		s, ok := map[string]sizes{
 			"scale": {"n": n}, "add": {"n": n}, "reduce_sum": {"n": n}, "argmax": {"n": n}, "exclusive_scan": {"n": n}, "inclusive_scan": {"n": n}, "sort": {"n": n / 2}, "unique": {"n": n}, "histogram": {"n": n, "bins": 100},
 			"philox_uniform": {"n": n}, "transpose": {"rows": 1<<15 + 1, "cols": 1<<14 + 5}, "softmax": {"rows": n / 9, "cols": 9}, "add_bias": {"rows": 1 << 14, "cols": 1<<15 + 3},
@@ -818,10 +820,10 @@ func TestKernelsFromPTXAreClean(t *testing.T) {
 func TestWholeLibraryLoads(t *testing.T) {
 	p := open(t)
 	start := time.Now()
-	module := must[cudart.Module](t)(p.Load(context.Background(), 0, kernels.LibraryModule()))
+	module := must[cudart.Module](t)(p.Load(context.Background(), 0, library.Module()))
 	closing(t, module)
 	t.Logf("the whole library loads in %v", time.Since(start))
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		for _, v := range d.Variants {
 			for _, f := range v.Forms {
 				k := must[cudart.Kernel](t)(module.Kernel(f.Entry()))

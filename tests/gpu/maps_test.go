@@ -18,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // mapOf makes the kernel of an elementwise expression. In it, a is a number, k a whole number and s a buffer of one element.
@@ -41,11 +42,11 @@ func mapOf(t testing.TB, text string, out, in dag.DType) dag.LaunchKernel {
 }
 
 // launchOf is a launch of a map on n elements, which has no shape and no buffers yet.
-func launchOf(k dag.LaunchKernel, n int64) *launch {
+func launchOf(k dag.LaunchKernel, n int64) *launched {
 	if shaped, ok := k.(dag.ShapedKernel); ok {
 		k = shaped.Form([]dag.Arg{{DType: dag.I64, Bits: uint64(n)}})
 	}
-	l := &launch{kernel: k, module: k.(interface{ Module() *kernels.Module }).Module(), params: k.Params()}
+	l := &launched{kernel: k, module: k.(interface{ Module() *launch.Module }).Module(), params: k.Params()}
 	for i, param := range l.params {
 		a := dag.Arg{IsBuffer: param.Buffer, Mode: param.Mode, DType: param.DType}
 		switch {

@@ -21,7 +21,9 @@ import (
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -251,7 +253,7 @@ func noopEntry(t *testing.T) string {
 func launchWork(name string, streams int64) func(*testing.T) *work {
 	return func(t *testing.T) *work {
 		entry := noopEntry(t)
-		return &work{name: cText(name), ptx: cText(string(kernels.LibraryModule(entry).Code)), entry: cText(entry), launches: launches, streams: streams}
+		return &work{name: cText(name), ptx: cText(string(library.Module(entry).Code)), entry: cText(entry), launches: launches, streams: streams}
 	}
 }
 
@@ -306,21 +308,21 @@ func TestFiguresPlans(t *testing.T) {
 		shape                 string
 		nodes, records, waits int
 	}{{"wide", 1000, 0, 0}, {"stencil", 1000, 124 * 8, 124 * 14}, {"roots", roots, 0, 0}} {
-		_, plan := planned(t, c.shape, 1)
-		require.Len(t, plan.Streams, wide, c.shape)
-		require.Equal(t, c.records, plan.Stats.Records, c.shape)
-		require.Equal(t, c.waits, plan.Stats.Waits, c.shape)
-		for i, s := range plan.Streams {
+		_, made := planned(t, c.shape, 1)
+		require.Len(t, made.Streams, wide, c.shape)
+		require.Equal(t, c.records, made.Stats.Records, c.shape)
+		require.Equal(t, c.waits, made.Stats.Waits, c.shape)
+		for i, s := range made.Streams {
 			n := 0
 			for _, o := range s.Ops {
-				if o.Kind == planner.Launch {
+				if o.Kind == plan.Launch {
 					n++
 				}
 			}
 			require.Equal(t, c.nodes/wide, n, "%s: stream %d", c.shape, i)
 		}
-		ops, events := schedule(plan)
-		require.Len(t, ops, c.nodes+c.records+c.waits+plan.Stats.ForkRecords+plan.Stats.ForkWaits, c.shape)
+		ops, events := schedule(made)
+		require.Len(t, ops, c.nodes+c.records+c.waits+made.Stats.ForkRecords+made.Stats.ForkWaits, c.shape)
 		recorded := make([]bool, events)
 		for i, o := range ops {
 			switch o.kind {
@@ -361,7 +363,7 @@ func commands(t *testing.T, p *driver.Platform, k cudart.Kernel, streams []cudar
 // encoded returns a list of launches. Low is the default priority of streams, which those of C++ and of a runtime have.
 func encoded(t *testing.T, p *driver.Platform, streams, threads int, stencil bool, priority dag.Priority) (cudart.List, cudart.Stream) {
 	entry := noopEntry(t)
-	m := must[cudart.Module](t)(p.Load(context.Background(), 0, kernels.LibraryModule(entry)))
+	m := must[cudart.Module](t)(p.Load(context.Background(), 0, library.Module(entry)))
 	closing(t, m)
 	var on []cudart.Stream
 	for range streams {

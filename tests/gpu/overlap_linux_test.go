@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -27,7 +28,7 @@ func chainWork(name, kernel string) func(*testing.T) *work {
 	return func(t *testing.T) *work {
 		l := chainGraph(t, kernel).Nodes[0].Launch
 		entry := l.Kernel.Entry()
-		w := &work{name: cText(name), ptx: cText(string(kernels.LibraryModule(entry).Code)), entry: cText(entry), launches: launches, streams: 1,
+		w := &work{name: cText(name), ptx: cText(string(library.Module(entry).Code)), entry: cText(entry), launches: launches, streams: 1,
 			blocks: int64(l.Grid[0]), threads: int64(l.Block[0])}
 		var values []uint64
 		for k, a := range l.Args {

@@ -18,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // shapeOf is the matrix that a kernel takes for a parameter.
@@ -50,10 +51,10 @@ func shapeOf(kernel, param string, s sizes) (rows, cols int64) {
 
 // onTiles spreads the rows of a launch's matrices: gaps[i] elements come after each row of the i-th, as far as it has several rows. It
 // returns nil if no matrix becomes a tile.
-func (l *launch) onTiles(t testing.TB, name string, s sizes, gaps []int64, random *rand.Rand) *launch {
+func (l *launched) onTiles(t testing.TB, name string, s sizes, gaps []int64, random *rand.Rand) *launched {
 	k, ok := l.whole.(dag.TileKernel)
 	require.True(t, ok)
-	tiles := &launch{whole: k.OnTiles()}
+	tiles := &launched{whole: k.OnTiles()}
 	tiles.params = tiles.whole.Params()
 	any, matrix := false, 0
 	for i, p := range tiles.params {
@@ -113,7 +114,7 @@ func (m *memory) sameBetween(t *testing.T, b []byte, what string) {
 func checkTiles(t *testing.T, p cudart.Platform, limit int64) {
 	b := newBench(t, p, 256<<20)
 	ran := 0
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		for _, v := range d.Variants {
 			k := must[dag.LaunchKernel](t)(kernels.Library().Kernel(d.Name, v.Elems))
 			if tiles, ok := k.(dag.TileKernel); !ok || tiles.OnTiles() == nil {

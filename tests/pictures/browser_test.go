@@ -27,6 +27,7 @@ import (
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
 	"github.com/dagrun/dagrun/planner/picture"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 //go:embed selftest.js
@@ -121,7 +122,7 @@ type drawing struct {
 	name     string
 	graph    *dag.Graph
 	plan     *planner.Plan
-	timeline *planner.Timeline
+	timeline *plan.Timeline
 	schedule *picture.Schedule
 }
 
@@ -310,7 +311,7 @@ type pageFound struct {
 }
 
 // measured is the timeline of the last replay of the made-up measurement, or the prediction if there is none.
-func (d *drawing) measured(t *testing.T, replays int) *planner.Timeline {
+func (d *drawing) measured(t *testing.T, replays int) *plan.Timeline {
 	if replays == 0 {
 		return d.timeline
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/picture"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 const recordedTest = `(async () => {
@@ -51,7 +51,7 @@ func recordedCalls() *picture.Calls {
 	for k := range 3000 {
 		call := picture.Call{Name: `<img src=x onerror='pageErrors.push("ran")'>`, Kind: "launch", Thread: k % 2, Stream: k / 2 % 2, BeganUS: float64(10 * k), Place: "a.py:7"}
 		if k%100 == 99 {
-			call = picture.Call{Name: "waits for a stream", Kind: "stream sync", Engine: planner.HostCopy, Thread: k % 2, Stream: -1, BeganUS: call.BeganUS, WaitedUS: 800}
+			call = picture.Call{Name: "waits for a stream", Kind: "stream sync", Engine: plan.HostCopy, Thread: k % 2, Stream: -1, BeganUS: call.BeganUS, WaitedUS: 800}
 		}
 		c.Calls = append(c.Calls, call)
 	}

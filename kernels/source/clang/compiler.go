@@ -166,9 +166,6 @@ type Result struct {
 	Cached       bool
 }
 
-// CompileError is the error for a source that does not compile.
-type CompileError = launch.CompileError
-
 // target is an architecture with the version of PTX that has its instructions.
 type target struct{ architecture, ptx int }
 
@@ -323,7 +320,7 @@ func (c *Compiler) compile(ctx context.Context, source Source, text []byte, opti
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended) && said != "":
-		return nil, &CompileError{Name: source.title(), Log: said}
+		return nil, &launch.CompileError{Name: source.title(), Log: said}
 	case err != nil:
 		return nil, fmt.Errorf("%s: %s: %w", source.title(), c.path, err)
 	}

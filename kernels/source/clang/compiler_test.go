@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // standIn writes a script that reports a version of clang and runs another script to compile.
@@ -138,7 +140,7 @@ extern "C" __global__ void scale(float *x, int n) {
 	assert.Contains(t, text, filepath.ToSlash(path))
 
 	_, err = c.Compile(context.Background(), Source{Path: path, Code: []byte("__global__ void k(int *p) {\n  *p = nothing;\n}\n")})
-	var failure *CompileError
+	var failure *launch.CompileError
 	require.ErrorAs(t, err, &failure)
 	assert.Contains(t, failure.Log, filepath.ToSlash(path)+":2:8: error: use of undeclared identifier 'nothing'")
 	_, err = c.Compile(context.Background(), Source{Path: "b.cu", Code: []byte("#include <vector>\n")})

@@ -207,9 +207,6 @@ type Result struct {
 	Cached       bool
 }
 
-// CompileError is the error for a source that does not compile.
-type CompileError = launch.CompileError
-
 // architecture chooses the device's own architecture if the compiler supports it, otherwise, or if PTX is wanted, the newest PTX that
 // the device runs.
 func (c *Compiler) architecture(capability [2]int, wanted bool) (option string, ptx bool, err error) {
@@ -327,7 +324,7 @@ func (c *Compiler) compile(source Source, options []string, ptx bool) (*Result, 
 	text := strings.TrimSpace(strings.TrimRight(string(log), "\x00"))
 	switch {
 	case compiled == codeCompilation:
-		return nil, &CompileError{Name: source.title(), Log: text}
+		return nil, &launch.CompileError{Name: source.title(), Log: text}
 	case compiled != 0:
 		if text != "" {
 			return nil, fmt.Errorf("%w\n%s", fail(nvrtcCompileProgram, compiled), text)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/internal/dl"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/source/internal/cache"
 )
 
@@ -193,7 +194,7 @@ func TestErrorsHaveTheUsersFileAndLine(t *testing.T) {
 	c := k.open(t, t.TempDir())
 	_, err := c.Compile(context.Background(), Source{Path: "dir/blur.cu", Code: []byte("a\nb\nwrong"), Capability: [2]int{9, 0}})
 	require.EqualError(t, err, "dir/blur.cu does not compile:\ndir/blur.cu(3): error: this is wrong")
-	var failure *CompileError
+	var failure *launch.CompileError
 	require.ErrorAs(t, err, &failure)
 	require.Empty(t, k.programs)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -13,8 +13,9 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // expressed is a kernel that compiled code has under another name.
@@ -23,8 +24,8 @@ type expressed interface{ Expression() string }
 // load loads the code of the program and its bodies, and makes them use it. With waiting, kernels wait for the launches before them, where their
 // code has such a form.
 func (p *Program) load(ctx context.Context, waiting bool) error {
-	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, joinables: map[int32][]*kernels.Module{}, library: map[int32]map[string]bool{},
-		wanted: map[*kernels.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*kernels.Module]bool{}}
+	l := &loader{program: p, waiting: waiting, plain: map[loadedAt]bool{}, joinables: map[int32][]*launch.Module{}, library: map[int32]map[string]bool{},
+		wanted: map[*launch.Module][]string{}, modules: map[loadedAt]cudart.Module{}, shared: map[*launch.Module]bool{}}
 	l.wantSymbols()
 	family := p.family()
 	for _, q := range family {
@@ -116,7 +117,7 @@ func (l *loader) node(ctx context.Context, p *Program, id dag.NodeID) error {
 	if n.Launch == nil {
 		return nil
 	}
-	var own *kernels.Module
+	var own *launch.Module
 	if code, ok := n.Launch.Kernel.(Coded); ok {
 		own = code.Module()
 	}
@@ -135,7 +136,7 @@ func (l *loader) node(ctx context.Context, p *Program, id dag.NodeID) error {
 }
 
 // kernel finds an entry.
-func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, entry string) (cudart.Kernel, error) {
+func (l *loader) kernel(ctx context.Context, m *launch.Module, device int32, entry string) (cudart.Kernel, error) {
 	loaded, err := l.module(ctx, m, device)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (l *loader) kernel(ctx context.Context, m *kernels.Module, device int32, en
 }
 
 // module loads a module on a device, if that has not been done.
-func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (cudart.Module, error) {
+func (l *loader) module(ctx context.Context, m *launch.Module, device int32) (cudart.Module, error) {
 	p := l.program
 	at := l.at(m, device)
 	loaded, ok := l.modules[at]
@@ -155,7 +156,7 @@ func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (c
 				entries = append(entries, name)
 			}
 			sort.Strings(entries)
-			m = kernels.LibraryModule(entries...)
+			m = library.Module(entries...)
 		}
 		if names := l.wanted[m]; len(names) > 0 {
 			named := *m
@@ -182,7 +183,7 @@ func (l *loader) module(ctx context.Context, m *kernels.Module, device int32) (c
 	return loaded, nil
 }
 
-func (l *loader) at(m *kernels.Module, device int32) loadedAt {
+func (l *loader) at(m *launch.Module, device int32) loadedAt {
 	if joined := l.program.joined[device]; joined != nil && m != nil && m.Body != "" {
 		m = joined
 	}
@@ -194,7 +195,7 @@ func (l *loader) at(m *kernels.Module, device int32) loadedAt {
 }
 
 // load loads a module, in the form whose kernels wait if that is wanted and possible.
-func (l *loader) load(ctx context.Context, at loadedAt, m *kernels.Module) (cudart.Module, error) {
+func (l *loader) load(ctx context.Context, at loadedAt, m *launch.Module) (cudart.Module, error) {
 	p := l.program
 	if l.waiting {
 		form, ok := waiting(m)
@@ -231,7 +232,7 @@ func (l *loader) wantSymbols() {
 			continue
 		}
 		l.shared[m] = true
-		if text := symbolName(m, name); m.Kind == kernels.Source && !slices.Contains(l.wanted[m], text) {
+		if text := symbolName(m, name); m.Kind == launch.Source && !slices.Contains(l.wanted[m], text) {
 			l.wanted[m] = append(l.wanted[m], text)
 		}
 	}

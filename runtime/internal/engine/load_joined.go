@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	kernelmaps "github.com/dagrun/dagrun/kernels/maps"
 )
 
 // needDecider notes where loops and branches in graphs need the kernel that decides about them. It is loaded whether there will be a graph or not, because
@@ -49,7 +50,7 @@ func (d *deciders) load(kernel func(device int32) (cudart.Kernel, error)) error 
 }
 
 // joinable notes a module that can be joined with others.
-func (l *loader) joinable(device int32, m *kernels.Module) {
+func (l *loader) joinable(device int32, m *launch.Module) {
 	if !slices.Contains(l.joinables[device], m) {
 		l.joinables[device] = append(l.joinables[device], m)
 	}
@@ -59,11 +60,11 @@ func (l *loader) joinable(device int32, m *kernels.Module) {
 func (l *loader) join() {
 	p := l.program
 	if p.joined == nil {
-		p.joined = map[int32]*kernels.Module{}
+		p.joined = map[int32]*launch.Module{}
 	}
 	for device, modules := range l.joinables {
 		if p.joined[device] == nil && len(modules) > 1 {
-			p.joined[device] = kernels.Join(modules)
+			p.joined[device] = kernelmaps.Join(modules)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
 )
@@ -64,8 +64,8 @@ func (p *Program) useCode(waiting bool) {
 }
 
 // waiting returns a module in the form that lets launches of its kernels overlap; false if it has none.
-func waiting(m *kernels.Module) (*kernels.Module, bool) {
-	if m.Kind != kernels.PTX && m.Kind != kernels.Source {
+func waiting(m *launch.Module) (*launch.Module, bool) {
+	if m.Kind != launch.PTX && m.Kind != launch.Source {
 		return m, false
 	}
 	w := *m

@@ -15,8 +15,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/conditions"
+	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime/internal/arrays"
@@ -75,19 +75,19 @@ type Program struct {
 	log      *slog.Logger
 
 	modules        []cudart.Module
-	code           []*loadedCode             // in use: by replay in flight, or one that all share
-	codes          [2][]*loadedCode          // the plain code, and that whose kernels wait for the launches before them; nil if not loaded
-	overlap        bool                      // launches overlap: the code in use is the latter
-	early          int                       // launches of a replay that begin before the one before them has ended
-	loaded         *loader                   // of what was loaded first
-	loading        time.Duration             // what that took
-	joined         map[int32]*kernels.Module // by device: its modules that can be joined, where there are several
-	deciders       *deciders                 // of loops and branches, shared with all bodies; nil if the platform decides without kernels
-	launches       []*dag.Launch             // by node, as updated; the graph itself is never changed
-	bodies         [][]*Program              // by node: of loops and branches; nil if there are none
-	body           bool                      // it is one of these
-	layout         []plan.Placement          // of a body: the memory layout of the plan around it
-	hosts          *hostCalls                // nil if no node runs a host function
+	code           []*loadedCode            // in use: by replay in flight, or one that all share
+	codes          [2][]*loadedCode         // the plain code, and that whose kernels wait for the launches before them; nil if not loaded
+	overlap        bool                     // launches overlap: the code in use is the latter
+	early          int                      // launches of a replay that begin before the one before them has ended
+	loaded         *loader                  // of what was loaded first
+	loading        time.Duration            // what that took
+	joined         map[int32]*launch.Module // by device: its modules that can be joined, where there are several
+	deciders       *deciders                // of loops and branches, shared with all bodies; nil if the platform decides without kernels
+	launches       []*dag.Launch            // by node, as updated; the graph itself is never changed
+	bodies         [][]*Program             // by node: of loops and branches; nil if there are none
+	body           bool                     // it is one of these
+	layout         []plan.Placement         // of a body: the memory layout of the plan around it
+	hosts          *hostCalls               // nil if no node runs a host function
 	instances      []*instance
 	next           int // the instance that the next replay uses
 	mode           Mode
@@ -433,7 +433,7 @@ type counts struct {
 }
 
 type loadedAt struct {
-	module *kernels.Module // nil: the library
+	module *launch.Module // nil: the library
 	device int32
 	flight int // of modules with variables
 }
@@ -441,18 +441,18 @@ type loadedAt struct {
 // deciders are the kernel that decides about loops and branches in graphs.
 type deciders struct {
 	conditions.Decider
-	module  *kernels.Module
+	module  *launch.Module
 	kernels map[int32]cudart.Kernel // by device that has loops or branches
 }
 
 // loader loads modules for one program.
 type loader struct {
 	program   *Program
-	joinables map[int32][]*kernels.Module  // by device: those that can be joined
-	library   map[int32]map[string]bool    // by device: the library's entries that are launched
-	wanted    map[*kernels.Module][]string // kernels and variables that have symbols only once they are compiled
+	joinables map[int32][]*launch.Module  // by device: those that can be joined
+	library   map[int32]map[string]bool   // by device: the library's entries that are launched
+	wanted    map[*launch.Module][]string // kernels and variables that have symbols only once they are compiled
 	modules   map[loadedAt]cudart.Module
-	shared    map[*kernels.Module]bool // modules with variables that are buffers: each replay in flight loads its own
+	shared    map[*launch.Module]bool // modules with variables that are buffers: each replay in flight loads its own
 	flight    int
 	waiting   bool              // kernels are loaded so that they wait for the launches before them
 	plain     map[loadedAt]bool // modules that have no such form

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 // uploads declares one upload to each of some devices.
@@ -21,7 +21,7 @@ func uploads(b *dag.Builder, list []int32, elements int64) {
 
 // findBuses groups devices whose uploads slow each other. together returns how long uploads of some bytes to a list of devices take, if all begin
 // at once. Less than slowed is the noise of such measurements, or what the host's memory cannot deliver to all.
-func findBuses(devices int, bytes float64, together func(list []int32) (us float64, err error)) ([]planner.Bus, error) {
+func findBuses(devices int, bytes float64, together func(list []int32) (us float64, err error)) ([]model.Bus, error) {
 	const slowed = 1.25
 	alone := make([]float64, devices)
 	group := make([]int32, devices) // the least device that it shares a bus with
@@ -45,7 +45,7 @@ func findBuses(devices int, bytes float64, together func(list []int32) (us float
 			}
 		}
 	}
-	var list []planner.Bus
+	var list []model.Bus
 	for first := range int32(devices) {
 		var members []int32
 		for d := range int32(devices) {
@@ -61,7 +61,7 @@ func findBuses(devices int, bytes float64, together func(list []int32) (us float
 			return nil, err
 		}
 		name := "host" + strings.ReplaceAll(fmt.Sprint(members), " ", ",")
-		list = append(list, planner.Bus{Name: name, Devices: members, Carries: planner.CarriesHost, Rate: float64(len(members)) * bytes / max(us, 1e-3)})
+		list = append(list, model.Bus{Name: name, Devices: members, Carries: model.CarriesHost, Rate: float64(len(members)) * bytes / max(us, 1e-3)})
 	}
 	return list, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 // uploaded simulates uploads on a machine, with some noise.
@@ -29,10 +30,10 @@ func uploaded(t *testing.T, m *planner.Machine, bytes int64, random *rand.Rand) 
 func TestBusesAreFoundFromTimes(t *testing.T) {
 	const bytes = 256 << 20
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, buses := range [][]planner.Bus{
+	for _, buses := range [][]model.Bus{
 		nil,
-		{{Name: "host[0,1]", Devices: []int32{0, 1}, Carries: planner.CarriesHost, Rate: 55_000}},
-		{{Name: "host[0,2]", Devices: []int32{0, 2}, Carries: planner.CarriesHost, Rate: 70_000}, {Name: "host[1,3,5]", Devices: []int32{1, 3, 5}, Carries: planner.CarriesHost, Rate: 55_000}},
+		{{Name: "host[0,1]", Devices: []int32{0, 1}, Carries: model.CarriesHost, Rate: 55_000}},
+		{{Name: "host[0,2]", Devices: []int32{0, 2}, Carries: model.CarriesHost, Rate: 70_000}, {Name: "host[1,3,5]", Devices: []int32{1, 3, 5}, Carries: model.CarriesHost, Rate: 55_000}},
 	} {
 		m := planner.H200()
 		m.Buses = buses

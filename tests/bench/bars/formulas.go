@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -105,7 +106,7 @@ func (s *settings) timeKernels(ctx context.Context, platform cudart.Platform, re
 	if trace.Source != "cupti" {
 		return errors.New(trace.Fallback)
 	}
-	durations := planner.Durations(g, machine, nil)
+	durations := model.Durations(g, machine, nil)
 	for i := range g.Nodes {
 		if g.Nodes[i].Launch == nil {
 			continue

@@ -21,6 +21,7 @@ import (
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // measurePrediction learns each pipeline, plans it in other ways with what was learned, and measures those.
@@ -111,7 +112,7 @@ func (s *settings) learnAndMeasure(ctx context.Context, platform cudart.Platform
 		return nil, err
 	}
 	options := planner.Options{Machine: machine}
-	learned, err := runtime.Learn(ctx, g, platform, runtime.LearnOptions{Plan: options, Replays: 100_000, For: time.Second})
+	learned, err := learn.Learn(ctx, g, platform, learn.Options{Plan: options, Replays: 100_000, For: time.Second})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ const rounds = 5
 const awake = 20 * time.Millisecond
 
 // measure replays the plan for one round, and before that for a while. Just before, a way that learning timed tells how fast the host is.
-func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, learned *runtime.Learned, iterations int) (err error) {
+func (w *predictedWay) measure(ctx context.Context, platform cudart.Platform, g *dag.Graph, learned *learn.Learned, iterations int) (err error) {
 	if w.Mode == runtime.Streams {
 		now, err := learned.Now(ctx, g, platform)
 		if err != nil {

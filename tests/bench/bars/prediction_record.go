@@ -15,13 +15,14 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // record is what was learned of a pipeline and measured of it afterwards.
 type record struct {
 	Pipeline string
-	Given    *runtime.Unfitted
-	Learned  []runtime.LearnedWay // what learning timed
+	Given    *learn.Unfitted
+	Learned  []learn.Way // what learning timed
 	Ways     []*predictedWay
 }
 
@@ -104,7 +105,7 @@ func (s *settings) records() ([]string, error) {
 
 // predictAgain predicts as a fit of the ways that learning timed does now.
 func (r *record) predictAgain(g *dag.Graph) error {
-	learned, err := runtime.Refit(g, r.Given, r.Learned)
+	learned, err := learn.Refit(g, r.Given, r.Learned)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (r *record) predictAgain(g *dag.Graph) error {
 
 // predict predicts the ways that were measured, from what was learned. Each round is compared with what is predicted for the host as it was
 // just before; the median of these ratios counts.
-func (r *record) predict(g *dag.Graph, learned *runtime.Learned) (err error) {
+func (r *record) predict(g *dag.Graph, learned *learn.Learned) (err error) {
 	for _, w := range r.Ways {
 		if w.Predicted, err = learned.PredictEach(g, w.Plan, w.Mode); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 func TestRecordsHoldWhatPredictionsAreMadeFrom(t *testing.T) {
@@ -20,11 +21,11 @@ func TestRecordsHoldWhatPredictionsAreMadeFrom(t *testing.T) {
 		require.NoError(t, err)
 		plans = append(plans, plan)
 	}
-	way := func(k int, us float64) runtime.LearnedWay {
-		return runtime.LearnedWay{Plan: plans[k], Mode: runtime.Captured, Threads: 1, Each: runtime.Series{Count: 3, Median: us}}
+	way := func(k int, us float64) learn.Way {
+		return learn.Way{Plan: plans[k], Mode: runtime.Captured, Threads: 1, Each: runtime.Series{Count: 3, Median: us}}
 	}
-	r := &record{Pipeline: "taskbench-fft", Given: &runtime.Unfitted{Machine: planner.H200(), Samples: make([][]float64, g.Len())},
-		Learned: []runtime.LearnedWay{way(0, 98), way(1, 58), way(3, 44)},
+	r := &record{Pipeline: "taskbench-fft", Given: &learn.Unfitted{Machine: planner.H200(), Samples: make([][]float64, g.Len())},
+		Learned: []learn.Way{way(0, 98), way(1, 58), way(3, 44)},
 		Ways:    []*predictedWay{{Plan: plans[2], Asked: "list 3", Mode: runtime.Captured, Rounds: []*runtime.Timing{{Wall: 49}, {Wall: 50}, {Wall: 48}}}}}
 	require.NoError(t, r.predictAgain(g))
 	folder := t.TempDir()

@@ -23,6 +23,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // launch is a launch as it is written.
@@ -64,7 +65,7 @@ func write(out string, wanted []string) error {
 			return fmt.Errorf("%s: %w", text, err)
 		}
 		all = append(all, l)
-		if err := os.WriteFile(filepath.Join(out, l.Entry+".ptx"), kernels.LibraryModule(l.Entry).Code, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(out, l.Entry+".ptx"), library.Module(l.Entry).Code, 0o644); err != nil {
 			return err
 		}
 	}
@@ -125,7 +126,7 @@ func describe(text string) (*launch, error) {
 }
 
 func kernelOf(entry string) (dag.LaunchKernel, error) {
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		for _, v := range d.Variants {
 			if v.Entry == entry {
 				return kernels.Library().Kernel(d.Name, v.Elems)

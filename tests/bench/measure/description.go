@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -39,13 +40,13 @@ func describe(ctx context.Context, g *dag.Graph, folder string) error {
 	var entries []string
 	for i := range g.Nodes {
 		if l := g.Nodes[i].Launch; l != nil {
-			if _, own := l.Kernel.(interface{ Module() *kernels.Module }); own {
+			if _, own := l.Kernel.(interface{ Module() *launch.Module }); own {
 				return fmt.Errorf("node %q: only kernels of the library can be described", g.Nodes[i].Name)
 			}
 			entries = append(entries, l.Kernel.Entry())
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "library.ptx"), kernels.LibraryModule(entries...).Code, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "library.ptx"), library.Module(entries...).Code, 0o600); err != nil {
 		return err
 	}
 	text.WriteString("module library.ptx\n")

@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag/expr"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -154,7 +155,7 @@ func measurePattern(ctx context.Context, s *settings, p cudart.Platform, one *pa
 }
 
 // scheduling submits a plan's records and waits without its launches and returns the microseconds per task of each submission.
-func scheduling(ctx context.Context, p cudart.Platform, plan *planner.Plan, rounds, tasks int) (samples []float64, err error) {
+func scheduling(ctx context.Context, p cudart.Platform, made *planner.Plan, rounds, tasks int) (samples []float64, err error) {
 	var streams []cudart.Stream
 	var events []cudart.Event
 	defer func() {
@@ -165,14 +166,14 @@ func scheduling(ctx context.Context, p cudart.Platform, plan *planner.Plan, roun
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	for _, s := range plan.Streams {
+	for _, s := range made.Streams {
 		stream, err := p.NewStream(s.Device, s.Priority)
 		if err != nil {
 			return nil, err
 		}
 		streams = append(streams, stream)
 	}
-	for range plan.Events {
+	for range made.Events {
 		e, err := p.NewEvent(0, false)
 		if err != nil {
 			return nil, err
@@ -180,14 +181,14 @@ func scheduling(ctx context.Context, p cudart.Platform, plan *planner.Plan, roun
 		events = append(events, e)
 	}
 	var commands []cudart.Command
-	next := make([]int, len(plan.Streams))
-	for _, k := range plan.Order {
-		op := plan.Streams[k].Ops[next[k]]
+	next := make([]int, len(made.Streams))
+	for _, k := range made.Order {
+		op := made.Streams[k].Ops[next[k]]
 		next[k]++
 		switch op.Kind {
-		case planner.Record:
+		case plan.Record:
 			commands = append(commands, cudart.Command{Kind: cudart.RecordEvent, Stream: streams[k], Event: events[op.Event], Node: int32(op.Node)})
-		case planner.Wait:
+		case plan.Wait:
 			commands = append(commands, cudart.Command{Kind: cudart.WaitEvent, Stream: streams[k], Event: events[op.Event], Node: int32(op.Node)})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -40,7 +41,7 @@ func profileOf(ctx context.Context, g *dag.Graph, p cudart.Platform, machine *pl
 	return &profiledProgram{program, us}, profile, nil
 }
 
-func predicted(t *planner.Timeline, err error) (float64, error) {
+func predicted(t *plan.Timeline, err error) (float64, error) {
 	if err != nil {
 		return 0, err
 	}

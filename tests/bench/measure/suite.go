@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -117,7 +118,7 @@ func measureWorkload(ctx context.Context, s *settings, p cudart.Platform, w work
 	if row.Predicted[byStreams], err = predicted(planner.Simulate(g, plan, machine, profile)); err != nil {
 		return nil, err
 	}
-	if row.Predicted[byGraph], err = predicted(planner.SimulateGraph(g, plan, machine, profile)); err != nil {
+	if row.Predicted[byGraph], err = predicted(model.SimulateGraph(g, plan, machine, profile)); err != nil {
 		return nil, err
 	}
 	if c.programs[byStreams], err = runtime.New(ctx, g, plan, p, runtime.Options{}); err != nil {

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // outcome is what became of one file.
@@ -42,7 +42,7 @@ var (
 // failed finds the cause of an error.
 func (o outcome) failed(err error, files *found) outcome {
 	o.said, _, _ = strings.Cut(err.Error(), "\n")
-	wrong := (*kernels.CompileError)(nil)
+	wrong := (*launch.CompileError)(nil)
 	log := err.Error()
 	if errors.As(err, &wrong) {
 		log = wrong.Log

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 func write(t *testing.T, files map[string]string) string {
@@ -38,7 +38,7 @@ func TestFlagsComeFromTheMakefile(t *testing.T) {
 	at := func(name string) string { return filepath.Join(folder, name) }
 	g := flagsFor(at("one/main.cu"), []string{folder})
 	require.Equal(t, []string{at("lib"), at("other")}, g.include)
-	require.Equal(t, []kernels.Definition{{Name: "FAST", Value: "1"}, {Name: "SIZE", Value: "16"}, {Name: "NAME", Value: "x"}}, g.define)
+	require.Equal(t, []launch.Definition{{Name: "FAST", Value: "1"}, {Name: "SIZE", Value: "16"}, {Name: "NAME", Value: "x"}}, g.define)
 	require.Equal(t, []string{at("lib")}, flagsFor(at("main.cu"), []string{folder}).include)
 }
 

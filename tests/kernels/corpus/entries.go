@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/source"
 )
 
 // ofLibrary are the namespaces of CCCL, whose algorithms bring kernels of their own where host code calls them.
@@ -21,7 +23,7 @@ var ofLibrary = regexp.MustCompile(`^(?:cub|thrust|cuda)::`)
 
 // compared holds a file's list against the entries of nvcc. nvcc leaves out templates that nothing instantiates, and static kernels that
 // nothing launches: a person must look at the latter.
-func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.KernelInfo, build *kernels.Build, files *found) outcome {
+func (o outcome) compared(ctx context.Context, nvcc string, listed []source.Info, build *launch.Build, files *found) outcome {
 	entries, err := entriesOf(ctx, nvcc, o.path, build)
 	if err != nil {
 		o.cause = "nvcc does not compile it"
@@ -39,7 +41,7 @@ func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.Ker
 			continue
 		}
 		made[name] = true
-		if !slices.ContainsFunc(listed, func(k kernels.KernelInfo) bool { return bareName(k.Name) == name }) && !slices.Contains(lost, name) {
+		if !slices.ContainsFunc(listed, func(k source.Info) bool { return bareName(k.Name) == name }) && !slices.Contains(lost, name) {
 			lost = append(lost, name)
 		}
 	}
@@ -58,7 +60,7 @@ func (o outcome) compared(ctx context.Context, nvcc string, listed []kernels.Ker
 }
 
 // entriesOf compiles a file to PTX and reads its entries.
-func entriesOf(ctx context.Context, nvcc, path string, build *kernels.Build) ([]kernels.KernelInfo, error) {
+func entriesOf(ctx context.Context, nvcc, path string, build *launch.Build) ([]source.Info, error) {
 	folder, err := os.MkdirTemp("", "sweep-*")
 	if err != nil {
 		return nil, err

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // given are the flags of a file's makefile.
 type given struct {
 	include []string
-	define  []kernels.Definition
+	define  []launch.Definition
 }
 
 // flagsFor reads the makefile that is nearest to a file, not above the folders that are swept, and all CMakeLists.txt from there up.
@@ -133,10 +133,10 @@ func (g *given) words(folder string, all []string) {
 		if !assigned {
 			what = "1"
 		}
-		if !macroName.MatchString(name) || slices.ContainsFunc(g.define, func(d kernels.Definition) bool { return d.Name == name }) {
+		if !macroName.MatchString(name) || slices.ContainsFunc(g.define, func(d launch.Definition) bool { return d.Name == name }) {
 			continue
 		}
-		g.define = append(g.define, kernels.Definition{Name: name, Value: what})
+		g.define = append(g.define, launch.Definition{Name: name, Value: what})
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // folders is a flag that may be given several times.
@@ -111,7 +112,7 @@ func (s *settings) try(ctx context.Context, files *found, path string) outcome {
 		return o
 	}
 	given := flagsFor(path, files.roots)
-	build := kernels.Build{Compiler: s.compiler, Include: append(given.include, s.include...), Define: given.define}
+	build := launch.Build{Compiler: s.compiler, Include: append(given.include, s.include...), Define: given.define}
 	options := kernels.OpenOptions{ReadFile: os.ReadFile, Build: build}
 	if s.nvcc == "" {
 		options.Compilers = &s.compilers

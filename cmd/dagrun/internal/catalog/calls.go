@@ -8,7 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cudart/libraries"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/calls"
 )
 
 // callDocument is a call in JSON.
@@ -28,7 +28,7 @@ type callParamDocument struct {
 	Usual  string `json:"default,omitempty"` // where it is left out
 }
 
-func newCallDocument(d kernels.CallDoc) callDocument {
+func newCallDocument(d calls.Doc) callDocument {
 	c := callDocument{Name: d.Name, Text: d.Text, Notes: d.Notes, Signature: d.Signature(), Types: d.Types, Params: []callParamDocument{}}
 	for _, p := range d.Params {
 		c.Params = append(c.Params, callParamDocument(p))
@@ -38,7 +38,7 @@ func newCallDocument(d kernels.CallDoc) callDocument {
 
 func callDocuments() []callDocument {
 	var list []callDocument
-	for _, d := range kernels.CallDocs() {
+	for _, d := range calls.Docs() {
 		list = append(list, newCallDocument(d))
 	}
 	return list
@@ -46,7 +46,7 @@ func callDocuments() []callDocument {
 
 func callNames() []string {
 	var names []string
-	for _, d := range kernels.CallDocs() {
+	for _, d := range calls.Docs() {
 		names = append(names, d.Name)
 	}
 	return names
@@ -55,7 +55,7 @@ func callNames() []string {
 // listCalls prints a line for each call.
 func (u *Commands) listCalls() error {
 	table := cli.NewTable("call", "arguments", "what it does")
-	for _, d := range kernels.CallDocs() {
+	for _, d := range calls.Docs() {
 		var names []string
 		for _, p := range d.Params {
 			names = append(names, p.Name)
@@ -68,7 +68,7 @@ func (u *Commands) listCalls() error {
 
 // describeCall prints one call, if there is one of that name.
 func (u *Commands) describeCall(name string) (known bool, err error) {
-	for _, d := range kernels.CallDocs() {
+	for _, d := range calls.Docs() {
 		if d.Name != name {
 			continue
 		}
@@ -84,7 +84,7 @@ func (u *Commands) describeCall(name string) (known bool, err error) {
 	return false, nil
 }
 
-func (u *Commands) printCall(d kernels.CallDoc) error {
+func (u *Commands) printCall(d calls.Doc) error {
 	_ = u.Stdout.Printf("%s: %s\n%s\n\n", u.Paint(u.Stdout, cli.Bold, d.Name), d.Text, d.Notes)
 	table := cli.NewTable("argument", "what", "access", "if left out")
 	var args []string

@@ -21,6 +21,7 @@ import (
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/kernels/source/nvrtc"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 func (u *Commands) DevicesCommand() *cobra.Command {
@@ -259,7 +260,7 @@ func (u *Commands) measureDevice(ctx context.Context, out string) (err error) {
 		return err
 	}
 	u.Progress.Clear()
-	if err := runtime.KeepMachine(ctx, platform.Platform, u.OpenCache(), machine); err != nil && ctx.Err() == nil {
+	if err := learn.KeepMachine(ctx, platform.Platform, u.OpenCache(), machine); err != nil && ctx.Err() == nil {
 		u.Warn("the measurements are not kept for later runs: %v", err)
 	}
 	if out == "" {

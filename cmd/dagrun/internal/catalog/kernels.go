@@ -14,7 +14,8 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/calls"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 func (u *Commands) KernelsCommand() *cobra.Command {
@@ -84,7 +85,7 @@ type paramDocument struct {
 	Tile   bool   `json:"tile,omitempty"`   // the buffer may be a tile
 }
 
-func newKernelDocument(d kernels.Doc) KernelDocument {
+func newKernelDocument(d library.Doc) KernelDocument {
 	k := KernelDocument{Name: d.Name, Alias: d.Alias, Text: d.Text, Signature: d.Signature(), Types: d.Types(), Flops: d.Flops, Params: []paramDocument{}}
 	if k.Types == nil {
 		k.Types = []string{}
@@ -103,7 +104,7 @@ func newKernelDocument(d kernels.Doc) KernelDocument {
 }
 
 func (u *Commands) listKernels() error {
-	docs := kernels.Docs()
+	docs := library.Docs()
 	if u.Flags.Output == "json" {
 		document := struct {
 			Version int              `json:"version"`
@@ -146,7 +147,7 @@ func (u *Commands) describeKernel(name string) error {
 		return err
 	}
 	names := callNames()
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		if d.Name != name && (d.Alias != name || name == "") {
 			names = append(names, d.Name)
 			if d.Alias != "" {
@@ -169,7 +170,7 @@ func (u *Commands) describeKernel(name string) error {
 	return fmt.Errorf("%q is no kernel, and no file of kernels: those end in %s", name, words.List(session.ModuleExtensions, "or"))
 }
 
-func (u *Commands) printKernel(d kernels.Doc) error {
+func (u *Commands) printKernel(d library.Doc) error {
 	title := d.Name
 	if d.Alias != "" {
 		title += " (or " + d.Alias + ")"
@@ -216,11 +217,11 @@ func oneKernel(_ *cobra.Command, args []string, typed string) ([]string, cobra.S
 			directive = cobra.ShellCompDirectiveNoFileComp
 		}
 	}
-	for _, d := range kernels.Docs() {
+	for _, d := range library.Docs() {
 		offer(d.Name, d.Text)
 		offer(d.Alias, d.Text)
 	}
-	for _, d := range kernels.CallDocs() {
+	for _, d := range calls.Docs() {
 		offer(d.Name, d.Text)
 	}
 	return offered, directive

@@ -13,7 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/source"
 )
 
 // fileFlags are the flags that control how the file is compiled.
@@ -83,7 +83,7 @@ func (u *Commands) listFile(ctx context.Context, path string, own *fileFlags) er
 	if err != nil {
 		return err
 	}
-	list, note, wrong := library.(*kernels.UserModule).List(ctx)
+	list, note, wrong := library.(*source.Module).List(ctx)
 	if wrong != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -92,7 +92,7 @@ func (u *Commands) listFile(ctx context.Context, path string, own *fileFlags) er
 		documents = append(documents, newFileKernel(module.Name, &list[i]))
 	}
 	var variables []fileVariable
-	for _, s := range library.(*kernels.UserModule).Symbols() {
+	for _, s := range library.(*source.Module).Symbols() {
 		variables = append(variables, newFileVariable(module.Name, &s))
 	}
 	if u.Flags.Output == "json" {
@@ -132,7 +132,7 @@ func moduleName(path string) string {
 	return name
 }
 
-func newFileKernel(module string, k *kernels.KernelInfo) fileKernel {
+func newFileKernel(module string, k *source.Info) fileKernel {
 	d := fileKernel{Name: k.Name, Signature: k.Signature, Place: k.Place, Template: k.Template, Arguments: []session.ArgumentAccess{}, Atomics: k.FloatAtomics,
 		Registers: k.Registers, Entry: k.Entry, Problem: k.Problem}
 	if k.Shared >= 0 {
@@ -169,7 +169,7 @@ func newFileKernel(module string, k *kernels.KernelInfo) fileKernel {
 }
 
 // pasted is the line that launches a kernel. What must be filled in is the parameter's name.
-func pasted(module string, k *kernels.KernelInfo) string {
+func pasted(module string, k *source.Info) string {
 	name := module + "." + k.Name
 	if strings.ContainsAny(name, "(,<") {
 		name = fmt.Sprintf("%q", name)
@@ -247,7 +247,7 @@ func numbersPasted(list []string) string {
 }
 
 // proposed is the first launch of a kernel in its file, and of a template the first whose arguments are known.
-func proposed(k *kernels.KernelInfo) (launched kernels.LaunchedInFile) {
+func proposed(k *source.Info) (launched source.Launched) {
 	for _, l := range k.Launched {
 		if k.Template == nil || len(l.Template) > 0 {
 			return l
@@ -260,7 +260,7 @@ func proposed(k *kernels.KernelInfo) (launched kernels.LaunchedInFile) {
 }
 
 // templateArguments are those of a launch, and names of parameters for the rest.
-func templateArguments(k *kernels.KernelInfo, launched *kernels.LaunchedInFile) []string {
+func templateArguments(k *source.Info, launched *source.Launched) []string {
 	args := slices.Clone(k.Template)
 	copy(args, launched.Template)
 	return args

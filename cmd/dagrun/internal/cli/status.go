@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dagrun/dagrun/cudart"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/proof"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -97,7 +97,7 @@ func StatusOf(err error) int {
 		return StatusTimeout
 	case errors.As(err, &marked):
 		return marked.status
-	case errors.As(err, &race), errors.As(err, &call), errors.Is(err, planner.ErrRace):
+	case errors.As(err, &race), errors.As(err, &call), errors.Is(err, proof.ErrRace):
 		return StatusExpectation
 	case errors.Is(err, runtime.ErrNotSaved):
 		return StatusInternal

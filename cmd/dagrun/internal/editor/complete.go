@@ -13,6 +13,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/lsp"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/calls"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // cursor stands in a text for the word that is completed.
@@ -222,7 +224,7 @@ func namesBuffer(path []string) bool {
 // callParameters are those of the call that a node names.
 func callParameters(call *node) []string {
 	var names []string
-	for _, d := range kernels.CallDocs() {
+	for _, d := range calls.Docs() {
 		if call != nil && d.Name == call.text {
 			for _, p := range d.Params {
 				names = append(names, p.Name)
@@ -233,14 +235,14 @@ func callParameters(call *node) []string {
 }
 
 func (c *completion) calls() {
-	for _, d := range kernels.CallDocs() {
+	for _, d := range calls.Docs() {
 		c.add(lsp.CompletionItem{Label: d.Name, Kind: lsp.ItemFunction, Detail: d.Signature(),
 			Documentation: &lsp.Markup{Kind: "markdown", Value: callText(d)}}, d.Name)
 	}
 }
 
 func (c *completion) kernels() {
-	for _, k := range kernels.Docs() {
+	for _, k := range library.Docs() {
 		for _, name := range []string{k.Name, k.Alias} {
 			if name != "" {
 				c.add(lsp.CompletionItem{Label: name, Kind: lsp.ItemFunction, Detail: k.Signature(),
@@ -283,7 +285,7 @@ func (c *completion) numbers() {
 }
 
 // kernelText explains a kernel of the library.
-func kernelText(k kernels.Doc) string {
+func kernelText(k library.Doc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "```\n%s\n```\n\n%s\n", k.Signature(), k.Text)
 	if types := k.Types(); len(types) > 0 {
@@ -293,6 +295,6 @@ func kernelText(k kernels.Doc) string {
 }
 
 // callText explains a function of NVIDIA's libraries.
-func callText(d kernels.CallDoc) string {
+func callText(d calls.Doc) string {
 	return fmt.Sprintf("```\n%s\n```\n\n%s. %s\n\nElement types: %s\n", d.Signature(), d.Text, d.Notes, strings.Join(d.Types, ", "))
 }

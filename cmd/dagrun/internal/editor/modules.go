@@ -12,6 +12,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/source"
 )
 
 // mostModules is how many modules are kept open.
@@ -79,5 +80,5 @@ func (c *modules) open(ctx context.Context, folder *files.Folder, dir string, de
 
 // ReadModule reads a file of a module, only from the folder if it is not nil.
 func ReadModule(ctx context.Context, folder *files.Folder, path string) ([]byte, error) {
-	return folder.Regular(ctx, path, kernels.MostBytes(path))
+	return folder.Regular(ctx, path, source.MostBytes(path))
 }

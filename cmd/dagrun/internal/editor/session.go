@@ -13,7 +13,8 @@ import (
 
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/lsp"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/calls"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // NewSession begins a session. Documents are checked until ctx ends. Of confined ones, no file is read outside of their folders.
@@ -243,13 +244,13 @@ func (d *document) hover(p lsp.Position) (*lsp.Hover, error) {
 			value = fmt.Sprintf("`%s`: %s", name, about)
 		}
 	} else if n := len(place.path); n > 0 && place.path[n-1] == "kernel" {
-		for _, k := range kernels.Docs() {
+		for _, k := range library.Docs() {
 			if k.Name == name || k.Alias == name {
 				value = kernelText(k)
 			}
 		}
 	} else if n > 0 && place.path[n-1] == "call" {
-		for _, call := range kernels.CallDocs() {
+		for _, call := range calls.Docs() {
 			if call.Name == name {
 				value = callText(call)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/world"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/effort"
 	"github.com/dagrun/dagrun/planner/spread"
 	"github.com/dagrun/dagrun/runtime/cache"
 )
@@ -257,7 +258,7 @@ func (s *Sets) CheckFlags(c *cobra.Command) error {
 		OneOf("--spread", f.Spread, spread.Policies()...),
 		checkDevices(f.Devices),
 		OneOf("--spill", f.Spill, SpillAuto, SpillOff),
-		OneOf("--effort", f.Effort, planner.Efforts()...),
+		OneOf("--effort", f.Effort, effort.Names()...),
 		OneOf("--memory", f.Memory, "arena", "separate"),
 		OneOf("--overlap", f.Overlap, GraphAuto, GraphOn, GraphOff),
 		OneOf("--graph", f.Replay, GraphAuto, GraphOn, GraphOff, GraphBuilt, GraphCaptured),

@@ -17,7 +17,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/internal/recording"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -228,7 +228,7 @@ func (u *Commands) measureRow(ctx context.Context, p *runs.Prepared, row *benchR
 	if mode != runtime.Streams {
 		replay = "graph"
 	}
-	if row.Predicted, err = planner.Repeated(p.Graph, row.plan, p.Options.Machine, p.Options.Profile, mode != runtime.Streams); err != nil {
+	if row.Predicted, err = model.Repeated(p.Graph, row.plan, p.Options.Machine, p.Options.Profile, mode != runtime.Streams); err != nil {
 		return err
 	}
 	row.Replay = replay

@@ -11,7 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/recordings"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 func (u *Commands) benchRecording(ctx context.Context, name string) error {
@@ -34,7 +34,7 @@ func (u *Commands) benchRecording(ctx context.Context, name string) error {
 	for k := range report.Rows {
 		row := &report.Rows[k]
 		row.Replay = "graph"
-		if row.Predicted, err = planner.Repeated(g, row.plan, options.Machine, options.Profile, true); err != nil {
+		if row.Predicted, err = model.Repeated(g, row.plan, options.Machine, options.Profile, true); err != nil {
 			return err
 		}
 		if row.Predicted < report.Rows[report.Best].Predicted {

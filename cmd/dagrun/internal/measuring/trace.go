@@ -26,7 +26,10 @@ import (
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 func (u *Commands) TraceCommand() *cobra.Command {
@@ -140,7 +143,7 @@ func (u *Commands) tracePipeline(ctx context.Context, name, out, html, against s
 	}
 	predict := planner.Simulate
 	if trace.Mode != runtime.Streams.String() {
-		predict = planner.SimulateGraph
+		predict = model.SimulateGraph
 	}
 	p.Options.Profile = u.knownTo(p)
 	predicted, err := predict(p.Graph, p.Plan, p.Options.Machine, p.Options.Profile)
@@ -206,11 +209,11 @@ func (u *Commands) knownTo(p *runs.Prepared) *planner.Profile {
 	if u.Flags.Machine != "" {
 		return p.Options.Profile
 	}
-	recalled := runtime.Recall(p.Graph, p.Platform.Platform, u.OpenCache(), runtime.LearnOptions{Plan: p.Options, Replays: runs.ReplaysOfRuns}, u.MemoryMode())
+	recalled := learn.Recall(p.Graph, p.Platform.Platform, u.OpenCache(), learn.Options{Plan: p.Options, Replays: runs.ReplaysOfRuns}, u.MemoryMode())
 	for _, w := range recalled.Warnings {
 		u.Warn("%s", w)
 	}
-	return runtime.MergeProfiles(recalled.Known, p.Options.Profile)
+	return learn.MergeProfiles(recalled.Known, p.Options.Profile)
 }
 
 // traceName is the file that a timeline is written to unless -o names one.
@@ -251,7 +254,7 @@ func (u *Commands) measureTrace(ctx context.Context, p *runs.Prepared, recorder 
 }
 
 // tracedNodes returns the last replay's nodes in order of their starts.
-func tracedNodes(p *runs.Prepared, trace *runtime.Trace, predicted *planner.Timeline) []tracedNode {
+func tracedNodes(p *runs.Prepared, trace *runtime.Trace, predicted *plan.Timeline) []tracedNode {
 	spans := trace.Replays[len(trace.Replays)-1].Spans
 	nodes := make([]tracedNode, 0, len(spans))
 	for i := range spans {

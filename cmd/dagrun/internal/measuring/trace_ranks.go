@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/pictures"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/runs"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/picture"
 	"github.com/dagrun/dagrun/runtime"
 )
@@ -83,7 +84,7 @@ func (u *Commands) alignTraces(all []sentTrace, options planner.Options) ([]runt
 		}
 		predict := planner.Simulate
 		if sent.Trace.Mode != runtime.Streams.String() {
-			predict = planner.SimulateGraph
+			predict = model.SimulateGraph
 		}
 		if r.Predicted, err = predict(g, r.Plan, options.Machine, options.Profile); err != nil {
 			return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 func (u *Commands) TuneCommand() *cobra.Command {
@@ -170,12 +171,12 @@ func (u *Commands) tunePoint(ctx context.Context, name string, long time.Duratio
 	defer func() { err = cli.Closing(err, program) }()
 	u.Running = program.Running
 	stop := u.WatchHang(ctx, p, &session.RunFlags{}, program.Trial)
-	learn := l.Options
-	learn.Replays, learn.For, learn.Thorough, learn.Wake = tuneReplays, long, true, runs.LeastWarmUp(l.OnGPU, tuneReplays)
+	learning := l.Options
+	learning.Replays, learning.For, learning.Thorough, learning.Wake = tuneReplays, long, true, runs.LeastWarmUp(l.OnGPU, tuneReplays)
 	if long >= worthThorough {
-		learn.Plan.Effort = planner.Thorough
+		learning.Plan.Effort = planner.Thorough
 	}
-	learned, err := program.Learn(ctx, learn)
+	learned, err := program.Learn(ctx, learning)
 	if err != nil {
 		u.keepEarly(ctx, l, learned)
 		return nil, err
@@ -193,7 +194,7 @@ func (u *Commands) tunePoint(ctx context.Context, name string, long time.Duratio
 		if err != nil {
 			return nil, err
 		}
-		learned.Ways = []runtime.LearnedWay{*way}
+		learned.Ways = []learn.Way{*way}
 	}
 	loops, err := program.Loops(ctx)
 	if err != nil {
@@ -214,7 +215,7 @@ func (u *Commands) tunePoint(ctx context.Context, name string, long time.Duratio
 const keepTime = time.Second
 
 // keepEarly keeps what was learned before the search was stopped.
-func (u *Commands) keepEarly(ctx context.Context, l *runs.Learning, learned *runtime.Learned) {
+func (u *Commands) keepEarly(ctx context.Context, l *runs.Learning, learned *learn.Learned) {
 	if learned == nil || u.OpenCache() == nil {
 		return
 	}
@@ -234,8 +235,8 @@ func (u *Commands) keepEarly(ctx context.Context, l *runs.Learning, learned *run
 }
 
 // timeOnly times the replays of a pipeline with loops or branches, whose plans the CPU device does not compare, for a part of a time.
-func (u *Commands) timeOnly(ctx context.Context, p *runs.Prepared, program *runtime.Program, learned *runtime.Learned,
-	long time.Duration) (*runtime.LearnedWay, error) {
+func (u *Commands) timeOnly(ctx context.Context, p *runs.Prepared, program *runtime.Program, learned *learn.Learned,
+	long time.Duration) (*learn.Way, error) {
 	const rounds, most = 5, 1000
 	u.Progress.Report(cli.StageMeasure, 0, 0)
 	first, err := program.Measure(ctx, 1, 1)
@@ -252,7 +253,7 @@ func (u *Commands) timeOnly(ctx context.Context, p *runs.Prepared, program *runt
 		samples = append(samples, timing.Wall)
 	}
 	plan := program.Plan()
-	way := &runtime.LearnedWay{Plan: plan, Mode: program.Mode(), Threads: 1, Each: runtime.Summarize(samples)}
+	way := &learn.Way{Plan: plan, Mode: program.Mode(), Threads: 1, Each: runtime.Summarize(samples)}
 	way.Predicted, err = program.PredictEach(p.Options.Machine, learned.Profile)
 	return way, err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/picture"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -183,7 +184,7 @@ func (u *Pictures) written(ctx context.Context, g *dag.Graph, f *Flags, form str
 		if form == "mermaid" {
 			return func(w io.Writer) error { return picture.WriteGraphMermaid(w, g) }, nil
 		}
-		return func(w io.Writer) error { return planner.WriteGraphDOT(w, g) }, nil
+		return func(w io.Writer) error { return plan.WriteGraphDOT(w, g) }, nil
 	}
 	plan, options, err := u.Planned(ctx, g)
 	if err != nil {
@@ -275,7 +276,7 @@ func convert(ctx context.Context, graphviz, form string, write func(io.Writer) e
 }
 
 // PrintGantt prints the predicted timeline as a text chart below the plan.
-func (u *Pictures) PrintGantt(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
+func (u *Pictures) PrintGantt(g *dag.Graph, plan *planner.Plan, timeline *plan.Timeline, ascii bool) error {
 	if u.Flags.Quiet || g.Len() == 0 {
 		return nil
 	}
@@ -288,7 +289,7 @@ func (u *Pictures) PrintGantt(g *dag.Graph, plan *planner.Plan, timeline *planne
 }
 
 // SavePage writes the page with the timeline. The trace may be nil, and so may what to compare with.
-func SavePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, machine *planner.Machine,
+func SavePage(ctx context.Context, name string, g *dag.Graph, plan *planner.Plan, timeline *plan.Timeline, machine *planner.Machine,
 	measured *picture.Course, against *picture.Other) error {
 	schedule, err := picture.New(g, plan, timeline)
 	if err != nil {

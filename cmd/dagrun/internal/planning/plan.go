@@ -21,6 +21,7 @@ import (
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/spread"
 )
 
@@ -149,7 +150,7 @@ plans. A recording does not hold how long kernels take: those times are guesses.
 	return c
 }
 
-func (u *Commands) printPlan(g *dag.Graph, plan *planner.Plan, timeline *planner.Timeline, ascii bool) error {
+func (u *Commands) printPlan(g *dag.Graph, plan *planner.Plan, timeline *plan.Timeline, ascii bool) error {
 	if u.Flags.Output == "json" {
 		u.Answered = true
 		return plan.EncodeJSON(u.Stdout, g)
@@ -182,13 +183,13 @@ type replayCalls struct {
 }
 
 // printCalls prints the calls in one line: they may be many.
-func (u *Commands) printCalls(plan *planner.Plan) error {
-	replay := plan.Replay(1)
-	document := replayCalls{cli.JSONVersion, "plan --calls", plan.Name, len(plan.Streams), replay.Events, plan.Stats.Waits, plan.Stats.MakespanUS, nil}
+func (u *Commands) printCalls(made *planner.Plan) error {
+	replay := made.Replay(1)
+	document := replayCalls{cli.JSONVersion, "plan --calls", made.Name, len(made.Streams), replay.Events, made.Stats.Waits, made.Stats.MakespanUS, nil}
 	document.Calls = make([][3]int32, len(replay.Ops))
 	for k, op := range replay.Ops {
 		document.Calls[k] = [3]int32{int32(op.Kind), op.Event, op.Stream}
-		if op.Kind == planner.Launch {
+		if op.Kind == plan.Launch {
 			document.Calls[k][1] = int32(op.Node)
 		}
 	}
@@ -259,14 +260,14 @@ type nodeCost struct {
 }
 
 // nodeCosts lists the costs of a plan, those of the nodes of a body after the loop or branch that has it. The profile that it was made with may be nil.
-func nodeCosts(g *dag.Graph, plan *planner.Plan, profile *planner.Profile) []nodeCost {
-	list := make([]nodeCost, 0, len(plan.Costs))
-	plan.EachCost(g, func(n *dag.Node, c *planner.Cost, depth int) {
+func nodeCosts(g *dag.Graph, made *planner.Plan, profile *planner.Profile) []nodeCost {
+	list := make([]nodeCost, 0, len(made.Costs))
+	made.EachCost(g, func(n *dag.Node, c *plan.Cost, depth int) {
 		cost := nodeCost{Node: n.Name, US: c.US, Source: c.Source.String(), text: c.Source.String(), depth: depth}
 		if text := c.Passes.Text(); text != "" {
 			cost.Passes, cost.From, cost.text = &c.Passes.Count, c.Passes.Source.String(), cost.text+", "+text
 		}
-		if profile != nil && c.Source == planner.MeasuredCost {
+		if profile != nil && c.Source == plan.MeasuredCost {
 			if spread, ok := profile.Spreads[cost.Node]; ok {
 				cost.Spread = &spread
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/dagrun/dagrun/internal/recording"
 	"github.com/dagrun/dagrun/internal/recording/order"
 	drawn "github.com/dagrun/dagrun/internal/recording/picture"
-	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/picture"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // hostTimes is what the first line of every timeline of a recording says.
@@ -297,25 +297,25 @@ func hostWaits(call *recording.Call) bool {
 }
 
 // engineOf says which engine a call is for.
-func engineOf(call *recording.Call) planner.Engine {
+func engineOf(call *recording.Call) plan.Engine {
 	const host, toKind, fromKind = 1, 12, 13 // format.h: MEMORY_HOST, and the words of a copy
 	switch call.Kind {
 	case recording.Launch, recording.GraphLaunch:
-		return planner.Compute
+		return plan.Compute
 	case recording.EventRecord, recording.StreamWait, recording.MemoryWait, recording.MemoryWrite:
-		return planner.PeerCopy
+		return plan.PeerCopy
 	case recording.Copy:
 		switch {
 		case call.Args[fromKind] == host:
-			return planner.Upload
+			return plan.Upload
 		case call.Args[toKind] == host:
-			return planner.Download
+			return plan.Download
 		}
-		return planner.LocalCopy
+		return plan.LocalCopy
 	case recording.Set, recording.Alloc, recording.Free, recording.Prefetch:
-		return planner.LocalCopy
+		return plan.LocalCopy
 	}
-	return planner.HostCopy
+	return plan.HostCopy
 }
 
 // bytesOf is how much a copy, a memset or an allocation is about; 0 if it is nothing, or too much to be true.

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // AsCaptured is the strategy that is no strategy: the streams on which the program captured the graph.
@@ -36,7 +38,7 @@ func (n *CapturedGraph) Plan(ctx context.Context, o planner.Options) (*planner.P
 			if err != nil {
 				return nil, err
 			}
-			us, err := planner.Repeated(n.dag, p, o.Machine, o.Profile, true)
+			us, err := model.Repeated(n.dag, p, o.Machine, o.Profile, true)
 			if err != nil {
 				return nil, err
 			}
@@ -59,15 +61,15 @@ func (n *CapturedGraph) Plan(ctx context.Context, o planner.Options) (*planner.P
 
 // predicted gives a plan its costs, and its times as a graph.
 func (n *CapturedGraph) predicted(p *planner.Plan, o planner.Options) (*planner.Plan, error) {
-	if err := planner.Predict(n.dag, p, o.Machine, o.Profile, len(p.Streams)); err != nil {
+	if err := model.Predict(n.dag, p, o.Machine, o.Profile, len(p.Streams)); err != nil {
 		return nil, err
 	}
-	timeline, err := planner.SimulateGraph(n.dag, p, o.Machine, o.Profile)
+	timeline, err := model.SimulateGraph(n.dag, p, o.Machine, o.Profile)
 	if err != nil {
 		return nil, err
 	}
 	p.Stats.MakespanUS = timeline.MakespanUS
-	planner.LowerBoundGraph(n.dag, o.Machine, o.Profile, len(p.Streams)).Note(p)
+	model.LowerBoundGraph(n.dag, o.Machine, o.Profile, len(p.Streams)).Note(p)
 	return p, nil
 }
 
@@ -82,10 +84,10 @@ func (n *CapturedGraph) captured() *planner.Plan {
 		}
 	}
 	events := make([]int32, len(n.known.Nodes))
-	add := func(k int, op planner.Op) {
+	add := func(k int, op plan.Op) {
 		s := n.known.Nodes[k].Stream
 		for s >= len(p.Streams) {
-			p.Streams = append(p.Streams, planner.Stream{})
+			p.Streams = append(p.Streams, plan.Stream{})
 		}
 		p.Streams[s].Ops = append(p.Streams[s].Ops, op)
 		p.Order = append(p.Order, int32(s))
@@ -93,13 +95,13 @@ func (n *CapturedGraph) captured() *planner.Plan {
 	for _, k := range n.order {
 		slices.Sort(before[k])
 		for _, other := range slices.Compact(before[k]) {
-			add(k, planner.Op{Kind: planner.Wait, Node: n.nodes[other], Event: events[other]})
+			add(k, plan.Op{Kind: plan.Wait, Node: n.nodes[other], Event: events[other]})
 			p.Stats.Waits++
 		}
-		add(k, planner.Op{Kind: planner.Launch, Node: n.nodes[k], Event: -1})
+		add(k, plan.Op{Kind: plan.Launch, Node: n.nodes[k], Event: -1})
 		if followed[k] {
 			events[k] = p.Events
-			add(k, planner.Op{Kind: planner.Record, Node: n.nodes[k], Event: p.Events})
+			add(k, plan.Op{Kind: plan.Record, Node: n.nodes[k], Event: p.Events})
 			p.Events++
 		}
 	}

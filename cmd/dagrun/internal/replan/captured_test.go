@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 func TestWhatBindsAGraph(t *testing.T) {
@@ -54,7 +55,7 @@ func TestWaitsAsCaptured(t *testing.T) {
 	waits := 0
 	for _, s := range p.Streams {
 		for _, op := range s.Ops {
-			if op.Kind == planner.Wait {
+			if op.Kind == plan.Wait {
 				waits++
 			}
 		}

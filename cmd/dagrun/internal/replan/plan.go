@@ -14,6 +14,8 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // Options says how to plan.
@@ -346,9 +348,9 @@ func (n *CapturedGraph) trial(k int) Trial {
 
 // Bounds returns the bounds for the durations of a profile.
 func (n *CapturedGraph) Bounds(profile *planner.Profile) Bounds {
-	bound := planner.LowerBoundGraph(n.dag, n.options.Machine, profile, max(1, len(n.nodes)))
+	bound := model.LowerBoundGraph(n.dag, n.options.Machine, profile, max(1, len(n.nodes)))
 	b := Bounds{CriticalUS: bound.CriticalPathUS, FilledUS: bound.EngineUS}
-	for _, us := range planner.Durations(n.dag, n.options.Machine, profile) {
+	for _, us := range model.Durations(n.dag, n.options.Machine, profile) {
 		b.ChainUS += us + n.options.Machine.GraphNodeUS
 	}
 	return b
@@ -387,7 +389,7 @@ func (n *CapturedGraph) plan(ctx context.Context, plans *Plans) error {
 				return err
 			}
 			out.Name = PlanName(way.strategy, way.streams)
-			out.US, err = planner.Repeated(n.dag, p, n.options.Machine, n.profile, true)
+			out.US, err = model.Repeated(n.dag, p, n.options.Machine, n.profile, true)
 			made[k] = out
 			return err
 		})
@@ -427,7 +429,7 @@ func (n *CapturedGraph) planned(ctx context.Context, o planner.Options) (*planne
 	return p, out, nil
 }
 
-func (n *CapturedGraph) edges(reduced []planner.GraphEdge) [][2]int {
+func (n *CapturedGraph) edges(reduced []plan.GraphEdge) [][2]int {
 	var edges [][2]int
 	for _, e := range reduced {
 		if e.From >= 0 && int(e.From) < len(n.node) {

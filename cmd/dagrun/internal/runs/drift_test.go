@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // afterLearning returns a command, a program of a pipeline, and what prepares a run of it, after a first run has compared ways to replay it.
@@ -96,7 +97,7 @@ func TestRunsSayThatTheyTryAWay(t *testing.T) {
 	l.Recalled.Tried = 3
 	require.Regexp(t, `^learned earlier: .* is the best of 3 ways to replay$`, l.Report().Text())
 	require.False(t, l.Report().Tries)
-	l.Recalled.Ways = append(l.Recalled.Ways, runtime.LearnedWay{Took: []float64{1}})
+	l.Recalled.Ways = append(l.Recalled.Ways, learn.Way{Took: []float64{1}})
 	require.Regexp(t, `^learned earlier: .* may be the best of 3 ways to replay$`, l.Report().Text())
 	require.True(t, l.Report().Tries)
 }

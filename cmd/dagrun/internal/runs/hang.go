@@ -15,6 +15,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 const (
@@ -111,7 +112,7 @@ func (h *Hang) Says() (text, node string) {
 	if t.Graph {
 		mode = runtime.Captured
 	}
-	way := ReportWay(&runtime.LearnedWay{Plan: t.Plan, Mode: mode, Threads: t.Threads, Overlap: t.Overlap})
+	way := ReportWay(&learn.Way{Plan: t.Plan, Mode: mode, Threads: t.Threads, Overlap: t.Overlap})
 	text = fmt.Sprintf("; replays %d to %d were being timed: %s", t.Before+1, t.Before+uint64(t.Count), way.Text())
 	if t.Count == 1 {
 		text = fmt.Sprintf("; replay %d was being timed: %s", t.Before+1, way.Text())

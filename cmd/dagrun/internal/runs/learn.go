@@ -13,6 +13,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // LearningOf looks up what is known about a pipeline. It is nil if nothing is to be learned or used, because the user asked for a plan,
@@ -29,7 +30,7 @@ func (u *Runs) LearningOf(p *Prepared, own *session.RunFlags) *Learning {
 		return nil
 	}
 	l := &Learning{again: f.Learn == flags.LearnAgain, OnGPU: p.Platform.Name() == "cuda", ranks: u.Place.Ranks > 1, bodies: p.Graph.HasControl()}
-	l.Options = runtime.LearnOptions{Plan: p.Options, Threads: f.Threads, Replays: f.Iterations + f.Warmup, Progress: u.Progress.Report}
+	l.Options = learn.Options{Plan: p.Options, Threads: f.Threads, Replays: f.Iterations + f.Warmup, Progress: u.Progress.Report}
 	if !f.Threaded {
 		l.Options.Threads = 0
 	}
@@ -42,7 +43,7 @@ func (u *Runs) LearningOf(p *Prepared, own *session.RunFlags) *Learning {
 	default:
 		l.Options.Modes = []runtime.Mode{runtime.Captured, runtime.Streams}
 	}
-	l.Recalled = runtime.Recall(p.Graph, p.Platform.Platform, u.OpenCache(), l.Options, u.MemoryMode())
+	l.Recalled = learn.Recall(p.Graph, p.Platform.Platform, u.OpenCache(), l.Options, u.MemoryMode())
 	for _, w := range l.Recalled.Warnings {
 		u.Warn("%s", w)
 	}
@@ -91,7 +92,7 @@ func (l *Learning) machineOf(p *Prepared) *planner.Machine {
 // MachineOf is the model of a device to plan for: its measured figures, if they have been kept and learning is not off.
 func (u *Runs) MachineOf(platform cudart.Platform) *planner.Machine {
 	if u.Flags.Learn != flags.LearnOff && u.Flags.Machine == "" {
-		kept, err := runtime.KeptMachine(platform, u.OpenCache())
+		kept, err := learn.KeptMachine(platform, u.OpenCache())
 		if err != nil {
 			u.Warn("%v", err)
 		}
@@ -146,7 +147,7 @@ func (l *Learning) Within(warmup, iterations int, warming bool) bool {
 		if l.Options.Wake = LeastWarmUp(l.OnGPU, warmup); l.ranks {
 			l.Options.Extra, l.Options.Wake = iterations, 0
 		}
-	case warming || iterations == 0 || l.way != nil && iterations < runtime.FewestToCompare:
+	case warming || iterations == 0 || l.way != nil && iterations < learn.FewestToCompare:
 		return false
 	default:
 		l.Options.Replays, l.Options.Extra, l.Options.After, l.Options.Wake = iterations, 0, 0, 0
@@ -174,7 +175,7 @@ func (u *Runs) Learn(ctx context.Context, p *Prepared, own *session.RunFlags, pr
 	u.Running = program.Running
 	stop := u.WatchHang(ctx, p, own, program.Trial)
 	if l.way != nil { // the other mode was compared before, and graphs are slower in a process that has used several streams
-		l.Options.Modes, l.Options.Ways = []runtime.Mode{l.way.Mode}, []runtime.LearnedWay{*l.way}
+		l.Options.Modes, l.Options.Ways = []runtime.Mode{l.way.Mode}, []learn.Way{*l.way}
 		for k := range l.Recalled.Ways {
 			if w := &l.Recalled.Ways[k]; w != l.way && w.Mode == l.way.Mode {
 				l.Options.Ways = append(l.Options.Ways, *w)
@@ -233,7 +234,7 @@ func (u *Runs) Settle(ctx context.Context, p *Prepared, program *runtime.Program
 }
 
 // correct corrects the durations that were learned by what a replay took; those of nodes in bodies by what loops did too.
-func (l *Learning) correct(ctx context.Context, p *Prepared, program *runtime.Program, way *runtime.LearnedWay, us float64) error {
+func (l *Learning) correct(ctx context.Context, p *Prepared, program *runtime.Program, way *learn.Way, us float64) error {
 	if !p.Graph.HasControl() {
 		return l.Recalled.Correct(ctx, way, us, l.Options)
 	}

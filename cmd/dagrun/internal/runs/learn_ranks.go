@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // fewestTogether is how many replays ranks need to learn: what a communication takes in a few of them is mostly waiting.
@@ -62,7 +63,7 @@ func (u *Runs) learnTogether(ctx context.Context, l *Learning) (*Learning, error
 	}
 	l.way = nil
 	if best := all[0].Modes; len(best) > 0 && !slices.ContainsFunc(all, func(other rankLearning) bool { return !slices.Contains(other.Modes, best[0]) }) {
-		k := slices.IndexFunc(l.Recalled.Ways, func(w runtime.LearnedWay) bool { return w.Mode == best[0] })
+		k := slices.IndexFunc(l.Recalled.Ways, func(w learn.Way) bool { return w.Mode == best[0] })
 		l.way = &l.Recalled.Ways[k]
 	}
 	return l, nil

@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 func TestWarmUpsOfKnownPlansAreLengthened(t *testing.T) {
 	t.Parallel()
-	known := Learning{OnGPU: true, way: &runtime.LearnedWay{}}
+	known := Learning{OnGPU: true, way: &learn.Way{}}
 	learned, onCPU, several, unknown := known, known, known, known
-	learned.learned, onCPU.OnGPU, several.ranks, unknown.way = &runtime.Learned{}, false, true, nil
+	learned.learned, onCPU.OnGPU, several.ranks, unknown.way = &learn.Learned{}, false, true, nil
 	for _, c := range []struct {
 		what   string
 		l      *Learning
@@ -44,7 +44,7 @@ func TestLearningOnAGPUWakesItFirst(t *testing.T) {
 		wake    time.Duration
 	}{
 		{"a warm-up", &Learning{OnGPU: true}, 20, true, awake},
-		{"replays that count", &Learning{OnGPU: true, Options: runtime.LearnOptions{Wake: time.Hour}}, 0, false, 0},
+		{"replays that count", &Learning{OnGPU: true, Options: learn.Options{Wake: time.Hour}}, 0, false, 0},
 		{"the CPU device", &Learning{}, 20, true, 0},
 		{"several ranks", &Learning{OnGPU: true, ranks: true}, 20, true, 0},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 // Planned plans a graph, or reads its plan, for the machine that the flags name. No device is opened without --learn=auto.
@@ -37,7 +38,7 @@ func PredictAgain(g *dag.Graph, plan *planner.Plan, o planner.Options, streams i
 			return err
 		}
 	}
-	return planner.Predict(g, plan, o.Machine, o.Profile, max(streams, len(plan.Streams)))
+	return model.Predict(g, plan, o.Machine, o.Profile, max(streams, len(plan.Streams)))
 }
 
 // OnGraph runs a command that needs one pipeline and no device: it checks the flags, loads the pipeline, and calls do.

@@ -14,6 +14,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // Limit returns how many streams the user allowed; 0 if unspecified.
@@ -30,7 +31,7 @@ func (u *Runs) Predicted(p *Prepared, program *runtime.Program) (float64, error)
 	if l := p.Learning; l != nil && l.learned != nil {
 		machine, profile = l.learned.Machine, l.learned.Profile
 	} else if l != nil {
-		machine, profile = l.machineOf(p), runtime.MergeProfiles(l.Options.Known, profile)
+		machine, profile = l.machineOf(p), learn.MergeProfiles(l.Options.Known, profile)
 	}
 	return program.PredictEach(machine, profile)
 }
@@ -120,7 +121,7 @@ func (u *Runs) PlanPrepared(ctx context.Context, p *Prepared, own *session.RunFl
 			u.Log.Info("took the plan that an earlier run chose", "strategy", way.Plan.Strategy, "streams", len(way.Plan.Streams), "replay", way.Mode.String())
 			return nil
 		}
-		p.Options.Profile = runtime.MergeProfiles(p.Learning.Options.Known, p.Options.Profile)
+		p.Options.Profile = learn.MergeProfiles(p.Learning.Options.Known, p.Options.Profile)
 	}
 	p.Plan, err = u.LoadPlan(ctx, p.Graph, p.Options)
 	return err
@@ -144,7 +145,7 @@ func (u *Runs) ProgramOptions(l *Learning) runtime.Options {
 		o.Mode = runtime.Captured
 	case u.Flags.Replay == flags.GraphBuilt:
 		o.Mode = runtime.Built
-	case u.Flags.Replay == flags.GraphAuto && u.Flags.Chosen && (l == nil || l.bodies || u.Flags.Iterations < runtime.FewestToCompare):
+	case u.Flags.Replay == flags.GraphAuto && u.Flags.Chosen && (l == nil || l.bodies || u.Flags.Iterations < learn.FewestToCompare):
 		o.Mode = runtime.Auto // learning does not choose the mode
 	}
 	return o

@@ -6,7 +6,7 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // Prepared is a pipeline with its device and its plan.
@@ -21,10 +21,10 @@ type Prepared struct {
 
 // Learning is what a run knows from earlier ones, and what it learns itself.
 type Learning struct {
-	Options  runtime.LearnOptions
-	Recalled *runtime.Recalled
-	way      *runtime.LearnedWay // from the cache; nil if plans have to be compared
-	learned  *runtime.Learned    // nil if nothing was learned
+	Options  learn.Options
+	Recalled *learn.Recalled
+	way      *learn.Way     // from the cache; nil if plans have to be compared
+	learned  *learn.Learned // nil if nothing was learned
 	again    bool
 	drift    drift
 	OnGPU    bool

@@ -17,6 +17,7 @@ import (
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/runtime"
 )
 
@@ -36,7 +37,7 @@ func wideGraph(t *testing.T, width int, bound bool) *dag.Graph {
 }
 
 func TestMoreQueuesAreAskedForOnlyForMoreStreams(t *testing.T) {
-	planned := func(streams int) *planner.Plan { return &planner.Plan{Streams: make([]planner.Stream, streams)} }
+	planned := func(streams int) *planner.Plan { return &planner.Plan{Streams: make([]plan.Stream, streams)} }
 	for _, c := range []struct {
 		name        string
 		graph       *dag.Graph

@@ -15,7 +15,8 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/session"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/planner/plan"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // SpreadUnseen spreads a graph for a command that opens no device.
@@ -125,7 +126,7 @@ func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error
 	if l := u.LearningOf(p, &session.RunFlags{}); l != nil {
 		if known := l.Options.Known; known != nil {
 			taken = append(taken, "how long "+NodesTake(len(known.Nodes)))
-			r.Options.Profile = runtime.MergeProfiles(known, own)
+			r.Options.Profile = learn.MergeProfiles(known, own)
 		}
 		if l.way != nil {
 			r.plan, r.Options.Machine = l.way.Plan, l.machineOf(p)
@@ -134,7 +135,7 @@ func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error
 				cli.Duration(way.Predicted)))
 		}
 	}
-	passes, warnings := runtime.KnownPasses(g, folder)
+	passes, warnings := learn.KnownPasses(g, folder)
 	for _, w := range warnings {
 		u.Warn("%s", w)
 	}
@@ -145,9 +146,9 @@ func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error
 		}
 		slices.Sort(names)
 		taken = append(taken, "the passes of "+cli.SomeOf(names))
-		r.Options.Profile = runtime.MergeProfiles(passes, r.Options.Profile)
+		r.Options.Profile = learn.MergeProfiles(passes, r.Options.Profile)
 	}
-	if kept, err := runtime.KeptMachine(platform.Platform, folder); kept != nil && err == nil {
+	if kept, err := learn.KeptMachine(platform.Platform, folder); kept != nil && err == nil {
 		taken = append(taken, "the figures of the device")
 	}
 	switch {
@@ -163,9 +164,9 @@ func (u *Runs) recall(ctx context.Context, g *dag.Graph) (r *recalled, err error
 }
 
 // RecallHint says how to plan with what earlier runs learned, after a plan that would profit from it.
-func (u *Runs) RecallHint(plan *planner.Plan) error {
-	guessed := slices.ContainsFunc(plan.Costs, func(c planner.Cost) bool {
-		return c.Source == planner.UnknownCost || c.Passes.Source.String() == "most"
+func (u *Runs) RecallHint(made *planner.Plan) error {
+	guessed := slices.ContainsFunc(made.Costs, func(c plan.Cost) bool {
+		return c.Source == plan.UnknownCost || c.Passes.Source.String() == "most"
 	})
 	if !guessed || u.Flags.Learn == flags.LearnAuto || u.Flags.Plan != "" {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 type WayReport struct {
@@ -22,7 +23,7 @@ type WayReport struct {
 	Predicted float64        `json:"predicted_us"`
 }
 
-func ReportWay(w *runtime.LearnedWay) WayReport {
+func ReportWay(w *learn.Way) WayReport {
 	return WayReport{w.Plan.Strategy, len(w.Plan.Streams), w.Plan.Stats.Waits, w.Mode.String(), w.Threads, w.Overlap, w.Each, w.Took, w.BuildUS, w.Predicted}
 }
 

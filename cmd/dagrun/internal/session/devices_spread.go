@@ -11,6 +11,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/spread"
 )
 
@@ -74,10 +75,10 @@ func (u *Session) SpreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph
 		return g, err
 	}
 	if recorded.Original != g.Hash() || len(recorded.At) != spread.Nodes(g) && (len(recorded.At) > 0 || len(recorded.Spilled) == 0) {
-		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", u.Flags.Plan, planner.ErrOtherGraph)
+		return nil, fmt.Errorf("%s: %w: it spreads another pipeline over devices, or this one with other params", u.Flags.Plan, plan.ErrOtherGraph)
 	}
 	o := spread.Options{Devices: recorded.Devices, Policy: recorded.Requested}
-	var s *planner.Spread
+	var s *plan.Spread
 	if len(recorded.Spilled) > 0 {
 		s, err = spread.SpillAt(g, o, recorded)
 	} else {
@@ -92,7 +93,7 @@ func (u *Session) SpreadAsPlanned(ctx context.Context, g *dag.Graph) (*dag.Graph
 }
 
 // onPlannedDevices refuses another number of devices than that of the plan that --plan names; all stands for that number.
-func (u *Session) onPlannedDevices(recorded *planner.Spread) error {
+func (u *Session) onPlannedDevices(recorded *plan.Spread) error {
 	planned := 1
 	if recorded != nil {
 		planned = max(recorded.Devices, 1)

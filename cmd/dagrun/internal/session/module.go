@@ -11,6 +11,8 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/editor"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/source"
 )
 
 // ModuleOpener reads modules whose paths are relative to dir.
@@ -26,7 +28,7 @@ func (u *Session) ModuleOpener(ctx context.Context, dir string) func(dag.Module)
 			// The parser says which module it was.
 			return nil, errors.New(strings.TrimPrefix(err.Error(), `module "`+m.Name+`": `))
 		}
-		if user := opened.(*kernels.UserModule); user.Module().Kind == kernels.Cubin || user.Module().Kind == kernels.Fatbin {
+		if user := opened.(*source.Module); user.Module().Kind == launch.Cubin || user.Module().Kind == launch.Fatbin {
 			globals := user.WritableGlobals()
 			if len(globals) == 0 {
 				return opened, nil

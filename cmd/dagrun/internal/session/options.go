@@ -12,7 +12,9 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/cli"
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/flags"
 	"github.com/dagrun/dagrun/planner"
-	"github.com/dagrun/dagrun/runtime"
+	"github.com/dagrun/dagrun/planner/effort"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/runtime/learn"
 )
 
 // PlanOptions turns the plan flags into the planner's options. device is the machine if --machine names none.
@@ -24,7 +26,7 @@ func (u *Session) PlanOptions(ctx context.Context, device *planner.Machine) (pla
 		o.Streams = 0
 	}
 	var err error
-	if o.Effort, err = planner.ParseEffort(f.Effort); err != nil {
+	if o.Effort, err = effort.Parse(f.Effort); err != nil {
 		return o, err
 	}
 	if f.Machine != "" {
@@ -33,7 +35,7 @@ func (u *Session) PlanOptions(ctx context.Context, device *planner.Machine) (pla
 		}
 	}
 	if f.Profile != "" {
-		if o.Profile, err = cli.DecodeFile(ctx, f.Profile, planner.DecodeProfile); err != nil {
+		if o.Profile, err = cli.DecodeFile(ctx, f.Profile, model.DecodeProfile); err != nil {
 			return o, err
 		}
 	}
@@ -42,7 +44,7 @@ func (u *Session) PlanOptions(ctx context.Context, device *planner.Machine) (pla
 	}
 	if u.Captured != nil {
 		o.MemoryCap = 0 // the network keeps to it
-		o.Profile = runtime.MergeProfiles(u.Captured.Durations(), o.Profile)
+		o.Profile = learn.MergeProfiles(u.Captured.Durations(), o.Profile)
 	}
 	o.Spread = u.Spread
 	return o, nil
@@ -50,12 +52,12 @@ func (u *Session) PlanOptions(ctx context.Context, device *planner.Machine) (pla
 
 // LoadMachine loads a machine by its built-in name or from its file.
 func LoadMachine(ctx context.Context, name string) (*planner.Machine, error) {
-	m, err := planner.MachineByName(name)
+	m, err := model.MachineByName(name)
 	if err == nil {
 		return m, nil
 	}
 	if _, statErr := os.Stat(name); errors.Is(statErr, os.ErrNotExist) && !strings.ContainsAny(name, "/.") {
-		return nil, fmt.Errorf("--machine %q: want h200, clean, unit or a file%s", name, flags.DidYouMean(name, planner.MachineNames()))
+		return nil, fmt.Errorf("--machine %q: want h200, clean, unit or a file%s", name, flags.DidYouMean(name, model.MachineNames()))
 	}
-	return cli.DecodeFile(ctx, name, planner.DecodeMachine)
+	return cli.DecodeFile(ctx, name, model.DecodeMachine)
 }

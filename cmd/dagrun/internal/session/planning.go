@@ -8,6 +8,8 @@ import (
 	"github.com/dagrun/dagrun/cmd/dagrun/internal/replan"
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // NewPlan plans a graph. The values of a captured one are laid out in the memory that the program has for it.
@@ -27,9 +29,9 @@ func (u *Session) Strategies() []string {
 }
 
 // Simulate predicts how a plan runs that no device runs here. A captured graph stays one.
-func (u *Session) Simulate(g *dag.Graph, p *planner.Plan, o planner.Options) (*planner.Timeline, error) {
+func (u *Session) Simulate(g *dag.Graph, p *planner.Plan, o planner.Options) (*plan.Timeline, error) {
 	if u.Captured != nil {
-		return planner.SimulateGraph(g, p, o.Machine, o.Profile)
+		return model.SimulateGraph(g, p, o.Machine, o.Profile)
 	}
 	return planner.Simulate(g, p, o.Machine, o.Profile)
 }

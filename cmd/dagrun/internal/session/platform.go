@@ -15,8 +15,8 @@ import (
 	"github.com/dagrun/dagrun/cudart/driver"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/kernels/launch"
+	"github.com/dagrun/dagrun/kernels/library"
 )
 
 // Compiler is what devices compile CUDA C with.
@@ -74,7 +74,7 @@ func UnpackLibrary(g *dag.Graph) {
 		}
 	}
 	if len(entries) > 0 {
-		go kernels.LibraryModule(entries...)
+		go library.Module(entries...)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/proof"
 )
 
 // MostRaces is how many races are printed; fixing those usually fixes the rest.
@@ -17,19 +18,19 @@ const MostRaces = 20
 
 // Unenforced returns the pairs that a plan leaves unordered, at most the given number (0: all), in the order to fix them. The error is
 // any other fault of the plan.
-func Unenforced(g *dag.Graph, plan *planner.Plan, most int) (*planner.Unenforced, error) {
+func Unenforced(g *dag.Graph, plan *planner.Plan, most int) (*proof.Unenforced, error) {
 	err := planner.Verify(g, plan)
 	switch {
 	case err == nil:
-		return new(planner.Unenforced), nil
-	case !errors.Is(err, planner.ErrHazard):
+		return new(proof.Unenforced), nil
+	case !errors.Is(err, proof.ErrHazard):
 		return nil, err
 	}
 	return planner.Violations(g, plan, most)
 }
 
 // EveryPair returns every pair that a plan leaves unordered. With all it is what is to be listed, otherwise only their number is of interest.
-func EveryPair(g *dag.Graph, plan *planner.Plan, found *planner.Unenforced, all bool) (*planner.Unenforced, error) {
+func EveryPair(g *dag.Graph, plan *planner.Plan, found *proof.Unenforced, all bool) (*proof.Unenforced, error) {
 	if found.Roots == 0 {
 		return found, nil
 	}
@@ -37,7 +38,7 @@ func EveryPair(g *dag.Graph, plan *planner.Plan, found *planner.Unenforced, all 
 	if all {
 		most = 0
 	}
-	return planner.Pairs(g, plan, most)
+	return proof.Pairs(g, plan, most)
 }
 
 // RacesAllowed returns the races of a plan if the user allows them. If they are not allowed, the error is the race that check prints first.
@@ -47,7 +48,7 @@ func RacesAllowed(name string, g *dag.Graph, plan *planner.Plan, allowed bool) (
 		return nil, err
 	}
 	for _, v := range found.Violations {
-		if !errors.Is(v, planner.ErrRace) {
+		if !errors.Is(v, proof.ErrRace) {
 			return nil, v
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/outline"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/launch"
 )
 
 // rankHash is what a rank's graph is compared by.
@@ -27,7 +27,7 @@ func shortHash(data []byte) string {
 // outlineOf lists the nodes with what they do, those of bodies after all others, and the buffers with the contents that the file gives them.
 func outlineOf(g *dag.Graph) []string {
 	var lines []string
-	codes := map[*kernels.Module]string{}
+	codes := map[*launch.Module]string{}
 	g.EachGraph(func(g *dag.Graph, path []string) {
 		for i := range g.Nodes {
 			name := strings.Join(append(slices.Clip(path), g.Nodes[i].Name), ": ")
@@ -43,10 +43,10 @@ func outlineOf(g *dag.Graph) []string {
 }
 
 // outlineParts says what a node does, each part as name=value, and which bytes it accesses. The nodes of bodies have lines of their own.
-func outlineParts(g *dag.Graph, i dag.NodeID, codes map[*kernels.Module]string) []string {
+func outlineParts(g *dag.Graph, i dag.NodeID, codes map[*launch.Module]string) []string {
 	parts := slices.DeleteFunc(outline.Parts(g, i), func(part string) bool { return strings.HasPrefix(part, "work of body ") })
 	if l := g.Nodes[i].Launch; l != nil && l.Map == nil { // the formula of a map is one of its parts
-		if own, ok := l.Kernel.(interface{ Module() *kernels.Module }); ok {
+		if own, ok := l.Kernel.(interface{ Module() *launch.Module }); ok {
 			module := own.Module()
 			if codes[module] == "" {
 				codes[module] = shortHash(module.Code)

@@ -12,7 +12,7 @@ import (
 	"github.com/dagrun/dagrun/dag/file"
 	"github.com/dagrun/dagrun/internal/files"
 	"github.com/dagrun/dagrun/kernels"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 )
 
 // Session is a command that works on one pipeline: what its file says, and what it is planned for.
@@ -27,7 +27,7 @@ type Session struct {
 	Compilers  *kernels.Compilers                             // of modules in CUDA C; nil: nothing is compiled to see what kernels do
 	Sanitize   Sanitize                                       // of the command's kernels
 	printing   sync.Mutex                                     // of what kernels print
-	Spread     *planner.Spread                                // the pipeline over several devices; nil: it is planned as declared
+	Spread     *plan.Spread                                   // the pipeline over several devices; nil: it is planned as declared
 	spreads    bool                                           // over a number of devices that was asked for
 	Declared   *dag.Graph                                     // the pipeline before it was spread
 	Captured   *replan.CapturedGraph                          // the captured graph of a recording, if a command works on one

@@ -10,6 +10,7 @@ import (
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
 	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/spread"
 )
 
@@ -38,7 +39,7 @@ func (u *Session) spillOver(ctx context.Context, g *dag.Graph, o spread.Options)
 	return s.Graph, nil
 }
 
-func (u *Session) noteSpill(s *planner.Spread) {
+func (u *Session) noteSpill(s *plan.Spread) {
 	if len(s.Spilled) > 0 {
 		u.Log.Info("spilled", "to_host", s.Stats.Spills, "back", s.Stats.Reloads, "bytes", words.Bytes(s.Stats.SpilledBytes))
 	}
