@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 )
 
@@ -32,9 +31,7 @@ func runWords(t *testing.T, expressions []string, words []uint32) [][]uint32 {
 	}
 	r, err := compiler.Compile(context.Background(), clang.Source{Path: "words.cu", Code: []byte(code.String())})
 	require.NoError(t, err)
-	m, err := ptx.Parse(string(r.PTX))
-	require.NoError(t, err)
-	p, err := simt.Load("words.ptx", m)
+	p, err := simt.Load("words.ptx", string(r.PTX))
 	require.NoError(t, err)
 	n := len(words)
 	in, out := append([]uint32(nil), words...), make([]uint32, n*n)

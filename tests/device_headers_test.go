@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 )
 
@@ -52,9 +51,7 @@ func TestDeviceHeadersCompute(t *testing.T) {
 	}
 	r, err := compiler.Compile(context.Background(), clang.Source{Path: "functions.cu", Code: []byte(code.String())})
 	require.NoError(t, err)
-	m, err := ptx.Parse(string(r.PTX))
-	require.NoError(t, err)
-	p, err := simt.Load("functions.ptx", m)
+	p, err := simt.Load("functions.ptx", string(r.PTX))
 	require.NoError(t, err)
 	const n = 1024
 	memory := make([]float64, 3*n)

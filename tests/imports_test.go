@@ -67,7 +67,6 @@ var coreImportsSatellites = []string{
 	"cudart/driver imports internal/ptx",
 	"cudart/host imports cudart/host/simt",
 	"cudart/host imports cudart/world",
-	"cudart/host imports internal/ptx",
 	"kernels imports kernels/calls",
 	"kernels imports kernels/source",
 }

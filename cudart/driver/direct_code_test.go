@@ -19,7 +19,6 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/launch"
 )
 
@@ -62,9 +61,7 @@ func (m *interpreter) kernel(t *testing.T, code string) *simt.Kernel {
 	if k := m.kernels[code]; k != nil {
 		return k
 	}
-	module, err := ptx.Parse(code)
-	require.NoError(t, err)
-	program, err := simt.Load("direct.ptx", module)
+	program, err := simt.Load("direct.ptx", code)
 	require.NoError(t, err)
 	k, err := program.Kernel(directEntry)
 	require.NoError(t, err)

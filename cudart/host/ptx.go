@@ -10,7 +10,6 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/launch"
 )
 
@@ -25,10 +24,7 @@ func (c *code) load(m *launch.Module, compile compileFunc) error {
 			}
 			source, c.symbols, c.warnings, c.origin = compiled.Code, compiled.Symbols, warnings(compiled.Log), compiled.Origin()
 		}
-		var text *ptx.Module
-		if text, c.err = ptx.Parse(string(source)); c.err == nil {
-			c.program, c.err = simt.Load(m.Name, text)
-		}
+		c.program, c.err = simt.Load(m.Name, string(source))
 	})
 	return c.err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/internal/ptx"
 	"github.com/dagrun/dagrun/kernels/source/clang"
 )
 
@@ -26,9 +25,7 @@ func BenchmarkTiledProduct(b *testing.B) {
 	require.NoError(b, err)
 	compiled, err := compiler.Compile(context.Background(), clang.Source{Path: "product.cu", Code: code})
 	require.NoError(b, err)
-	m, err := ptx.Parse(string(compiled.PTX))
-	require.NoError(b, err)
-	p, err := simt.Load("product.ptx", m)
+	p, err := simt.Load("product.ptx", string(compiled.PTX))
 	require.NoError(b, err)
 	k, err := p.Kernel("mm")
 	require.NoError(b, err)

@@ -164,7 +164,7 @@ func (c *compiler) width(register int) int {
 func (c *compiler) refuse(reason string) {
 	if c.problem == nil {
 		c.problem = &UnsupportedError{Program: c.program.Name, Kernel: c.kernel.program.module.Functions[c.kernel.entryID()].Name,
-			Instruction: c.in.Form.Text, Position: c.in.Position, Reason: reason}
+			Instruction: c.in.Form.Text, Position: c.in.Position.String(), Reason: reason}
 	}
 }
 

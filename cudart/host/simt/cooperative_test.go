@@ -9,8 +9,6 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // meetingPTX writes a number per block, waits for the grid, and writes the sum of its own and the next block's number; the block
@@ -64,9 +62,7 @@ var onHeap [][]uint32
 
 func meeting(t *testing.T, blocks uint32, fail uint64, check Check) ([]uint32, *Fault) {
 	t.Helper()
-	m, err := ptx.Parse(meetingPTX)
-	require.NoError(t, err)
-	p, err := Load("m", m)
+	p, err := Load("m", meetingPTX)
 	require.NoError(t, err)
 	k, err := p.Kernel("meet")
 	require.NoError(t, err)

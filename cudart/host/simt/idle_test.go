@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // leftPTX adds each thread's number to an element of out, and stores what it has found in shared memory, local memory and a register.
@@ -50,9 +48,7 @@ func words(n int) []uint32 { return make([]uint32, n) }
 
 func leftKernel(t *testing.T) *Kernel {
 	t.Helper()
-	m, err := ptx.Parse(leftPTX)
-	require.NoError(t, err)
-	p, err := Load("left", m)
+	p, err := Load("left", leftPTX)
 	require.NoError(t, err)
 	k, err := p.Kernel("k")
 	require.NoError(t, err)

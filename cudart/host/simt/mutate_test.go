@@ -170,7 +170,7 @@ func tryMutated(t *testing.T, seed uint64, text string, level simt.Check) (outco
 	if err != nil {
 		return "does not parse", "", nil
 	}
-	p, err := simt.Load("mutated", m)
+	p, err := simt.Load("mutated", text)
 	if err != nil {
 		return "does not load", "", nil
 	}

@@ -8,8 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // oncePTX stores for each thread of each block a sum of values of every kind: of the launch, of the block and of the thread; from
@@ -56,9 +54,7 @@ loop:
 `
 
 func TestWhatIsDoneOnceIsRightInEveryBlock(t *testing.T) {
-	m, err := ptx.Parse(oncePTX)
-	require.NoError(t, err)
-	p, err := Load("once", m)
+	p, err := Load("once", oncePTX)
 	require.NoError(t, err)
 	k, err := p.Kernel("k")
 	require.NoError(t, err)

@@ -29,8 +29,12 @@ const (
 	mostGlobal   = 1 << 30
 )
 
-// Load lays out a module's variables and fills in their initial values.
-func Load(name string, m *ptx.Module) (*Program, error) {
+// Load reads PTX, lays out the module's variables and fills in their initial values.
+func Load(name, source string) (*Program, error) {
+	m, err := ptx.Parse(source)
+	if err != nil {
+		return nil, err
+	}
 	p := &Program{Name: name, module: m, places: make([]uint64, len(m.Variables)), kernels: map[ptx.FunctionID]*Kernel{}}
 	total := int64(0)
 	offsets := make([]int64, len(m.Variables))
@@ -162,12 +166,12 @@ type UnsupportedError struct {
 	Program     string
 	Kernel      string
 	Instruction string
-	Position    ptx.Position
+	Position    string // line:column
 	Reason      string
 }
 
 func (e *UnsupportedError) Error() string {
-	text := fmt.Sprintf("%s:%v: kernel %q uses %s, which the CPU device cannot run", e.Program, e.Position, e.Kernel, e.Instruction)
+	text := fmt.Sprintf("%s:%s: kernel %q uses %s, which the CPU device cannot run", e.Program, e.Position, e.Kernel, e.Instruction)
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}

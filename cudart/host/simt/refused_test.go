@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 func TestFormsThatCannotRunAreRefused(t *testing.T) {
@@ -66,10 +65,8 @@ func TestFormsThatCannotRunAreRefused(t *testing.T) {
 		{"suld.b.1d.b32.trap %r1, [%rd1, {%r2}];", ""},
 		{"vadd2.s32.s32.s32 %r1.h10, %r2, %r3, %r4;", "selectors of this instruction are not supported"},
 	} {
-		m, err := ptx.Parse(header + ".extern .func absent();\n" + entry(c.code))
+		p, err := simt.Load("test.ptx", header+".extern .func absent();\n"+entry(c.code))
 		require.NoError(t, err, c.code)
-		p, err := simt.Load("test.ptx", m)
-		require.NoError(t, err)
 		_, err = p.Kernel("k")
 		var unsupported *simt.UnsupportedError
 		require.ErrorAs(t, err, &unsupported, c.code)

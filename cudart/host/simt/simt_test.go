@@ -18,16 +18,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 const header = ".version 7.8\n.target sm_90\n.address_size 64\n"
 
 func program(t testing.TB, text string) *simt.Program {
 	t.Helper()
-	m, err := ptx.Parse(header + text)
-	require.NoError(t, err)
-	p, err := simt.Load("test.ptx", m)
+	p, err := simt.Load("test.ptx", header+text)
 	require.NoError(t, err)
 	return p
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host/simt"
-	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 // fetching is a kernel k(out, img, at): thread i fetches at the three coordinates from element 3i of `at` on, and stores four words.
@@ -39,9 +38,7 @@ const toWords = "mov.b32 %r3, %f3; mov.b32 %r4, %f4; mov.b32 %r5, %f5; mov.b32 %
 // fetchAt launches such a kernel, one thread for each place.
 func fetchAt(t *testing.T, fetch string, texture *cudart.Texture, image []byte, at [][3]uint32, l simt.Launch) ([][4]uint32, *simt.Fault) {
 	t.Helper()
-	m, err := ptx.Parse(fetching(fetch))
-	require.NoError(t, err)
-	p, err := simt.Load("test.ptx", m)
+	p, err := simt.Load("test.ptx", fetching(fetch))
 	require.NoError(t, err)
 	threads := (len(at) + 63) / 64 * 64
 	out, places := onHeap[[4]uint32](threads), onHeap[[3]uint32](threads)
@@ -290,13 +287,11 @@ func TestMistakesWithTextures(t *testing.T) {
 		"sust.b.2d.b32.trap [%rd2, {%r11, %r12}], {%r3};":                                            "",
 		"tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [reference, {%f11, %f12}];":                         "texture references are not supported; pass a texture object",
 	} {
-		m, err := ptx.Parse(fetching(code))
+		p, err := simt.Load("test.ptx", fetching(code))
 		if err != nil {
-			m, err = ptx.Parse(header + ".global .texref reference;\n" + fetching(code)[len(header):])
+			p, err = simt.Load("test.ptx", header+".global .texref reference;\n"+fetching(code)[len(header):])
 		}
 		require.NoError(t, err, code)
-		p, err := simt.Load("test.ptx", m)
-		require.NoError(t, err)
 		_, err = p.Kernel("k")
 		var unsupported *simt.UnsupportedError
 		require.ErrorAs(t, err, &unsupported, code)

@@ -10,13 +10,11 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/dagrun/dagrun/internal/ptx"
 )
 
 func turnsKernel(t *testing.T, body string) *Kernel {
 	t.Helper()
-	m, err := ptx.Parse(`.version 7.0
+	p, err := Load("turns", `.version 7.0
 .target sm_70
 .address_size 64
 .func count(.reg .u32 %n) { .reg .pred %p;
@@ -33,9 +31,7 @@ ret; }
   and.b32 %r2, %r1, 1;
   setp.eq.u32 %p1, %r2, 0;
   and.b32 %r3, %r1, 3;
-` + strings.ReplaceAll(body, "; ", ";\n") + "\n}\n")
-	require.NoError(t, err)
-	p, err := Load("turns", m)
+`+strings.ReplaceAll(body, "; ", ";\n")+"\n}\n")
 	require.NoError(t, err)
 	k, err := p.Kernel("k")
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func (e *expected) run(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	p, err := simt.Load(filepath.Base(path), m)
+	p, err := simt.Load(filepath.Base(path), string(text))
 	if err != nil {
 		return err.Error()
 	}
