@@ -8,7 +8,6 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/kernels/calls"
-	"github.com/dagrun/dagrun/kernels/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/kernels/maps"
@@ -71,9 +70,3 @@ func ModuleOpener(dir string, read func(path string) ([]byte, error), compilers 
 func OpenModule(name, path string, code []byte, options OpenOptions) (*source.Module, error) {
 	return source.Open(name, path, code, options)
 }
-
-// Uniform returns number i of a seed, in [0, 1), with all 53 bits of a float64.
-func Uniform(seed, i uint64) float64 { return numbers.Uniform(seed, i) }
-
-// Normal returns number i of a seed, with mean 0 and standard deviation 1.
-func Normal(seed, i uint64) float64 { return numbers.Normal(seed, i) }

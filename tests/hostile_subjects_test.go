@@ -137,7 +137,7 @@ func (h *hostile) functions() []namedFunction {
 		"runtime.CompareNodes": runtime.CompareNodes,
 
 		"kernels.Library": kernels.Library, "library.Module": library.Module, "maps.Join": maps.Join, "library.Sources": library.Sources, "library.Docs": library.Docs,
-		"kernels.OpenModule": kernels.OpenModule, "kernels.Uniform": kernels.Uniform, "kernels.Normal": kernels.Normal, "launch.CubinParameters": launch.CubinParameters, "launch.ReadCubin": launch.ReadCubin, "launch.Compile": launch.Compile, "source.MostBytes": source.MostBytes, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
+		"kernels.OpenModule": kernels.OpenModule, "launch.CubinParameters": launch.CubinParameters, "launch.ReadCubin": launch.ReadCubin, "launch.Compile": launch.Compile, "source.MostBytes": source.MostBytes, "calls.Docs": calls.Docs, "libraries.Names": libraries.Names, "libraries.Title": libraries.Title,
 
 		"cubin.Architectures": cubin.Architectures, "cubin.For": cubin.For, "cubin.Read": cubin.Read, "cubin.Write": cubin.Write,
 

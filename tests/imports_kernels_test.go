@@ -11,15 +11,12 @@ import (
 // floorsOfKernels are the packages of kernels/ from the bottom up. A package imports only those on lower floors: kinds of kernels
 // know nothing of one another, and kernels itself puts them together.
 var floorsOfKernels = map[string]int{
-	"kernels/internal/numbers":           1, // special functions and random numbers, with the bits that kernels compute
 	"kernels/library/ptx":                1, // the library's PTX
-	"internal/ptx":                       1, // PTX as a language
 	"kernels/library/cuda":               1, // the library's CUDA C
 	"kernels/source/internal/cache":      1, // compiled code on disk
 	"kernels/source/internal/child":      1, // running a compiler in a process that dies with dagrun
 	"kernels/source/nvrtc":               2, // NVIDIA's run-time compiler
 	"kernels/source/clang":               2, // clang, without a toolkit
-	"internal/ptx/access":                2, // what PTX shows of a kernel's arguments
 	"kernels/launch":                     1, // code that devices load, and what a launch gives to a kernel
 	"kernels/internal/reference":         2, // how kernels in Go read arguments and split their work
 	"kernels/internal/describe":          1, // checks of arguments, and numbers of blocks and threads

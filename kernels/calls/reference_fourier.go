@@ -4,7 +4,7 @@
 package calls
 
 import (
-	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/internal/reference"
 	"github.com/dagrun/dagrun/kernels/launch"
 )

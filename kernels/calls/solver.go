@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/internal/describe"
-	"github.com/dagrun/dagrun/kernels/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/internal/reference"
 	"github.com/dagrun/dagrun/kernels/launch"
 )

@@ -3,7 +3,7 @@
 
 package library
 
-import "github.com/dagrun/dagrun/kernels/internal/numbers"
+import "github.com/dagrun/dagrun/internal/numbers"
 
 func fillChunk[C numbers.Element](_ int64, k []C, out []C, _ [][]C) {
 	for i := range out {

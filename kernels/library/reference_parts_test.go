@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/launch"
 	"github.com/dagrun/dagrun/kernels/library"
 )

@@ -5,7 +5,7 @@ package library
 import (
 	"math"
 
-	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/internal/reference"
 	"github.com/dagrun/dagrun/kernels/launch"
 )

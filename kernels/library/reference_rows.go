@@ -6,8 +6,8 @@ package library
 import (
 	"math"
 
+	"github.com/dagrun/dagrun/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/internal/describe"
-	"github.com/dagrun/dagrun/kernels/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/internal/reference"
 	"github.com/dagrun/dagrun/kernels/launch"
 )

@@ -3,8 +3,8 @@
 package library
 
 import (
+	"github.com/dagrun/dagrun/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/internal/describe"
-	"github.com/dagrun/dagrun/kernels/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/internal/reference"
 	"github.com/dagrun/dagrun/kernels/launch"
 )

@@ -2,7 +2,7 @@
 
 package library
 
-import "github.com/dagrun/dagrun/kernels/internal/numbers"
+import "github.com/dagrun/dagrun/internal/numbers"
 
 func elementwiseRows() []row {
 	return []row{

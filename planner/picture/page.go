@@ -16,7 +16,6 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/analysis"
 	"github.com/dagrun/dagrun/planner/model"
 	"github.com/dagrun/dagrun/planner/plan"
@@ -46,9 +45,9 @@ type Course struct {
 	Mode     string // "streams", "graph"
 	Source   string // how it was measured
 	Device   string
-	PlainUS  float64          // duration of a replay without tracing; 0 if unknown
-	TracedUS float64          // duration with tracing
-	Machine  *planner.Machine // that it ran on, as runtime.MachineOf describes it; nil: an H200
+	PlainUS  float64        // duration of a replay without tracing; 0 if unknown
+	TracedUS float64        // duration with tracing
+	Machine  *model.Machine // that it ran on, as runtime.MachineOf describes it; nil: an H200
 	Replays  []Replay
 }
 
@@ -64,9 +63,9 @@ type Span struct{ Start, End float64 }
 
 // PageOptions say what a page shows besides the schedule.
 type PageOptions struct {
-	Machine  *planner.Machine // that the predictions are for; nil: an H200
-	Measured *Course          // a run of the schedule; nil for none
-	Against  *Other           // what to compare with; nil for nothing
+	Machine  *model.Machine // that the predictions are for; nil: an H200
+	Measured *Course        // a run of the schedule; nil for none
+	Against  *Other         // what to compare with; nil for nothing
 }
 
 // Other is another plan of the same graph, or a run of one.
@@ -284,7 +283,7 @@ func (s *Schedule) pageData(o PageOptions) (*pageData, error) {
 }
 
 // addPlan adds the plan, its prediction, and the replays of a run.
-func (s *Schedule) addPlan(d *pageData, prefix string, predictedOn *planner.Machine, measured *Course) error {
+func (s *Schedule) addPlan(d *pageData, prefix string, predictedOn *model.Machine, measured *Course) error {
 	p := pagePlan{Summary: prefix + clean(s.pageSummary(measured))}
 	for k := range s.plan.Streams {
 		p.Streams = append(p.Streams, s.streamText(k))

@@ -10,16 +10,16 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
+	"github.com/dagrun/dagrun/planner/model"
 )
 
 // Rank is what one rank does, for a page with all ranks.
 type Rank struct {
 	Name     string // "rank 1"
 	Schedule *Schedule
-	Machine  *planner.Machine // that the prediction is for; nil: an H200
-	Measured *Course          // nil for none
-	Began    []float64        // by measured replay: when it began, in microseconds by a clock that all ranks share
+	Machine  *model.Machine // that the prediction is for; nil: an H200
+	Measured *Course        // nil for none
+	Began    []float64      // by measured replay: when it began, in microseconds by a clock that all ranks share
 }
 
 // WriteRanksPage writes a page like WritePage with a band for each rank. All ranks must have measured the same number of replays.

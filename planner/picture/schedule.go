@@ -11,7 +11,6 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/internal/words"
-	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
 )
@@ -19,7 +18,7 @@ import (
 // Schedule is a plan with its predicted timeline.
 type Schedule struct {
 	graph    *dag.Graph
-	plan     *planner.Plan
+	plan     *plan.Plan
 	timeline *plan.Timeline
 	path     []dag.NodeID // the critical path
 	critical []bool       // by node
@@ -38,7 +37,7 @@ type wait struct {
 }
 
 // New makes a Schedule of a plan for g and its predicted timeline. It returns an error if the plan is not a schedule of g.
-func New(g *dag.Graph, p *planner.Plan, t *plan.Timeline) (*Schedule, error) {
+func New(g *dag.Graph, p *plan.Plan, t *plan.Timeline) (*Schedule, error) {
 	if err := g.Check(); err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func New(g *dag.Graph, p *planner.Plan, t *plan.Timeline) (*Schedule, error) {
 	if err := checkTimeline(p, t); err != nil {
 		return nil, err
 	}
-	enforced, err := planner.Explain(g, p)
+	enforced, err := proof.Explain(g, p)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +68,7 @@ func New(g *dag.Graph, p *planner.Plan, t *plan.Timeline) (*Schedule, error) {
 const longestUS = 1e15
 
 // checkTimeline rejects timelines that the simulator could not have produced, because their numbers become coordinates and indices.
-func checkTimeline(p *planner.Plan, t *plan.Timeline) error {
+func checkTimeline(p *plan.Plan, t *plan.Timeline) error {
 	if !(t.MakespanUS >= 0 && t.MakespanUS <= longestUS) {
 		return fmt.Errorf("the timeline ends at %v us", t.MakespanUS)
 	}

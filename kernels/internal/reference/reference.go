@@ -5,7 +5,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/dagrun/dagrun/kernels/internal/numbers"
+	"github.com/dagrun/dagrun/internal/numbers"
 	"github.com/dagrun/dagrun/kernels/launch"
 )
 

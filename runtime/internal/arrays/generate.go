@@ -16,7 +16,7 @@ import (
 
 	"github.com/dagrun/dagrun/dag"
 	"github.com/dagrun/dagrun/dag/expr"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/internal/numbers"
 )
 
 // Generate fills memory, which must have the buffer's size, with a buffer's initial contents.
@@ -57,11 +57,11 @@ func (a Files) Generate(ctx context.Context, b *dag.Buffer, memory []byte) error
 		at = ramp(t, init.A, init.B)
 	case dag.InitUniform:
 		at = func(i int64) (uint64, error) {
-			return t.FromFloat(init.A + (init.B-init.A)*kernels.Uniform(init.Seed, uint64(i))), nil
+			return t.FromFloat(init.A + (init.B-init.A)*numbers.Uniform(init.Seed, uint64(i))), nil
 		}
 	case dag.InitNormal:
 		at = func(i int64) (uint64, error) {
-			return t.FromFloat(init.A + init.B*kernels.Normal(init.Seed, uint64(i))), nil
+			return t.FromFloat(init.A + init.B*numbers.Normal(init.Seed, uint64(i))), nil
 		}
 	case dag.InitExpr:
 		value, err := init.Expr.Compile("i")

@@ -77,8 +77,8 @@ func (a Files) read(ctx context.Context, name string, t dag.DType, shape []int64
 	return nil
 }
 
-// numbers are the types of arrays that NumPy can convert to others.
-var numbers = regexp.MustCompile(`^[<>|=][biufc][0-9]+$`)
+// numeric are the types of arrays that NumPy can convert to others.
+var numeric = regexp.MustCompile(`^[<>|=][biufc][0-9]+$`)
 
 // checkHeader reads the header of a .npy file; a raw file has none.
 func checkHeader(r io.Reader, path string, t dag.DType, shape []int64) error {
@@ -95,7 +95,7 @@ func checkHeader(r io.Reader, path string, t dag.DType, shape []int64) error {
 	}
 	if descr != want && !(len(descr) == 3 && len(want) == 3 && descr[1:] == want[1:] && t.Component().Size() == 1) {
 		hint := ""
-		if numbers.MatchString(descr) {
+		if numeric.MatchString(descr) {
 			hint = fmt.Sprintf("; in NumPy, a.astype(%q) converts an array a", want)
 		}
 		return fmt.Errorf("%s has elements of type %q, but the buffer has %s (%q)%s", path, descr, t, want, hint)

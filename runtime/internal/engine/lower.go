@@ -8,7 +8,7 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
 	"github.com/dagrun/dagrun/planner/plan"
 )
 
@@ -126,7 +126,7 @@ func (p *Program) setCommand(in *instance, n *dag.Node, c *cudart.Command) error
 		c.Rows, c.DstPitch, _ = rows(n.Set.Dst, n.Set.Dst)
 		return nil
 	}
-	kernel, err := kernels.Library().Kernel("fill", []dag.DType{dag.InvalidDType, dag.InvalidDType, dag.F64})
+	kernel, err := library.Catalog{}.Kernel("fill", []dag.DType{dag.InvalidDType, dag.InvalidDType, dag.F64})
 	if err != nil {
 		return err
 	}

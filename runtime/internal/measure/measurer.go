@@ -9,7 +9,8 @@ import (
 
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/kernels"
+	"github.com/dagrun/dagrun/kernels/library"
+	"github.com/dagrun/dagrun/kernels/maps"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/runtime/internal/engine"
 )
@@ -51,10 +52,16 @@ func (m *measurer) time(ctx context.Context, mode engine.Mode, declare func(b *d
 	return best, nil
 }
 
+// launched is what can be launched while a machine is measured.
+type launched struct {
+	library.Catalog
+	*maps.Maker
+}
+
 // timeOnce replays a pipeline and returns how long a replay takes.
 func (m *measurer) timeOnce(ctx context.Context, mode engine.Mode, declare func(b *dag.Builder)) (t *engine.Timing, err error) {
 	b := dag.New("measure")
-	b.Use(kernels.Library())
+	b.Use(launched{Maker: &maps.Maker{}})
 	declare(b)
 	g, err := b.Graph()
 	if err != nil {
