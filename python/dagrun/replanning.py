@@ -138,7 +138,7 @@ class Replanned:
             for cycles in (2_000, 20_000, 100_000):
                 torch.cuda._sleep(cycles)
         kernels = [graphs.kernel_of(n) for n in graphs.nodes_of(driver.handle(sleeps.raw_cuda_graph()))]
-        plan = self.about["plans"]["plans"][self.about["best"] - 1]
+        plan = self.about["plans"]["plans"][self.about["best"]]
         choose = lambda all: draw.choice(all) if draw.random() < 0.2 else None  # noqa: E731
         copy = _built(original, plan, self._memory.data_ptr(), lambda copy, edges: copy.delay(edges, kernels, choose))
         copy.kept.append(sleeps)
@@ -158,7 +158,7 @@ class Replanned:
                 self._prologue.run()
             _torch().cuda.synchronize()
             timelines = {}
-            for name, plan in (("as captured", captured), ("planned", self.about["plans"]["plans"][self.about["best"] - 1])):
+            for name, plan in (("as captured", captured), ("planned", self.about["plans"]["plans"][self.about["best"]])):
 
                 def build(events, plan=plan):
                     return _built(original, plan, self._memory.data_ptr(), lambda copy, edges: copy.time(edges, events))
@@ -263,50 +263,51 @@ def _replanned(torch, g, recording, stream, flags):
         except trial.Wrong as wrong:
             earlier["why"] = str(wrong)
     about["us"], about["chain"] = observe.durations(graph, stream)
-    text, keep, kept = json.dumps(about), set(), None
+    text, staying, state = json.dumps(about), set(), None
     while True:
-        answer = command.run(words + [f"--keep={k}" for k in sorted(keep)], text)
+        answer = command.run(words + [f"--keep={k}" for k in sorted(staying)], text)
         if answer.status:
             return Replanned(g, f"replays as it was: {answer.text}")
         plans = json.loads(answer.out)
         planned = time.perf_counter()
-        kept = kept or trial.Contents(torch, plans["state"])
+        state = state or trial.Contents(torch, plans["state"])
         try:
             trial.nodes(torch, graph, about["pool"], plans["state"], plans["try"], stream)
             break
         except trial.Matters as matters:
-            if keep.issuperset(matters.nodes):
+            if staying.issuperset(matters.nodes):
                 raise trial.Wrong(f"nodes {matters.nodes} of the graph touch other memory than they were recorded to") from None
-            keep.update(matters.nodes)
+            staying.update(matters.nodes)
     tried = time.perf_counter()
     memory = _memory(torch, plans)
     trial.carry(torch, plans, memory)
     old = _launch_of(g)
     copies = [_built(graph, p, memory.data_ptr()) for p in plans["plans"]]
     torch.cuda.synchronize()
-    with kept:
-        times = trial.in_turn([old, *(c.launch for c in copies)], stream)
-        best = min(range(1, len(times)), key=times.__getitem__)
+    with state:
+        captured, *planned_us = trial.in_turn([old, *(c.launch for c in copies)], stream)
+        best = min(range(len(copies)), key=planned_us.__getitem__)
         trial.carry(torch, plans, memory)  # what the old graph left since
-        other = trial.differing(torch, old, copies[best - 1].launch, kept, plans["outputs"], stream)
-        unsteady = other and trial.unsteady(torch, old, kept, plans["outputs"], stream)
+        other = trial.differing(torch, old, copies[best].launch, state, plans["outputs"], stream)
+        unsteady = other and trial.unsteady(torch, old, state, plans["outputs"], stream)
     seconds = [planned - began, tried - planned, time.perf_counter() - tried]
+    times = [captured, *planned_us]
     facts = {"plans": plans, "us": times, "best": best, "seconds": seconds, "other": other}
     if unsteady:
         raise trial.Unsteady("the graph gives other bits each time it replays, so that no other order can be compared with it")
     if other:
         return Replanned(g, f"replays as it was: the new graph gave other bits in {len(other)} of {len(plans['outputs'])} stretches of memory", about=facts)
-    gains = times[best] <= 0.99 * times[0]
+    gains = planned_us[best] <= 0.99 * captured
     if gains:
-        report = f"{times[0]:.0f} us before, {times[best]:.0f} now ({plans['plans'][best - 1]['name']}); {plans['moved']} of {plans['values']} values moved; "
+        report = f"{captured:.0f} us before, {planned_us[best]:.0f} now ({plans['plans'][best]['name']}); {plans['moved']} of {plans['values']} values moved; "
         report += plans["binds"]
     else:
-        report = f"replays as it was: {plans['binds']}; {times[0]:.0f} us, and {times[best]:.0f} with the best of {len(copies)} plans"
-    about["chosen"] = {"plans": plans, "best": best - 1 if gains else -1, "us": times, "report": report}
-    kept_too = command.run(words, json.dumps(about))
-    for note in (earlier.get("why") and f"a plan that was kept is not used: {earlier['why']}", kept_too.status and kept_too.text):
+        report = f"replays as it was: {plans['binds']}; {captured:.0f} us, and {planned_us[best]:.0f} with the best of {len(copies)} plans"
+    about["chosen"] = {"plans": plans, "best": best if gains else -1, "us": times, "report": report}
+    saved = command.run(words, json.dumps(about))
+    for note in (earlier.get("why") and f"a plan that was kept is not used: {earlier['why']}", saved.status and saved.text):
         report += f"; {note}" if note else ""
-    return Replanned(g, report, copies[best - 1], memory, facts, before) if gains else Replanned(g, report, about=facts)
+    return Replanned(g, report, copies[best], memory, facts, before) if gains else Replanned(g, report, about=facts)
 
 
 def _earlier(words, about):
@@ -318,7 +319,7 @@ def _earlier(words, about):
 def _as_kept(torch, g, graph, about, earlier, stream, began, before):
     """Builds the plan that an earlier process chose, without planning or measuring, and compares bits."""
     plans, report = earlier["plans"], f"{earlier['report']}; as an earlier process found"
-    facts = {"plans": plans, "best": len(plans["plans"]), "kept": True}
+    facts = {"plans": plans, "best": len(plans["plans"]) - 1, "kept": True}
     if not plans["plans"]:
         facts["seconds"] = [time.perf_counter() - began]
         return Replanned(g, report, about=facts)
