@@ -100,13 +100,21 @@ func (b *bench) group(s *subject, mutants []*mutant) (*group, error) {
 			return nil, err
 		}
 		if len(wrong) == 0 {
-			return g, b.link(g, s, overlay)
+			if wrong, err = b.link(g, s, overlay); len(wrong) == 0 {
+				return g, err
+			}
 		}
 		for _, k := range wrong {
 			g.compiles[k] = false
 		}
+		if g.alone() {
+			return g, nil
+		}
 	}
 }
+
+// alone reports whether the group is one mutant that cannot be together with others.
+func (g *group) alone() bool { return len(g.mutants) == 1 && !g.mutants[0].together() }
 
 var numbered = regexp.MustCompile(`(?m)\bmutant(\d+):\d+:`)
 
@@ -119,7 +127,7 @@ func (b *bench) compile(g *group, s *subject, overlay string) ([]int, error) {
 	if err := onlyExit(err); err != nil {
 		return nil, err
 	}
-	if len(g.mutants) == 1 {
+	if g.alone() {
 		return []int{0}, nil
 	}
 	var wrong []int
@@ -134,16 +142,21 @@ func (b *bench) compile(g *group, s *subject, overlay string) ([]int, error) {
 	return wrong, nil
 }
 
-func (b *bench) link(g *group, s *subject, overlay string) error {
+// link builds the tests, and returns the number of a mutant that they cannot be built with. A copy of a function changes no declaration, so only a
+// mutant alone can be one.
+func (b *bench) link(g *group, s *subject, overlay string) ([]int, error) {
 	for k, tests := range s.tests {
 		name, _, _ := strings.Cut(tests, ":")
 		program := filepath.Join(g.folder, fmt.Sprintf("tests%d", k))
 		if out, err := b.command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./"+name).CombinedOutput(); err != nil {
-			return fmt.Errorf("the tests of %s cannot be built: %w\n%s", name, err, out)
+			if g.alone() && onlyExit(err) == nil {
+				return []int{0}, nil
+			}
+			return nil, fmt.Errorf("the tests of %s cannot be built: %w\n%s", name, err, out)
 		}
 		g.programs[tests] = program
 	}
-	return nil
+	return nil, nil
 }
 
 // overlay writes the changed files, and the list that puts them in the place of the originals.

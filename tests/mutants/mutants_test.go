@@ -211,6 +211,25 @@ func TestEndlessLoopsCountAsKilled(t *testing.T) {
 	require.Contains(t, out.String(), "sum                                   1      1   100.0%          1          0\n")
 }
 
+// A test may need a constant's value to be compiled, such as in the length of an array.
+func TestMutantsThatTestsAreNotBuiltWithDoNotCount(t *testing.T) {
+	root := module(t, "")
+	for name, text := range map[string]string{
+		"sum/sum.go":          "package sum\n\nconst Most = 3\n\nvar Step = 1\n",
+		"sum/sum_test.go":     "package sum\n\nimport \"testing\"\n\nfunc TestStep(t *testing.T) {\n\tif Step != 1 {\n\t\tt.Fail()\n\t}\n}\n",
+		"other/other_test.go": "package other\n\nimport \"example/sum\"\n\nvar _ [3]int = [sum.Most]int{}\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o666))
+	}
+	s := settings{seed: 1, parallel: 1, least: 100, grace: time.Minute, equivalent: "equivalent.txt"}
+	var out bytes.Buffer
+	require.NoError(t, run(&out, root, s, []string{"sum=other"}))
+	require.Contains(t, out.String(), "  killed     sum/sum.go:5 Step: Step = 1 => Step = 2\n")
+	require.NotContains(t, out.String(), "Most")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "other", "other_test.go"), []byte("package other\n\nvar _ [3]int = [4]int{}\n"), 0o666))
+	require.ErrorContains(t, run(&out, root, s, []string{"sum=other"}), "the tests of other cannot be built: exit status 1\n")
+}
+
 // A mutant that takes memory without end must not take it from others.
 func TestMemoryOfTestsIsLimited(t *testing.T) {
 	s := settings{seed: 1, count: 1, parallel: 1, grace: time.Minute, memory: 1 << 20, equivalent: "equivalent.txt"}
