@@ -5,6 +5,7 @@ package simt_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,4 +89,70 @@ END:
 	}
 	require.Greater(t, ordered, 100)
 	require.Greater(t, races, 500)
+}
+
+// A thread's release tells also what others did before it: those that a barrier put before its fence. What comes after that barrier it does not tell,
+// but for what the thread did itself. Here one thread of block 0 writes, before or after a barrier, and thread 0 releases, to a thread of block 1.
+func TestReleasesTellWhatBarriersPutBeforeThem(t *testing.T) {
+	for _, c := range []struct {
+		barrier string
+		before  []int // the threads whose writes it puts before thread 0's fence
+	}{
+		{"", nil},
+		{"bar.warp.sync -1;", []int{3, 9}},
+		{"setp.ge.u32 %p4, %me, 4; @%p4 bra ON; bar.warp.sync 0xf; ON:", []int{3}},
+		{"bar.sync 0;", []int{3, 9, 40, 70}},
+		{"setp.ge.u32 %p4, %me, 64; @%p4 bra ON; bar.sync 1, 64; ON:", []int{3, 9, 40}},
+		{"setp.ge.u32 %p4, %me, 32; @%p4 bra LAST; bar.sync 1, 64; bra ON; LAST: setp.ge.u32 %p4, %me, 64; @%p4 bra ON; bar.arrive 1, 64; ON:", []int{3, 9, 40}},
+	} {
+		for _, writer := range []int{0, 3, 9, 40, 70} {
+			for _, late := range []bool{false, true} {
+				write := fmt.Sprintf("setp.eq.u32 %%p3, %%me, %d; @%%p3 st.global.u32 [%%out], 7;\n", writer)
+				code := c.barrier + "\n" + write
+				if !late {
+					code = write + c.barrier + "\n"
+				}
+				p := program(t, ".global .u32 flag;\n"+entry(`
+mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %me, 0; @%p1 bra READ;
+`+code+`
+@%p2 bra END;
+fence.acq_rel.gpu;
+st.relaxed.gpu.global.u32 [flag], 1; bra END;
+READ: @%p2 bra END;
+POLL: ld.relaxed.gpu.global.u32 %r2, [flag]; setp.eq.u32 %p5, %r2, 0; @%p5 bra POLL;
+fence.acq_rel.gpu;
+ld.global.u32 %r3, [%out];
+END:`))
+				_, fault := run(t, p, simt.Launch{Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{96, 1, 1}, Check: simt.CheckFull}, 1)
+				if writer == 0 || !late && slices.Contains(c.before, writer) {
+					require.Nil(t, fault, "%v: thread %d: %s", fault, writer, code)
+					continue
+				}
+				require.NotNil(t, fault, "thread %d: %s", writer, code)
+				require.Equal(t, simt.Race, fault.Kind, "%v: thread %d: %s", fault, writer, code)
+			}
+		}
+	}
+}
+
+// Each block has a flag of its own in shared memory: what one releases there no other block learns of, whatever it reads at the same place.
+func TestFlagsInSharedMemoryAreOfTheirBlock(t *testing.T) {
+	for blocks, race := range map[int]bool{1: false, 2: true} {
+		p := program(t, ".shared .u32 flag;\n"+entry(`
+mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %me, 0; setp.eq.and.u32 %p2, %r1, 0, %p1;
+@%p1 st.relaxed.cta.shared.u32 [flag], 0;
+@%p2 st.global.u32 [%out], 7;
+fence.acq_rel.gpu;
+@%p1 st.relaxed.cta.shared.u32 [flag], 1;
+setp.ne.u32 %p3, %me, 32; @%p3 bra END;
+POLL: ld.relaxed.cta.shared.u32 %r2, [flag]; setp.ne.u32 %p4, %r2, 1; @%p4 bra POLL;
+fence.acq_rel.gpu;
+ld.global.u32 %r3, [%out];
+END:`))
+		_, fault := run(t, p, simt.Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{64, 1, 1}, Check: simt.CheckFull}, 1)
+		require.Equal(t, race, fault != nil, "%d blocks: %v", blocks, fault)
+		if race {
+			require.Equal(t, simt.Race, fault.Kind, "%v", fault)
+		}
+	}
 }

@@ -62,7 +62,7 @@ func (x *exec) before(old, me *stamp) bool {
 
 // isPast says whether a release of the access' block tells that it is past.
 func (old *stamp) isPast(r *released) bool {
-	return old.time < r.base || old.thread == r.thread && old.time < r.time ||
+	return old.time < r.base || old.thread == r.thread && old.time < r.time || r.pairs != nil && old.time < r.pairs[old.thread/warpSize] ||
 		old.thread/warpSize == r.thread/warpSize && (old.time < r.known || r.row != nil && old.time < r.row[old.thread%warpSize])
 }
 
@@ -193,6 +193,9 @@ func (x *exec) state(lane int, time uint32) fenced {
 	if w.lanes != nil {
 		row := w.lanes[lane]
 		f.row = &row
+	}
+	if x.block.pairs != nil {
+		f.pairs = x.block.pairs[x.warp.index]
 	}
 	return f
 }
@@ -425,7 +428,7 @@ func (b *block) opened(bar *barrier, name int) {
 		}
 		o := &w.x.check.order
 		o.promote(o.waits)
-		copy(b.pairs[v], row)
+		b.pairs[v] = row // releases may hold the row before
 		o.known = max(o.known, row[v])
 		for lane := range o.acquired {
 			o.acquired[lane] = add(o.acquired[lane], all...)

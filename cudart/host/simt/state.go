@@ -476,6 +476,7 @@ type warpOrder struct {
 type fenced struct {
 	time, base, known uint32
 	row               *[warpSize]uint32
+	pairs             []uint32 // by warp of the block
 	acquired          *knowledge
 }
 
