@@ -167,20 +167,23 @@ func (x *exec) mustBeWritable(address uint64, size, lane int) {
 	x.fail(Undeclared, lane, "writes %s, which the launch was declared only to read", x.describe(0, address, size))
 }
 
-// afterWrite looks only for a write that a read races with.
+// afterWrite looks only for writes that a read races with.
 func (x *exec) afterWrite(address uint64, size, lane int, kind uint8) {
 	p := x.lockPage(address)
 	in := address & (pageBytes - 1)
-	word := in >> 2
-	c := &p.words[word]
-	if p.parts[word>>6]>>(word&63)&1 != 0 {
-		c = &p.bytes[in]
-	}
-	if c.write.block != 0 {
-		me := x.stampOf(lane, kind)
-		if x.races(&c.write, &me) {
-			x.raced(&c.write, &me, 0, address, min(size, 4), lane)
+	for at := in; at < in+uint64(size); {
+		word := at >> 2
+		c, bytes := &p.words[word], 4
+		if p.parts[word>>6]>>(word&63)&1 != 0 {
+			c, bytes = &p.bytes[at], 1
 		}
+		if c.write.block != 0 {
+			me := x.stampOf(lane, kind)
+			if x.races(&c.write, &me) {
+				x.raced(&c.write, &me, 0, address-in+at, min(size, bytes), lane)
+			}
+		}
+		at += uint64(bytes)
 	}
 	p.mu.Unlock()
 }

@@ -261,6 +261,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"table", "ld.local.u32 %v, [%rd7];", "ld.local.u64 %rd9, [%rd7]; cvt.u32.u64 %v, %rd9;", simt.Misaligned, "ld.local", "is not a multiple of 8"},
 		{"hand", "atom.shared.add.u32 %r9, [%r8], 1;", "atom.shared.add.u32 %r9, [%r8+2], 1;", simt.Misaligned, "atom.shared", "is not a multiple of 4"},
 
+		{"reverse", "ld.shared.u32 %v, [%r8];", "ld.shared.u32 %v, [%r8+256]; add.u32 %v, %v, 1; ld.shared.u32 %v, [%r8+1];", simt.Misaligned, "ld.shared", "is not a multiple of 4"},
+
 		{"reverse", "st.shared.u32 [%r7], %v;", "setp.eq.u32 %p1, %me, 9; @!%p1 st.shared.u32 [%r7], %v;", simt.Uninitialised, "ld.shared.u32", "thread (54,0,0): reads 4 bytes at byte 36 of tile in shared memory, which nobody has written"},
 		{"sum", "st.shared.u32 [last], %r13;", "", simt.Uninitialised, "ld.shared.u32 %r13", "reads 4 bytes at byte 0 of last in shared memory"},
 		{"table", "setp.lt.u32 %p1, %r5, 8;", "setp.lt.u32 %p1, %r5, 7;", simt.Uninitialised, "ld.local.u32", "of local memory, which nobody has written"},
@@ -323,6 +325,11 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		}
 		assert.Equal(t, c.kind, fault.Kind, "%s: %s: %v", c.kernel, c.planted, fault)
 		assert.Contains(t, fault.Error(), c.says, "%s: %s", c.kernel, c.planted)
+		argument := -1
+		if _, named, ok := strings.Cut(fault.Problem, "argument "); ok {
+			argument = int(named[0] - '0')
+		}
+		assert.Equal(t, argument, fault.Argument, "%v", fault)
 		line := strings.Split(header+text, "\n")[fault.Line-1]
 		assert.Contains(t, line, c.at, "%s: %s: %v", c.kernel, c.planted, fault)
 		fast := check(t, text, simt.CheckFast)
@@ -363,6 +370,27 @@ END:
 	require.Equal(t, simt.Race, after("120000", simt.CheckFull).Kind)
 }
 
+// Every word and byte of a read is looked at, also where reads are not noted: a thread of block 0 writes, and then one of block 1 reads.
+func TestFastChecksLookAtAllOfARead(t *testing.T) {
+	for _, read := range []string{"ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%out];", "ld.global.v2.u64 {%rd2, %rd3}, [%out];", "ld.global.u64 %rd2, [%out]; ld.global.u64 %rd3, [%out+8];"} {
+		for at := range 16 {
+			p := program(t, entry(fmt.Sprintf("mov.u32 %%r1, %%ctaid.x; setp.ne.u32 %%p1, %%r1, 0; @%%p1 bra READ; st.global.u8 [%%out+%d], 7; bra END;\nREAD: %s\nEND:", at, read)))
+			k, err := p.Kernel("k")
+			require.NoError(t, err)
+			out := onHeap[uint64](3)
+			aligned := (uint64(uintptr(unsafe.Pointer(&out[0]))) + 15) &^ 15
+			args := []simt.Arg{{Bits: aligned, Pointer: true, Bytes: 16}}
+			r, err := k.Start(simt.Launch{Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{1, 1, 1}, Check: simt.CheckFast, Args: args})
+			require.NoError(t, err)
+			r.Work()
+			runtime.KeepAlive(out)
+			require.NotNil(t, r.Fault(), "%s after a write of byte %d", read, at)
+			require.Equal(t, simt.Race, r.Fault().Kind)
+			require.Contains(t, r.Fault().Error(), fmt.Sprintf("reads 1 byte at byte %d of argument 0 (out), which thread (0,0,0) of block (0,0,0) writes", at))
+		}
+	}
+}
+
 // Instructions are counted as the lanes run them: those that are switched off by a branch run none.
 func TestInstructionsAreCountedByLane(t *testing.T) {
 	steps := func(rounds, lanes int) uint64 {
@@ -377,6 +405,25 @@ func TestInstructionsAreCountedByLane(t *testing.T) {
 	}
 	for _, lanes := range []int{1, 7, 32, 33, 40} {
 		require.EqualValues(t, 5*lanes*3*1000, steps(1500, lanes)-steps(500, lanes), "%d lanes", lanes)
+	}
+}
+
+// A block that waits for a later one gives way after a few passes of its loop, whether that is one basic block or several.
+func TestPollsGiveWay(t *testing.T) {
+	for _, loop := range []string{
+		"POLL: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p2, %r2, 0; @%p2 bra POLL;",
+		"POLL: ld.volatile.global.u32 %r2, [%out]; setp.ne.u32 %p2, %r2, 0; @%p2 bra END; add.u32 %r3, %r3, 1; bra POLL;",
+	} {
+		k, err := program(t, entry("mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra SET; "+loop+" bra END; SET: st.volatile.global.u32 [%out], 1; END:")).Kernel("k")
+		require.NoError(t, err)
+		out := onHeap[uint32](1)
+		args := []simt.Arg{{Bits: uint64(uintptr(unsafe.Pointer(&out[0]))), Pointer: true, Bytes: 4}}
+		r, err := k.Start(simt.Launch{Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{1, 1, 1}, Args: args})
+		require.NoError(t, err)
+		r.Work()
+		runtime.KeepAlive(out)
+		require.Nil(t, r.Fault())
+		require.Less(t, r.Steps(), uint64(500), loop)
 	}
 }
 
