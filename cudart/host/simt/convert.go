@@ -58,9 +58,6 @@ func clampInteger(v uint64, signed bool, to ptx.Type) uint64 {
 	n := to.Bits()
 	if to.Signed() {
 		low, high := int64(-1)<<(n-1), int64(1)<<(n-1)-1
-		if n == 64 {
-			low, high = math.MinInt64, math.MaxInt64
-		}
 		if !signed && v > uint64(high) {
 			return truncate(uint64(high), n)
 		}

@@ -277,6 +277,8 @@ func TestProductsOfEveryElement(t *testing.T) {
 		{16, "bf16", "bf16", 16, func(v int) uint32 { return math.Float32bits(float32(v)) >> 16 }, -20, 20, true, "f32", ""},
 		{8, "bf16", "bf16", 16, func(v int) uint32 { return math.Float32bits(float32(v)) >> 16 }, -20, 20, true, "f32", ""},
 		{8, "f16", "f16", 16, func(v int) uint32 { return uint32(half(v)) }, -20, 20, true, "f32", ""},
+		{8, "f16", "f16", 16, func(v int) uint32 { return uint32(half(v)) }, -5, 5, true, "f16", ""},
+		{16, "f16", "f16", 16, func(v int) uint32 { return uint32(half(v)) }, -5, 5, true, "f16", ""},
 		{8, "tf32", "tf32", 32, func(v int) uint32 { return math.Float32bits(float32(v)) }, -20, 20, true, "f32", ""},
 		{4, "tf32", "tf32", 32, func(v int) uint32 { return math.Float32bits(float32(v)) }, -20, 20, true, "f32", ""},
 		{32, "e4m3", "e4m3", 8, tiny(0, 0x38, 0x40, 0x44, 0x48), -4, 4, true, "f32", ""}, {32, "e5m2", "e5m2", 8, tiny(0, 0x3c, 0x40, 0x42, 0x44), -4, 4, true, "f32", ""},
@@ -307,7 +309,11 @@ func TestProductsOfEveryElement(t *testing.T) {
 				in[lane*words+4+r] = pack(func(i int) int { return right(r*4*each+lane%4*each+i, lane/4) })
 			}
 			for i := range 4 {
-				in[lane*words+6+i] = number(added(lane/4+i/2*8, lane%4*2+i%2))
+				if v := added(lane/4+i/2*8, lane%4*2+i%2); c.accumulate == "f16" {
+					in[lane*words+6+i/2] |= uint32(half(v)) << (16 * (i % 2))
+				} else {
+					in[lane*words+6+i] = number(v)
+				}
 			}
 		}
 		list := func(first, n int) string {
@@ -317,12 +323,13 @@ func TestProductsOfEveryElement(t *testing.T) {
 			}
 			return "{" + strings.Join(all, ", ") + "}"
 		}
+		sums := map[string]int{"s32": 4, "f32": 4, "f16": 2}[c.accumulate] // registers of the accumulators
 		loads := ""
 		for i := range words {
 			loads += fmt.Sprintf("ld.global.u32 %%r%d, [%%rd1+%d]; ", 10+i, 4*i)
 		}
 		code := ".visible .entry k(.param .u64 in, .param .u64 out)\n{ .reg .b32 %r<40>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, " + fmt.Sprint(4*words) +
-			", %rd1; mad.wide.u32 %rd2, %r1, 16, %rd2; " + loads + fmt.Sprintf("\nmma.sync.aligned.m16n8k%d.row.col%s.%s.%s.%s.%[3]s %[6]s, %s, %s, %s;\n", c.k, c.word, c.accumulate, c.a, c.b, list(30, 4), list(10, 2*parts), list(14, parts), list(16, 4)) +
+			", %rd1; mad.wide.u32 %rd2, %r1, 16, %rd2; " + loads + fmt.Sprintf("\nmma.sync.aligned.m16n8k%d.row.col%s.%s.%s.%s.%[3]s %[6]s, %s, %s, %s;\n", c.k, c.word, c.accumulate, c.a, c.b, list(30, sums), list(10, 2*parts), list(14, parts), list(16, sums)) +
 			"st.global.v4.u32 [%rd2], {%r30, %r31, %r32, %r33}; ret; }\n"
 		out := onHeap[uint32](32 * 4)
 		arg := func(p unsafe.Pointer, n int64) simt.Arg {
@@ -337,7 +344,11 @@ func TestProductsOfEveryElement(t *testing.T) {
 				for k := range c.k {
 					want += left(row, k) * right(k, column)
 				}
-				require.Equal(t, number(want), out[4*lane+i], "k%d of %s and %s: row %d, column %d", c.k, c.a, c.b, row, column)
+				got, wanted := out[4*lane+i], number(want)
+				if c.accumulate == "f16" {
+					got, wanted = out[4*lane+i/2]>>(16*(i%2))&0xffff, uint32(half(want))
+				}
+				require.Equal(t, wanted, got, "k%d of %s and %s: row %d, column %d", c.k, c.a, c.b, row, column)
 			}
 		}
 		runtime.KeepAlive(in)
@@ -370,48 +381,68 @@ func TestProductsOfBits(t *testing.T) {
 // The fragments of mma.m8n8k4 of f16 as PTX draws them: quads 0 to 3 of the lower half with those of the upper one.
 func TestProductsByQuads(t *testing.T) {
 	for _, layouts := range [][2]string{{"row", "col"}, {"row", "row"}, {"col", "row"}, {"col", "col"}} {
-		p := program(t, `.visible .entry k(.param .u64 in, .param .u64 out)
-{ .reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .f32 %f<40>;
+		for _, accumulate := range []string{"f32", "f16"} {
+			sums, added := "{%f20, %f21, %f22, %f23, %f24, %f25, %f26, %f27}", "{%f10, %f11, %f12, %f13, %f14, %f15, %f16, %f17}"
+			if accumulate == "f16" {
+				sums, added = "{%f20, %f21, %f22, %f23}", "{%f10, %f11, %f12, %f13}"
+			}
+			p := program(t, `.visible .entry k(.param .u64 in, .param .u64 out)
+{ .reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .b32 %f<40>;
 ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, 16, %rd1; mad.wide.u32 %rd2, %r1, 32, %rd2;
-ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1]; mov.f32 %f1, 0f00000000;
-mma.sync.aligned.m8n8k4.`+layouts[0]+"."+layouts[1]+`.f32.f16.f16.f32 {%f10, %f11, %f12, %f13, %f14, %f15, %f16, %f17}, {%r2, %r3}, {%r4, %r5}, {%f1, %f1, %f1, %f1, %f1, %f1, %f1, %f1};
-st.global.v4.f32 [%rd2], {%f10, %f11, %f12, %f13}; st.global.v4.f32 [%rd2+16], {%f14, %f15, %f16, %f17};
+ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1]; ld.global.v4.b32 {%f10, %f11, %f12, %f13}, [%rd2]; ld.global.v4.b32 {%f14, %f15, %f16, %f17}, [%rd2+16];
+mma.sync.aligned.m8n8k4.`+layouts[0]+"."+layouts[1]+"."+accumulate+".f16.f16."+accumulate+" "+sums+", {%r2, %r3}, {%r4, %r5}, "+added+`;
+st.global.v4.b32 [%rd2], {%f20, %f21, %f22, %f23}; st.global.v4.b32 [%rd2+16], {%f24, %f25, %f26, %f27};
 ret; }`)
-		in, out := onHeap[uint16](32*8), onHeap[float32](32*8)
-		var left, right [4][8][8]float32 // by rows
-		for lane := range 32 {
-			quad, upper := lane%16/4, lane/16*4
-			for i := range 4 {
-				a, b := (lane*5+i*3)%9-4, (lane*3+i*7)%11-5
-				in[lane*8+i], in[lane*8+4+i] = half(a), half(b)
-				if layouts[0] == "row" {
-					left[quad][lane%4+upper][i] = float32(a)
-				} else {
-					left[quad][i+upper][lane%4] = float32(a)
+			in, out := onHeap[uint16](32*8), onHeap[uint32](32*8)
+			var left, right [4][8][8]float32 // by rows
+			for lane := range 32 {
+				quad, upper := lane%16/4, lane/16*4
+				for i := range 4 {
+					a, b := (lane*5+i*3)%9-4, (lane*3+i*7)%11-5
+					in[lane*8+i], in[lane*8+4+i] = half(a), half(b)
+					if layouts[0] == "row" {
+						left[quad][lane%4+upper][i] = float32(a)
+					} else {
+						left[quad][i+upper][lane%4] = float32(a)
+					}
+					if layouts[1] == "col" {
+						right[quad][i][lane%4+upper] = float32(b)
+					} else {
+						right[quad][lane%4][i+upper] = float32(b)
+					}
 				}
-				if layouts[1] == "col" {
-					right[quad][i][lane%4+upper] = float32(b)
-				} else {
-					right[quad][lane%4][i+upper] = float32(b)
+				for i := range 8 {
+					if accumulate == "f16" {
+						out[lane*8+i/2] |= uint32(half(lane-10*i)) << (16 * (i % 2))
+					} else {
+						out[lane*8+i] = math.Float32bits(float32(lane - 10*i))
+					}
 				}
 			}
-		}
-		arg := func(p unsafe.Pointer, n int64) simt.Arg {
-			return simt.Arg{Bits: uint64(uintptr(p)), Pointer: true, Bytes: n}
-		}
-		fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{32, 1, 1}, Args: []simt.Arg{arg(unsafe.Pointer(&in[0]), 512), arg(unsafe.Pointer(&out[0]), 1024)}})
-		require.Nil(t, fault, "%v", fault)
-		for lane := range 32 {
-			for i := range 8 {
-				row, column := lane&1+i&2+lane/16*4, i&4+lane&2+i&1
-				want := float32(0)
-				for k := range 4 {
-					want += left[lane%16/4][row][k] * right[lane%16/4][k][column]
-				}
-				require.Equal(t, want, out[lane*8+i], "%v: lane %d, element %d", layouts, lane, i)
+			arg := func(p unsafe.Pointer, n int64) simt.Arg {
+				return simt.Arg{Bits: uint64(uintptr(p)), Pointer: true, Bytes: n}
 			}
+			fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{32, 1, 1}, Args: []simt.Arg{arg(unsafe.Pointer(&in[0]), 512), arg(unsafe.Pointer(&out[0]), 1024)}})
+			require.Nil(t, fault, "%v", fault)
+			for lane := range 32 {
+				for i := range 8 {
+					row, column := lane&1+i&2+lane/16*4, i&4+lane&2+i&1
+					if accumulate == "f16" { // a row each
+						row, column = lane%4+lane/16*4, i
+					}
+					want := float32(lane - 10*i)
+					for k := range 4 {
+						want += left[lane%16/4][row][k] * right[lane%16/4][k][column]
+					}
+					got, wanted := out[lane*8+i], math.Float32bits(want)
+					if accumulate == "f16" {
+						got, wanted = out[lane*8+i/2]>>(16*(i%2))&0xffff, uint32(half(int(want)))
+					}
+					require.Equal(t, wanted, got, "%v: lane %d, element %d of %s", layouts, lane, i, accumulate)
+				}
+			}
+			runtime.KeepAlive(in)
 		}
-		runtime.KeepAlive(in)
 	}
 }
 

@@ -58,6 +58,7 @@ func TestFormsThatCannotRunAreRefused(t *testing.T) {
 		{"tex.grad.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}], {%f3,%f4}, {%f3,%f4};", "this form of tex is not supported"},
 		{"tld4.r.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];", ""},
 		{"frobnicate.b32 %r1, %r2;", ""},
+		{"ld.shared.u32 %r1, [cell+%p0];", "an address of a variable plus a register is not supported"},
 		{"call absent, ();", "the function absent is not in the module"},
 		{"cvt.rn.f16.f128 %h1, %rd1;", ""},
 		{"wgmma.fence.sync.aligned;", ""},
@@ -65,7 +66,8 @@ func TestFormsThatCannotRunAreRefused(t *testing.T) {
 		{"suld.b.1d.b32.trap %r1, [%rd1, {%r2}];", ""},
 		{"vadd2.s32.s32.s32 %r1.h10, %r2, %r3, %r4;", "selectors of this instruction are not supported"},
 	} {
-		p, err := simt.Load("test.ptx", header+".extern .func absent();\n"+entry(c.code))
+		p, err := simt.Load("test.ptx", header+".extern .func absent(); .shared .b32 cell;
+"+entry(c.code))
 		require.NoError(t, err, c.code)
 		_, err = p.Kernel("k")
 		var unsupported *simt.UnsupportedError

@@ -284,6 +284,18 @@ func TestCallsThroughAddresses(t *testing.T) {
 	}
 }
 
+// A function that is called through its address as if it had more parameters and results uses those that it has.
+func TestCallsOfFunctionsWithFewerParameters(t *testing.T) {
+	p := program(t, ".func (.reg .b32 r) twice(.reg .b32 v) { add.u32 r, v, v; ret; }\n"+entry(`
+		P: .callprototype (.reg .b32 _, .reg .b32 _) _ (.reg .b32 _, .reg .b32 _);
+		mov.u64 %rd1, twice; mov.u32 %r3, 5; call (%r2, %r3), %rd1, (%me, %r3), P; mad.lo.u32 %r2, %r3, 100, %r2;`+put("%r2")))
+	out, fault := run(t, p, block(32), 32)
+	require.Nil(t, fault)
+	for i, got := range out {
+		require.EqualValues(t, 2*i+500, got)
+	}
+}
+
 func TestPrinting(t *testing.T) {
 	p := program(t, `
 		.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
@@ -415,7 +427,7 @@ func TestInstructionsAtTheirEdges(t *testing.T) {
 		text string
 		want uint64
 	}{
-		{"shl.b32 %r0, 1, 32;", 0}, {"shr.u32 %r0, 0x80000000, 40;", 0}, {"shr.s32 %r0, 0x80000000, 40;", 0xffffffff},
+		{"shl.b32 %r0, 1, 32;", 0}, {"shl.b16 %h0, 1, 0x10001; cvt.u32.u16 %r0, %h0;", 0}, {"shr.u32 %r0, 0x80000000, 40;", 0}, {"shr.s32 %r0, 0x80000000, 40;", 0xffffffff},
 		{"mov.b32 %r1, 0x80000000; abs.s32 %r0, %r1;", 0x80000000}, {"div.s32 %r0, 0x80000000, -1;", 0x80000000}, {"rem.s32 %r0, -7, 3;", 0xffffffff},
 		{"add.sat.s32 %r0, 0x7fffffff, 1;", 0x7fffffff}, {"sub.sat.s32 %r0, 0x80000000, 1;", 0x80000000},
 		{"mul.hi.u32 %r0, 0xffffffff, 0xffffffff;", 0xfffffffe}, {"mul.hi.s32 %r0, -1, -1;", 0}, {"mad.hi.u32 %r0, 0x80000000, 4, 5;", 7},

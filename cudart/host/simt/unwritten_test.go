@@ -183,6 +183,7 @@ func TestEveryReadKnowsWhatNobodyWrote(t *testing.T) {
 		{"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%tile32], [%out+80], 16, [%tile32];", "(cp.async.bulk"},
 		{"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out+80], [%tile32], 16;", "4 bytes at byte 80 of argument 0 (out), which nobody has written (cp.reduce"}, {"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%ru}, [%tile32+2048];", "(ldmatrix"},
 		{"wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {%gu}, [%tile32+2048];", "(wmma"},
+		{"{ .param .b64 t; .param .b64 v; .param .b32 n; mov.u64 %xu, text; st.param.b64 [t], %xu; call (n), vprintf, (t, v); }", "8 bytes at byte 168 of local memory, which nobody has written (call"},
 		{prints("%own") + prints("%own+16"), "4 bytes at byte 16 of local memory, which nobody has written (call"}, {"ld.shared.b32 %ru, [%tile32+2048]; call (%rt), same, (%ru);", "(ld.shared.b32, PTX line 85); used by: st.global.b32"},
 		{"ld.shared.b32 %ru, [%tile32+2048]; { .param .b32 p; .param .b32 q; st.param.b32 [p], %ru; call (q), kept, (p); ld.param.b32 %rt, [q]; }", "(ld.shared.b32, PTX line 85); used by: st.global.b32"},
 		{"{ .param .b32 p; .param .b32 q; call (q), kept, (p); ld.param.b32 %rt, [q]; }", "which nobody has written (ld.param.b32, PTX line 7); used by: st.global.b32"},
