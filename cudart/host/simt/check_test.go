@@ -372,9 +372,14 @@ END:
 
 // Every word and byte of a read is looked at, also where reads are not noted: a thread of block 0 writes, and then one of block 1 reads.
 func TestFastChecksLookAtAllOfARead(t *testing.T) {
-	for _, read := range []string{"ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%out];", "ld.global.v2.u64 {%rd2, %rd3}, [%out];", "ld.global.u64 %rd2, [%out]; ld.global.u64 %rd3, [%out+8];"} {
+	for _, read := range []string{
+		"ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%out];", "ld.global.v2.u64 {%rd2, %rd3}, [%out];", "ld.global.u64 %rd2, [%out]; ld.global.u64 %rd3, [%out+8];",
+	} {
 		for at := range 16 {
-			p := program(t, entry(fmt.Sprintf("mov.u32 %%r1, %%ctaid.x; setp.ne.u32 %%p1, %%r1, 0; @%%p1 bra READ; st.global.u8 [%%out+%d], 7; bra END;\nREAD: %s\nEND:", at, read)))
+			p := program(t, entry(fmt.Sprintf(`mov.u32 %%r1, %%ctaid.x; setp.ne.u32 %%p1, %%r1, 0; @%%p1 bra READ;
+st.global.u8 [%%out+%d], 7; bra END;
+READ: %s
+END:`, at, read)))
 			k, err := p.Kernel("k")
 			require.NoError(t, err)
 			out := onHeap[uint64](3)
@@ -414,7 +419,10 @@ func TestPollsGiveWay(t *testing.T) {
 		"POLL: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p2, %r2, 0; @%p2 bra POLL;",
 		"POLL: ld.volatile.global.u32 %r2, [%out]; setp.ne.u32 %p2, %r2, 0; @%p2 bra END; add.u32 %r3, %r3, 1; bra POLL;",
 	} {
-		k, err := program(t, entry("mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra SET; "+loop+" bra END; SET: st.volatile.global.u32 [%out], 1; END:")).Kernel("k")
+		k, err := program(t, entry(`mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra SET;
+`+loop+` bra END;
+SET: st.volatile.global.u32 [%out], 1;
+END:`)).Kernel("k")
 		require.NoError(t, err)
 		out := onHeap[uint32](1)
 		args := []simt.Arg{{Bits: uint64(uintptr(unsafe.Pointer(&out[0]))), Pointer: true, Bytes: 4}}

@@ -97,7 +97,6 @@ func (p *Program) compile(id ptx.FunctionID) (*Kernel, error) {
 	if k.stack > mostStack {
 		return nil, fmt.Errorf("%s: kernel %q needs %d bytes of local memory per thread; at most %d are possible", p.Name, entry.Name, k.stack, mostStack)
 	}
-	k.stack = alignUp(k.stack, 16)
 	return k, nil
 }
 

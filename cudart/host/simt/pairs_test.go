@@ -114,7 +114,8 @@ func TestAccessesRaceAsTheDefinitionSays(t *testing.T) {
 			address := func(p *uint32, words int64) simt.Arg {
 				return simt.Arg{Bits: uint64(uintptr(unsafe.Pointer(p))), Pointer: true, Bytes: 4 * words}
 			}
-			r, err := k.Start(simt.Launch{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{96, 1, 1}, Check: c.level, Args: []simt.Arg{address(&script[0], 16), address(word, 1)}})
+			r, err := k.Start(simt.Launch{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{96, 1, 1}, Check: c.level,
+				Args: []simt.Arg{address(&script[0], 16), address(word, 1)}})
 			require.NoError(t, err)
 			r.Work()
 			runtime.KeepAlive(memory)

@@ -314,6 +314,27 @@ func TestPrinting(t *testing.T) {
 	require.Equal(t, "lane 0 says  3.14, hello and -7%\nlane 1 says  3.14, hello and -7%\n", printed.String())
 }
 
+// A string that nothing ends is read for 64 KiB.
+func TestStringsThatDoNotEnd(t *testing.T) {
+	p := program(t, `
+		.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+		`+text("text", "%s")+entry(`
+			.local .align 8 .b8 room[8]; .reg .b64 %room; mov.u64 %room, room; st.local.u64 [%room], %out; cvta.local.u64 %rd2, %room;
+			mov.u64 %rd3, text; cvta.global.u64 %rd3, %rd3;
+			{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd3; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }`))
+	endless := onHeap[byte](70000)
+	for i := range endless {
+		endless[i] = 'x'
+	}
+	var printed string
+	l := block(1)
+	l.Print = func(text string) { printed = text }
+	l.Args = []simt.Arg{{Bits: uint64(uintptr(unsafe.Pointer(&endless[0]))), Pointer: true, Bytes: int64(len(endless))}}
+	require.Nil(t, launch(t, p, "k", l))
+	runtime.KeepAlive(endless)
+	require.Equal(t, strings.Repeat("x", 1<<16), printed)
+}
+
 func TestFaultsNameTheirPlace(t *testing.T) {
 	for _, c := range []struct {
 		name, body, want string
@@ -449,6 +470,7 @@ func TestInstructionsAtTheirEdges(t *testing.T) {
 		{"sqrt.rn.f32 %f0, 0f40000000; mov.b32 %r0, %f0;", f32(float32(math.Sqrt2))}, {"rcp.rz.f32 %f0, 0f40400000; mov.b32 %r0, %f0;", 0x3eaaaaaa}, {"ex2.approx.f32 %f0, 0f41200000; mov.b32 %r0, %f0;", f32(1024)},
 		{"cvt.rni.s32.f32 %r0, 0f40200000;", 2}, {"cvt.rzi.s32.f32 %r0, 0fc0200000;", 0xfffffffe}, {"cvt.rzi.u32.f32 %r0, 0fc0200000;", 0}, {"cvt.rzi.s32.f32 %r0, 0f7fc00000;", 0}, {"cvt.rzi.s32.f32 %r0, 0f7f000000;", 0x7fffffff},
 		{"cvt.rn.f32.u32 %f0, 0xffffffff; mov.b32 %r0, %f0;", f32(4294967296)}, {"cvt.rz.f32.u32 %f0, 0xffffffff; mov.b32 %r0, %f0;", 0x4f7fffff}, {"cvt.sat.u8.s32 %r0, 300;", 255}, {"cvt.s32.s8 %r0, 0x80;", 0xffffff80},
+		{"cvt.s16.s32 %r0, 0x18000;", 0xffff8000}, {"mov.b16 %h1, 0x80; cvt.s8.s16 %r0, %h1;", 0xffffff80},
 		{"cvt.rn.f16.f32 %h0, 0f477fefff; cvt.u32.u16 %r0, %h0;", 0x7bff}, {"cvt.rn.f16.f32 %h0, 0f477ff000; cvt.u32.u16 %r0, %h0;", 0x7c00}, {"cvt.rn.f16.f32 %h0, 0f33000001; cvt.u32.u16 %r0, %h0;", 1}, {"cvt.rn.f16.f32 %h0, 0f33000000; cvt.u32.u16 %r0, %h0;", 0},
 		{"cvt.rn.bf16.f32 %h0, 0f3f808000; cvt.u32.u16 %r0, %h0;", 0x3f80}, {"cvt.rn.f16x2.f32 %r0, 0f40000000, 0f3f800000;", 0x40003c00},
 		{"set.eq.u32.u32 %r0, 5, 5;", 0xffffffff}, {"set.lt.f32.s32 %f0, 1, 0; mov.b32 %r0, %f0;", 0}, {"setp.ltu.f32 %p1, 0f7fc00000, 0f00000000; selp.b32 %r0, 1, 2, %p1;", 1}, {"slct.u32.s32 %r0, 8, 9, -1;", 9},
