@@ -156,3 +156,114 @@ END:`))
 		}
 	}
 }
+
+// among lets the threads from lo up to hi run code.
+func among(lo, hi int, code string) string {
+	label := fmt.Sprintf("PAST%d_%d_%d", lo, hi, len(code))
+	return fmt.Sprintf("setp.ge.u32 %%p8, %%me, %d; setp.lt.or.u32 %%p8, %%me, %d, %%p8; @%%p8 bra %s;\n%s\n%s:\n", hi, lo, label, code, label)
+}
+
+// raceOf runs a kernel of blocks of 96 threads and says whether it races; it has no other fault.
+func raceOf(t *testing.T, blocks int, body string) bool {
+	t.Helper()
+	p := program(t, ".global .u32 flag, other, more; .shared .u32 cell;\n"+entry("mov.u32 %r1, %ctaid.x;\n"+body))
+	_, fault := run(t, p, simt.Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{96, 1, 1}, Check: simt.CheckFull}, 4)
+	if fault != nil {
+		require.Equal(t, simt.Race, fault.Kind, "%v: %s", fault, body)
+	}
+	return fault != nil
+}
+
+// What comes before a barrier comes before all that follows a later barrier of one of its threads.
+func TestBarriersOfSomeThreadsFollowEachOther(t *testing.T) {
+	lanes01, lanes12 := among(0, 2, "bar.warp.sync 3;"), among(1, 3, "bar.warp.sync 6;")
+	warps01, warps12 := among(0, 64, "bar.sync 1, 64;"), among(32, 96, "bar.sync 2, 64;")
+	for _, c := range []struct {
+		barriers string
+		reader   int
+		ordered  bool
+	}{
+		{lanes01, 1, true}, {lanes01, 2, false}, {lanes01 + lanes12, 1, true}, {lanes01 + lanes12, 2, true}, {lanes01 + lanes12, 3, false},
+		{lanes12 + lanes01, 1, true}, {lanes12 + lanes01, 2, false},
+		{warps01, 33, true}, {warps01, 65, false}, {warps01 + warps12, 33, true}, {warps01 + warps12, 65, true}, {warps12 + warps01, 33, true}, {warps12 + warps01, 65, false},
+		{warps01 + warps12 + lanes01, 65, true}, {lanes01 + warps01, 33, true}, {lanes01 + warps12, 33, false},
+	} {
+		body := among(0, 1, "st.shared.u32 [cell], 1;") + c.barriers + among(c.reader, c.reader+1, "ld.shared.u32 %r2, [cell];")
+		require.Equal(t, !c.ordered, raceOf(t, 1, body), body)
+	}
+}
+
+const (
+	acquireFlag = "POLL: ld.relaxed.gpu.global.u32 %r2, [flag]; setp.eq.u32 %p2, %r2, 0; @%p2 bra POLL;\n"
+	fenceOfAll  = "fence.acq_rel.gpu;\n"
+)
+
+// inBlock lets one block run code.
+func inBlock(block int, code string) string {
+	return fmt.Sprintf("setp.ne.u32 %%p1, %%r1, %d; @%%p1 bra BLOCK%d;\n%s\nbra END; BLOCK%d:\n", block, block, code, block)
+}
+
+// What one thread has acquired, a barrier passes on to those that wait for it, and to no others. A barrier of the block or of the warp does so even
+// without a fence.
+func TestBarriersPassOnWhatWasAcquired(t *testing.T) {
+	for _, c := range []struct {
+		barrier string
+		lenient bool
+		readers []int // those that it passes on to
+	}{
+		{"", false, nil},
+		{"bar.warp.sync -1;", true, []int{3, 9}},
+		{among(0, 4, "bar.warp.sync 15;"), true, []int{3}},
+		{"bar.sync 0;", true, []int{3, 9, 40, 70}},
+		{among(0, 64, "bar.sync 1, 64;"), false, []int{3, 9, 40}},
+		{among(0, 32, "bar.arrive 1, 64;") + among(32, 64, "bar.sync 1, 64;"), false, []int{40}},
+	} {
+		for _, fence := range []string{fenceOfAll, ""} {
+			if fence == "" && !c.lenient {
+				continue
+			}
+			for _, reader := range []int{3, 9, 40, 70} {
+				body := inBlock(0, among(0, 1, "st.global.u32 [%out], 7;\n"+fenceOfAll+"st.relaxed.gpu.global.u32 [flag], 1;")) +
+					inBlock(1, among(0, 1, acquireFlag+fence)+c.barrier+"\n"+among(reader, reader+1, "ld.global.u32 %r3, [%out];")) + "END:"
+				require.Equal(t, !slices.Contains(c.readers, reader), raceOf(t, 2, body), "thread %d: %s", reader, body)
+			}
+		}
+	}
+}
+
+// Three blocks of which the middle one passes on what it has acquired.
+func TestReleasesTellWhatWasAcquired(t *testing.T) {
+	send := inBlock(0, among(0, 1, "st.global.u32 [%out], 7;\n"+fenceOfAll+"st.relaxed.gpu.global.u32 [flag], 1;"))
+	receive := func(flag string) string {
+		return inBlock(2, among(0, 1, strings.NewReplacer("POLL", "WAIT", "flag", flag).Replace(acquireFlag)+fenceOfAll+"ld.global.u32 %r3, [%out];")) + "END:"
+	}
+	const tell, tellMore = "st.relaxed.gpu.global.u32 [other], 1;\n", "st.relaxed.gpu.global.u32 [more], 1;\n"
+	for _, c := range []struct {
+		middle, flag string
+		ordered      bool
+	}{
+		{among(0, 1, acquireFlag+fenceOfAll+tell), "other", true},
+		{among(0, 1, acquireFlag+tell), "other", false},
+		{among(0, 1, fenceOfAll+acquireFlag+tell), "other", false},
+		{among(0, 1, acquireFlag+fenceOfAll+tell+fenceOfAll+tellMore), "more", true}, // each release tells all that is known
+		{among(0, 1, acquireFlag+fenceOfAll+tell+tellMore), "more", true},
+		{among(0, 1, acquireFlag) + "bar.sync 0;\n" + among(1, 2, fenceOfAll+tell), "other", true},
+		{among(0, 1, acquireFlag) + "bar.sync 0;\n" + among(1, 2, tell), "other", false}, // without a fence, a barrier alone releases nothing
+		{among(0, 1, acquireFlag+fenceOfAll) + among(1, 2, fenceOfAll+tell), "other", false},
+		{among(0, 1, acquireFlag+fenceOfAll) + "bar.warp.sync -1;\n" + among(1, 2, fenceOfAll+tell), "other", true},
+	} {
+		require.Equal(t, !c.ordered, raceOf(t, 3, send+inBlock(1, c.middle)+receive(c.flag)), c.middle)
+	}
+}
+
+// Who has seen a first release at a place does not know what a later one there tells. Block 1 releases twice at other, and acquires the value of block 0
+// in between; block 2 has a fence only after the first.
+func TestEarlierReleasesDoNotTellWhatLaterOnesDo(t *testing.T) {
+	for fence, race := range map[string]bool{"": true, fenceOfAll: false} {
+		require.Equal(t, race, raceOf(t, 3, inBlock(0, among(0, 1, "st.global.u32 [%out], 7;\n"+fenceOfAll+"st.relaxed.gpu.global.u32 [flag], 1;"))+
+			inBlock(1, among(0, 1, fenceOfAll+"st.relaxed.gpu.global.u32 [other], 1;\nONCE: ld.relaxed.gpu.global.u32 %r2, [more]; setp.eq.u32 %p2, %r2, 0; @%p2 bra ONCE;\n"+
+				acquireFlag+fenceOfAll+"st.relaxed.gpu.global.u32 [other], 2; st.relaxed.gpu.global.u32 [more], 2;"))+
+			inBlock(2, among(0, 1, "FIRST: ld.relaxed.gpu.global.u32 %r2, [other]; setp.eq.u32 %p2, %r2, 0; @%p2 bra FIRST;\n"+fenceOfAll+
+				"st.relaxed.gpu.global.u32 [more], 1;\nAGAIN: ld.relaxed.gpu.global.u32 %r2, [more]; setp.ne.u32 %p2, %r2, 2; @%p2 bra AGAIN;\n"+fence+"ld.global.u32 %r3, [%out];"))+"END:"), fence)
+	}
+}

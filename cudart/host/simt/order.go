@@ -394,7 +394,7 @@ func (b *block) flushed() bool {
 
 // opened orders the threads of a barrier of the block: those that waited after all that came.
 func (b *block) opened(bar *barrier, name int) {
-	if !bar.arrive && (!bar.counts || bar.want >= b.alive) {
+	if !bar.arrive && (!bar.counts || bar.want >= b.threads) {
 		b.joinAll()
 		return
 	}
