@@ -171,6 +171,21 @@ func TestASpinLockMakesProgress(t *testing.T) {
 	require.Equal(t, uint32(20*64), binary.LittleEndian.Uint32(count))
 }
 
+// A lane that waits for another of its warp by plain reads lets it run all the same, whichever comes first in the text.
+func TestALoopThatDoesNotPollLetsOthersRun(t *testing.T) {
+	const wait, set = "LOOP: ld.global.u32 %r1, [%out]; setp.eq.u32 %p2, %r1, 0; @%p2 bra LOOP;\n", "st.global.u32 [%out], 1;\n"
+	for _, code := range []string{
+		"setp.eq.u32 %p1, %me, 1; @%p1 bra SET;\n" + wait + "bra END;\nSET: " + set + "END:",
+		"setp.ne.u32 %p1, %me, 1; @%p1 bra LOOP;\n" + set + "bra END;\n" + wait + "END:",
+	} {
+		l := block(3)
+		l.MaxSteps = 1 << 20
+		out, fault := run(t, program(t, entry(code)), l, 1)
+		require.Nil(t, fault, "%v: %s", fault, code)
+		require.EqualValues(t, 1, out[0])
+	}
+}
+
 // All blocks wait for each other, which only works if every one of them stays resident and makes progress.
 func TestABarrierOfTheWholeGrid(t *testing.T) {
 	p := program(t, ".global .u32 arrived;\n"+entry(`
@@ -487,6 +502,7 @@ func TestInstructionsAtTheirEdges(t *testing.T) {
 		{"add.rm.f64 %fd0, 0d3ff0000000000000, 0d8000000000000001; mov.b64 %rd0, %fd0;", 0x3fefffffffffffff}, {"div.rn.f64 %fd0, 0d3ff0000000000000, 0d4008000000000000; mov.b64 %rd0, %fd0;", 0x3fd5555555555555},
 		{"cvt.rzi.s64.f64 %rd0, 0d43e0000000000000;", math.MaxInt64}, {"cvt.rn.f64.u64 %fd0, 0xffffffffffffffff; mov.b64 %rd0, %fd0;", math.Float64bits(0x1p64)},
 		{"cvt.rzi.s64.f32 %rd0, 0f7fc00000;", 1 << 63}, {"mov.b64 %rd0, {7, 9};", 9<<32 | 7},
+		{"mov.u64 %rd0, 7; createpolicy.fractional.L2::evict_last.b64 %rd0;", 0},
 	} {
 		require.Equal(t, c.want, single(t, c.text, true), "%s gives %#x", c.text, single(t, c.text, true))
 	}
