@@ -137,20 +137,20 @@ END:`))
 
 // Each block has a flag of its own in shared memory: what one releases there no other block learns of, whatever it reads at the same place.
 func TestFlagsInSharedMemoryAreOfTheirBlock(t *testing.T) {
-	for blocks, race := range map[int]bool{1: false, 2: true} {
-		p := program(t, ".shared .u32 flag;\n"+entry(`
-mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %me, 0; setp.eq.and.u32 %p2, %r1, 0, %p1;
-@%p1 st.relaxed.cta.shared.u32 [flag], 0;
-@%p2 st.global.u32 [%out], 7;
+	for reader, race := range map[int]bool{0: false, 1: true} {
+		fault := check(t, prologue+fmt.Sprintf(`
+setp.eq.u32 %%p1, %%me, 0; setp.eq.and.u32 %%p2, %%cta, 0, %%p1;
+@%%p1 st.relaxed.gpu.shared.u32 [last], 0;
+@%%p2 st.global.u32 [%%out], 7;
 fence.acq_rel.gpu;
-@%p1 st.relaxed.cta.shared.u32 [flag], 1;
-setp.ne.u32 %p3, %me, 32; @%p3 bra END;
-POLL: ld.relaxed.cta.shared.u32 %r2, [flag]; setp.ne.u32 %p4, %r2, 1; @%p4 bra POLL;
+@%%p1 st.relaxed.gpu.shared.u32 [last], 1;
+setp.ne.u32 %%p3, %%me, 32; setp.ne.or.u32 %%p3, %%cta, %d, %%p3; @%%p3 bra END;
+POLL: ld.relaxed.gpu.shared.u32 %%r2, [last]; setp.ne.u32 %%p4, %%r2, 1; @%%p4 bra POLL;
 fence.acq_rel.gpu;
-ld.global.u32 %r3, [%out];
-END:`))
-		_, fault := run(t, p, simt.Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{64, 1, 1}, Check: simt.CheckFull}, 1)
-		require.Equal(t, race, fault != nil, "%d blocks: %v", blocks, fault)
+ld.global.u32 %%r3, [%%out];
+END:
+`, reader), simt.CheckFull)
+		require.Equal(t, race, fault != nil, "block %d: %v", reader, fault)
 		if race {
 			require.Equal(t, simt.Race, fault.Kind, "%v", fault)
 		}

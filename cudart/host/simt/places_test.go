@@ -94,6 +94,25 @@ ld.const.u8 %r8, [table+4]; ld.global.u8 %r8, [other];`+put("%r9")))
 	require.EqualValues(t, 3, out[0])
 }
 
+// What cvta makes of a variable's address, cvta.to takes back. A parameter's address stays as it is, since accesses take it so.
+func TestGenericAddressesThereAndBack(t *testing.T) {
+	for space, declared := range map[string]string{"shared": ".shared", "local": ".local", "global": ".global", "const": ".const"} {
+		p := program(t, entry(declared+" .align 8 .b32 cells[4]; mov.u64 %rd1, cells; add.u64 %rd1, %rd1, 4; cvta."+space+".u64 %rd2, %rd1; cvta.to."+space+".u64 %rd3, %rd2;"+
+			"setp.eq.u64 %p1, %rd1, %rd3; isspacep."+space+" %p2, %rd2; selp.u32 %r1, 1, 0, %p1; @%p2 add.u32 %r1, %r1, 2;"+put("%r1")))
+		for _, threads := range []uint32{32, 5} {
+			out, fault := run(t, p, block(threads), int(threads))
+			require.Nil(t, fault)
+			for _, v := range out {
+				require.EqualValues(t, 3, v, space)
+			}
+		}
+	}
+	p := program(t, entry("mov.u64 %rd1, out; cvta.param.u64 %rd2, %rd1; cvta.to.param.u64 %rd3, %rd2; ld.param.u64 %rd4, [%rd3]; sub.u64 %rd4, %rd4, %out; cvt.u32.u64 %r1, %rd4;"+put("%r1")))
+	out, fault := run(t, p, block(1), 1)
+	require.Nil(t, fault, "%v", fault)
+	require.Zero(t, out[0])
+}
+
 // Two arguments that begin at one place and have other rows share their bytes: what lies between the rows of one may belong to the other.
 func TestArgumentsOfOnePlaceShareTheirBytes(t *testing.T) {
 	const code = ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %a, %b; .reg .b32 %r;\nld.param.u64 %a, [a]; ld.param.u64 %b, [b];\nld.global.u32 %r, [%b+32];\nret;\n}\n"

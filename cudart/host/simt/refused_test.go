@@ -61,7 +61,7 @@ func TestFormsThatCannotRunAreRefused(t *testing.T) {
 		{"alloca.u64 %rd1, 16;", ""},
 		{"stacksave.u64 %rd1;", ""},
 		{"stackrestore.u64 %rd1;", ""},
-		{"ld.shared.u32 %r1, [cell+%p0];", "an address of a variable plus a register is not supported"},
+		{"ld.shared.u32 %r1, [cell+%out];", "an address of a variable plus a register is not supported"},
 		{"call absent, ();", "the function absent is not in the module"},
 		{"cvt.rn.f16.f128 %h1, %rd1;", ""},
 		{"wgmma.fence.sync.aligned;", ""},
