@@ -435,6 +435,45 @@ END:`)).Kernel("k")
 	}
 }
 
+// A launch may run as many instructions as its limit says, and no more.
+func TestLimitOfInstructionsIsExact(t *testing.T) {
+	k, err := program(t, ".visible .entry k()\n{\n.reg .b32 %r<4>;\nmov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1; ret;\n}\n").Kernel("k")
+	require.NoError(t, err)
+	run := func(limit uint64) *simt.Run {
+		r, err := k.Start(simt.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{40, 1, 1}, MaxSteps: limit})
+		require.NoError(t, err)
+		r.Work()
+		return r
+	}
+	steps := run(0).Steps()
+	require.Positive(t, steps)
+	require.Nil(t, run(steps).Fault())
+	require.NotNil(t, run(steps-1).Fault())
+	require.Equal(t, simt.Endless, run(steps-1).Fault().Kind)
+}
+
+// After a fault, the blocks before it go on for a while, and where one of them has a fault too, that counts. Here block 0 waits for block 1, which
+// races; then so does block 0, at a word beside.
+func TestTheFaultOfTheFirstBlockCounts(t *testing.T) {
+	for _, races := range []bool{false, true} {
+		code := prologue + `
+setp.eq.u32 %p1, %cta, 0; @%p1 bra WAIT; setp.eq.u32 %p1, %cta, 2; @%p1 bra END;
+setp.eq.u32 %p2, %me, 0; @%p2 st.relaxed.gpu.global.u32 [flag], 1; st.global.u32 [%out+8], %me; bra END;
+WAIT: setp.gt.u32 %p2, %me, 1; @%p2 bra END;
+POLL: ld.relaxed.gpu.global.u32 %r2, [flag]; setp.eq.u32 %p3, %r2, 0; @%p3 bra POLL;
+`
+		if races {
+			code += "st.global.u32 [%out], %me;\n"
+		} else {
+			code += "st.global.u32 [%pout], %me;\n"
+		}
+		fault := check(t, code+"END:\n", simt.CheckFull)
+		require.NotNil(t, fault)
+		require.Equal(t, simt.Race, fault.Kind)
+		require.Equal(t, races, fault.Block == [3]uint32{}, "%v", fault)
+	}
+}
+
 func TestLimitOfInstructionsHoldsForStraightCode(t *testing.T) {
 	fault := checkFor(t, prologue+"st.global.u32 [%pout], 1;", simt.CheckNothing, 1)
 	require.Equal(t, simt.Endless, fault.Kind)

@@ -290,3 +290,40 @@ func TestReadingWhatNoBlockOfTheClusterWrote(t *testing.T) {
 		require.Equal(t, kind, fault.Kind, code)
 	}
 }
+
+func TestClustersThatAreRefused(t *testing.T) {
+	one := [3]uint32{1, 1, 1}
+	for _, c := range []struct {
+		directives    string
+		grid, cluster [3]uint32
+		want          string
+	}{
+		{"", [3]uint32{4, 1, 1}, [3]uint32{2, 1, 1}, ""},
+		{"", [3]uint32{3, 1, 1}, [3]uint32{2, 1, 1}, "grid.x is 3, which is not a multiple of the 2 blocks of a cluster"},
+		{"", [3]uint32{1, 3, 1}, [3]uint32{1, 2, 1}, "grid.y is 3, which is not a multiple of the 2 blocks of a cluster"},
+		{"", [3]uint32{1, 1, 3}, [3]uint32{1, 1, 2}, "grid.z is 3, which is not a multiple of the 2 blocks of a cluster"},
+		{"", one, [3]uint32{1, 0, 1}, "grid.y is 1, which is not a multiple of the 0 blocks of a cluster"},
+		{"", [3]uint32{16, 1, 1}, [3]uint32{16, 1, 1}, ""},
+		{"", [3]uint32{17, 1, 1}, [3]uint32{17, 1, 1}, "a cluster of 17 blocks; at most 16 are possible"},
+		{"", [3]uint32{2, 3, 3}, [3]uint32{2, 3, 3}, "a cluster of 18 blocks; at most 16 are possible"},
+		{".maxclusterrank 1", [3]uint32{2, 1, 1}, one, ""},
+		{".maxclusterrank 1", [3]uint32{2, 1, 1}, [3]uint32{2, 1, 1}, "a cluster of 2 blocks; its code allows at most 1"},
+		{".maxclusterrank 2", [3]uint32{2, 1, 1}, [3]uint32{2, 1, 1}, ""},
+		{".explicitcluster", one, [3]uint32{}, "its code asks for a launch in clusters"},
+		{".explicitcluster", one, one, ""},
+		{".explicitcluster .reqnctapercluster 2", [3]uint32{2, 1, 1}, [3]uint32{}, ""},
+		{".reqnctapercluster 2", [3]uint32{2, 1, 1}, [3]uint32{}, ""},
+		{".reqnctapercluster 2", [3]uint32{3, 1, 1}, [3]uint32{}, "grid.x is 3, which is not a multiple of the 2 blocks of a cluster"},
+		{".reqnctapercluster 2", [3]uint32{4, 1, 1}, [3]uint32{4, 1, 1}, "the launch has clusters of 4x1x1 blocks, and the code of the kernel has clusters of 2x1x1"},
+		{".reqnctapercluster 2", [3]uint32{2, 1, 1}, one, "the launch has clusters of 1x1x1 blocks, and the code of the kernel has clusters of 2x1x1"},
+	} {
+		k, err := program(t, ".visible .entry k() "+c.directives+" { ret; }").Kernel("k")
+		require.NoError(t, err)
+		_, err = k.Start(simt.Launch{Grid: c.grid, Block: one, Cluster: c.cluster})
+		if c.want == "" {
+			require.NoError(t, err, "%s %v", c.directives, c.cluster)
+			continue
+		}
+		require.EqualError(t, err, `kernel "k": `+c.want)
+	}
+}

@@ -16,10 +16,7 @@ func (g *group) turn() int32 { return g.frame.fn.blocks[g.pc].turn }
 func (w *warp) begin(b *block, index, threads int) {
 	w.index = index
 	w.arrived, w.met = 0, 0
-	w.live = fullMask
-	if left := threads - index*warpSize; left < warpSize {
-		w.live = 1<<left - 1
-	}
+	w.live = 1<<(threads-index*warpSize) - 1 // all lanes, where as many threads or more are left
 	if w.top == nil {
 		w.x = exec{warp: w, block: b}
 		for i := range w.lane {

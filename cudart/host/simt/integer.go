@@ -402,12 +402,9 @@ func extract(a uint64, position, length uint32, n int, signed bool) uint64 {
 	return truncate(field, n)
 }
 
-// insert is bfi: the low bits of a put into b.
+// insert is bfi: the low bits of a put into b. What lies beyond its width is lost.
 func insert(a, b uint64, position, length uint32, n int) uint64 {
-	if position >= uint32(n) {
-		return truncate(b, n)
-	}
-	field := truncate(^uint64(0), int(min(length, uint32(n)-position))) << position
+	field := truncate(^uint64(0), int(min(length, uint32(n)))) << position
 	return truncate(b&^field|a<<position&field, n)
 }
 

@@ -171,6 +171,35 @@ func TestASpinLockMakesProgress(t *testing.T) {
 	require.Equal(t, uint32(20*64), binary.LittleEndian.Uint32(count))
 }
 
+// Lanes that come to a vote first wait for those that take longer in the same round of a loop, whichever these are.
+func TestLanesWaitForEachOtherInEveryRound(t *testing.T) {
+	for _, rest := range []string{"@%p2 bra LOOP; add.u32 %r5, %r5, 1; bra LOOP;", "@%p2 bra LONG; bra LOOP; LONG: add.u32 %r5, %r5, 1; bra LOOP;"} {
+		p := program(t, entry(`
+			mov.u32 %r1, 0; mov.u32 %r3, 0; and.b32 %r4, %me, 1; setp.eq.u32 %p2, %r4, 0;
+			LOOP: vote.sync.ballot.b32 %r2, 1, -1; popc.b32 %r2, %r2; add.u32 %r3, %r3, %r2; add.u32 %r1, %r1, 1; setp.ge.u32 %p1, %r1, 3; @%p1 bra END;
+			`+rest+`
+			END:`+put("%r3")))
+		out, fault := run(t, p, block(32), 32)
+		require.Nil(t, fault, "%v", fault)
+		for _, v := range out {
+			require.EqualValues(t, 3*32, v)
+		}
+	}
+}
+
+func TestABlockHasSixteenBarriers(t *testing.T) {
+	for name, want := range map[int]string{15: "", 16: "there is no barrier 16: a block has 16", 17: "there is no barrier 17: a block has 16"} {
+		_, fault := run(t, program(t, entry(fmt.Sprintf("mov.u32 %%r1, %d; bar.sync %%r1;", name))), block(32), 1)
+		if want == "" {
+			require.Nil(t, fault, "%v", fault)
+			continue
+		}
+		require.NotNil(t, fault)
+		require.Equal(t, simt.Stuck, fault.Kind)
+		require.Contains(t, fault.Error(), want)
+	}
+}
+
 // A lane that waits for another of its warp by plain reads lets it run all the same, whichever comes first in the text.
 func TestALoopThatDoesNotPollLetsOthersRun(t *testing.T) {
 	const wait, set = "LOOP: ld.global.u32 %r1, [%out]; setp.eq.u32 %p2, %r1, 0; @%p2 bra LOOP;\n", "st.global.u32 [%out], 1;\n"
@@ -271,6 +300,21 @@ func TestOperandsOfARegisterAndANumber(t *testing.T) {
 	out, fault := run(t, program(t, entry("mov.u32 %r1, 0xfffffffe; mov.u32 %r2, %r1+5; cvt.u64.u32 %rd1, %r1; mov.u64 %rd2, %rd1+5; shr.u64 %rd2, %rd2, 32; cvt.u32.u64 %r3, %rd2; mad.lo.u32 %r2, %r3, 100, %r2;"+put("%r2"))), block(1), 1)
 	require.Nil(t, fault)
 	require.EqualValues(t, 103, out[0])
+}
+
+// A register of 128 bits is loaded and stored whole.
+func TestRegistersOf128Bits(t *testing.T) {
+	p := program(t, ".shared .align 16 .b8 room[16];\n"+entry(`.reg .b128 %q, %s; st.shared.v4.u32 [room], {1, 2, 3, 4};
+ld.shared.b128 %q, [room]; mov.b128 %s, %q; add.u64 %rd1, %out, 16; st.global.b128 [%out], %q; st.global.b128 [%rd1], %s;`))
+	out := onHeap[uint32](12)
+	at := (uint64(uintptr(unsafe.Pointer(&out[0]))) + 15) &^ 15
+	for _, level := range []simt.Check{simt.CheckNothing, simt.CheckFull} {
+		clear(out)
+		fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{1, 1, 1}, Check: level, Args: []simt.Arg{{Bits: at, Pointer: true, Bytes: 32}}})
+		require.Nil(t, fault, "%v", fault)
+		first := (at - uint64(uintptr(unsafe.Pointer(&out[0])))) / 4
+		require.Equal(t, []uint32{1, 2, 3, 4, 1, 2, 3, 4}, out[first:first+8])
+	}
 }
 
 // The fourth part of a place is 0.

@@ -172,6 +172,26 @@ func TestWhatNobodyWroteMayBeMoved(t *testing.T) {
 	}
 }
 
+// What an earlier block left undefined says nothing of a later one, which may run in its place: neither its registers nor its local memory.
+func TestBlocksDoNotInheritWhatIsUndefined(t *testing.T) {
+	for code, want := range map[string]string{
+		"@%first ld.local.u32 %r5, [room]; @!%first add.u32 %r6, %r5, 1;":                                                                          "",
+		"@%first ld.local.u32 %r5, [room]; @%first st.local.u32 [room+8], %r5; @!%first ld.local.u32 %r5, [room+8]; @!%first add.u32 %r6, %r5, 1;": "block (1,0,0), thread (0,0,0): reads 4 bytes at byte 8 of local memory",
+	} {
+		k, err := program(t, ".visible .entry k()\n{\n.local .align 8 .b8 room[16]; .reg .pred %first; .reg .b32 %r<9>;\nmov.u32 %r1, %ctaid.x; setp.eq.u32 %first, %r1, 0;\n"+code+"\nret;\n}\n").Kernel("k")
+		require.NoError(t, err)
+		r, err := k.Start(simt.Launch{Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{1, 1, 1}, Check: simt.CheckFull})
+		require.NoError(t, err)
+		r.Work()
+		if want == "" {
+			require.Nil(t, r.Fault(), "%v", r.Fault())
+			continue
+		}
+		require.NotNil(t, r.Fault(), code)
+		require.Contains(t, r.Fault().Error(), want)
+	}
+}
+
 // Every way of reading memory that nobody wrote is told at the instruction that reads, also where functions carry the value on.
 func TestEveryReadKnowsWhatNobodyWrote(t *testing.T) {
 	for _, c := range [][2]string{
