@@ -251,6 +251,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"reverse", "st.global.u32 [%pout], %v;", "st.global.u32 [%pout+512], %v;", simt.OutOfBounds, "st.global.u32 [%pout+512]", "block (1,0,0), thread (32,0,0): an access of 4 bytes, 128 bytes past the end of argument 1 (out)"},
 		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u32 %v, [%pin+-4];", simt.OutOfBounds, "ld.global.u32", "block (0,0,0), thread (0,0,0): an access of 4 bytes, 4 bytes before the start of argument 0 (in)"},
 		{"reverse", "ld.shared.u32 %v, [%r8];", "ld.shared.u32 %v, [%r8+4096];", simt.OutOfBounds, "ld.shared.u32", "an access of 4 bytes at byte 4220 of shared memory, but the block has only 512 bytes"},
+		{"reverse", "ld.shared.u32 %v, [%r8];", "ld.shared.u32 %v, [%r8+-512];", simt.OutOfBounds, "ld.shared.u32", "an access of 4 bytes at byte -388 of shared memory, but the block has only 512 bytes"},
 		{"reverse", "ld.global.u32 %v, [%pin];", "ld.global.u32 %v, [%pin+512];", simt.OutOfBounds, "ld.global.u32", "an access of 4 bytes, 0 bytes past the end of argument 0 (in)"},
 		{"table", "ld.local.u32 %v, [%rd7];", "ld.local.u32 %v, [%rd7+512];", simt.OutOfBounds, "ld.local.u32", "of local memory, but a thread has only 64 bytes"},
 		{"sum", "st.global.u32 [%rd5], %v;", "st.global.u32 [0], %v;", simt.OutOfBounds, "st.global.u32 [0]", "an access through a null pointer"},
@@ -341,9 +342,23 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 
 // Warps may end between barriers, and so may lanes before the first.
 func TestThreadsMayEndBeforeBarriers(t *testing.T) {
-	for _, leaves := range []string{"bar.sync 0; setp.ge.u32 %p1, %me, 32; @%p1 exit;\nbar.sync 0;", "setp.ge.u32 %p1, %me, 48; @%p1 exit;\nbar.sync 0; bar.sync 0;"} {
+	for _, leaves := range []string{"bar.sync 0; setp.ge.u32 %p1, %me, 32; @%p1 exit;\nbar.sync 0;", "setp.ge.u32 %p1, %me, 48; @%p1 exit;\nbar.sync 0; bar.sync 0;",
+		"setp.eq.u32 %p1, %cta, 1; setp.ge.and.u32 %p1, %me, 48, %p1; @%p1 exit;\nbar.sync 0;"} { // those of block 0 do not count for block 1
 		fault := check(t, strings.Replace(checked("reverse"), "bar.sync 0;", leaves, 1), simt.CheckFull)
 		require.True(t, fault == nil || fault.Kind != simt.Diverged, "%s: %v", leaves, fault)
+	}
+}
+
+// Where threads wait for each other at two places, the fault names one of each, and where both wait.
+func TestThreadsThatWaitAtTwoPlacesAreBothNamed(t *testing.T) {
+	for _, condition := range []string{"setp.lt.u32", "setp.ge.u32"} {
+		fault := check(t, prologue+condition+" %p1, %me, 7; @%p1 bra ON;\nbar.sync 0; bra OFF;\nON: bar.sync 0;\nOFF:\n", simt.CheckFull)
+		require.NotNil(t, fault)
+		require.Equal(t, simt.Diverged, fault.Kind)
+		require.ElementsMatch(t, [][3]uint32{{0, 0, 0}, {7, 0, 0}}, [][3]uint32{fault.Thread, fault.Other.Thread})
+		require.Contains(t, fault.Error(), fmt.Sprintf("while thread (%d,0,0) of its block waits at another place", fault.Other.Thread[0]))
+		require.NotEqual(t, fault.Line, fault.Other.Line)
+		require.Equal(t, "bar.sync", fault.Other.Instruction)
 	}
 }
 

@@ -185,7 +185,7 @@ func TestBarriersOfSomeThreadsFollowEachOther(t *testing.T) {
 	}{
 		{lanes01, 1, true}, {lanes01, 2, false}, {lanes01 + lanes12, 1, true}, {lanes01 + lanes12, 2, true}, {lanes01 + lanes12, 3, false},
 		{lanes12 + lanes01, 1, true}, {lanes12 + lanes01, 2, false},
-		{warps01, 33, true}, {warps01, 65, false}, {warps01 + warps12, 33, true}, {warps01 + warps12, 65, true}, {warps12 + warps01, 33, true}, {warps12 + warps01, 65, false},
+		{warps01, 3, true}, {warps01, 33, true}, {warps01, 65, false}, {warps12, 3, false}, {warps01 + warps12, 33, true}, {warps01 + warps12, 65, true}, {warps12 + warps01, 33, true}, {warps12 + warps01, 65, false},
 		{warps01 + warps12 + lanes01, 65, true}, {lanes01 + warps01, 33, true}, {lanes01 + warps12, 33, false},
 	} {
 		body := among(0, 1, "st.shared.u32 [cell], 1;") + c.barriers + among(c.reader, c.reader+1, "ld.shared.u32 %r2, [cell];")
