@@ -36,14 +36,14 @@ func (w *warp) enter(g *group, b *basic, mask uint32) {
 			frame, pc, age := g.frame, g.pc, g.age
 			g.mask = 0
 			defer func() { w.groups = append(w.groups, rest) }()
-			child := w.child(frame, c, x.function(address, lane), pc+1)
+			child := w.child(frame, c, x.function(address, lane), pc+1, lane)
 			w.pass(frame, child, c, same)
 			w.groups = append(w.groups, group{frame: child, mask: same, age: age, waiting: -1})
 			return
 		}
 		callee = x.function(address, lane)
 	}
-	child := w.child(g.frame, c, callee, g.pc+1)
+	child := w.child(g.frame, c, callee, g.pc+1, firstLane(mask))
 	w.pass(g.frame, child, c, mask)
 	g.frame, g.pc = child, 0
 }
@@ -59,14 +59,14 @@ func (x *exec) function(address uint64, lane int) *function {
 	return nil
 }
 
-// child is the frame of a call from another.
-func (w *warp) child(parent *frame, c *call, callee *function, back int32) *frame {
+// child is the frame of a call from another, which a lane makes.
+func (w *warp) child(parent *frame, c *call, callee *function, back int32, lane int) *frame {
 	if f := parent.children[c]; f != nil && f.fn == callee {
 		return f
 	}
 	f := w.newFrame(w.x.block, callee, parent, c, back)
 	if f.depth > mostDepth || f.local+callee.frame > w.x.block.run.kernel.stack {
-		w.x.fail(Overflowed, 0, "device functions call each other too deeply: the stack of a thread has %d bytes", w.x.block.run.kernel.stack)
+		w.x.fail(Overflowed, lane, "device functions call each other too deeply: the stack of a thread has %d bytes", w.x.block.run.kernel.stack)
 	}
 	if parent.children == nil {
 		parent.children = map[*call]*frame{}

@@ -362,6 +362,17 @@ func TestThreadsThatWaitAtTwoPlacesAreBothNamed(t *testing.T) {
 	}
 }
 
+// Of a race, both places are told, also where they are in functions.
+func TestBothPlacesOfARaceAreTold(t *testing.T) {
+	p := program(t, ".func before() { ret; }\n.func first(.reg .b64 at) { call before, ();\nst.global.u32 [at], 1; ret; }\n.func second(.reg .b64 at) {\nst.global.u32 [at], 2; ret; }\n"+
+		entry("setp.eq.u32 %p1, %me, 0; @%p1 bra ONE; call second, (%out); bra END; ONE: call first, (%out); END:"))
+	_, fault := run(t, p, simt.Launch{Block: [3]uint32{2, 1, 1}, Check: simt.CheckFull}, 1)
+	require.NotNil(t, fault)
+	require.Equal(t, simt.Race, fault.Kind)
+	require.ElementsMatch(t, []int{6, 8}, []int{fault.Line, fault.Other.Line})
+	require.Equal(t, []string{"st.global.u32", "st.global.u32"}, []string{fault.Instruction, fault.Other.Instruction})
+}
+
 // The usual checks are full for the first instructions of a launch, whatever the machine, and fast after them: here for a second warp that writes,
 // after some rounds of a loop, what the first one has read.
 func TestUsualChecks(t *testing.T) {

@@ -113,6 +113,20 @@ func TestGenericAddressesThereAndBack(t *testing.T) {
 	require.Zero(t, out[0])
 }
 
+// In memory, an address of an argument is what the host gave, up to the one past its end: another launch may read it.
+func TestAddressesInMemoryAreThoseOfTheHost(t *testing.T) {
+	for _, store := range []string{"st.global.u64 [%out], %rd1;", "st.global.v2.u64 [%out], {%rd1, %rd1};", "atom.global.exch.b64 %rd2, [%out], %rd1;", "atom.global.cas.b64 %rd2, [%out], 0, %rd1;"} {
+		for _, at := range []int{0, 4, 60, 64} {
+			memory := onHeap[uint64](9)
+			start := (uint64(uintptr(unsafe.Pointer(&memory[0]))) + 15) &^ 15
+			p := program(t, entry(fmt.Sprintf("add.u64 %%rd1, %%out, %d; %s", at, store)))
+			fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{1, 1, 1}, Check: simt.CheckFull, Args: []simt.Arg{{Bits: start, Pointer: true, Bytes: 64}}})
+			require.Nil(t, fault, "%v", fault)
+			require.Contains(t, memory, start+uint64(at), "%s at %d", store, at)
+		}
+	}
+}
+
 // Two arguments that begin at one place and have other rows share their bytes: what lies between the rows of one may belong to the other.
 func TestArgumentsOfOnePlaceShareTheirBytes(t *testing.T) {
 	const code = ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %a, %b; .reg .b32 %r;\nld.param.u64 %a, [a]; ld.param.u64 %b, [b];\nld.global.u32 %r, [%b+32];\nret;\n}\n"

@@ -261,6 +261,31 @@ func TestDeviceFunctions(t *testing.T) {
 	}
 }
 
+// Functions may call each other 4096 deep, as far as their local memory goes. Here lanes from 5 on call one that calls itself some times.
+func TestHowDeepFunctionsMayCallEachOther(t *testing.T) {
+	for _, c := range []struct {
+		local string
+		calls int
+		deep  bool
+	}{{"", 4096, true}, {"", 4097, false}, {".local .align 16 .b8 room[1024];", 16, true}, {".local .align 16 .b8 room[1024];", 18, false}} {
+		p := program(t, ".func (.reg .b32 r) down(.reg .b32 n)\n{\n"+c.local+` .reg .pred %p; .reg .b32 %m;
+setp.le.u32 %p, n, 1; @%p bra LAST; sub.u32 %m, n, 1; call (r), down, (%m); add.u32 r, r, 1; ret;
+LAST: mov.u32 r, 1; ret;
+}
+`+entry(fmt.Sprintf("mov.u32 %%r1, 0; setp.lt.u32 %%p1, %%me, 5; @%%p1 bra END; mov.u32 %%r2, %d; call (%%r1), down, (%%r2); END:", c.calls)+put("%r1")))
+		out, fault := run(t, p, block(7), 7)
+		if c.deep {
+			require.Nil(t, fault, "%v", fault)
+			require.Equal(t, []uint32{0, 0, 0, 0, 0, uint32(c.calls), uint32(c.calls)}, out)
+			continue
+		}
+		require.NotNil(t, fault, "%+v", c)
+		require.Equal(t, simt.Overflowed, fault.Kind)
+		require.Equal(t, [3]uint32{5, 0, 0}, fault.Thread)
+		require.Contains(t, fault.Error(), "device functions call each other too deeply: the stack of a thread has ")
+	}
+}
+
 // Each lane goes to its entry of a branch table, alone or with others, and all meet again; an index past the end is a fault of its lane.
 func TestBranchTables(t *testing.T) {
 	p := program(t, ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n.reg .pred %p<9>; .reg .b32 %r<9>, %me; .reg .b64 %rd39, %out;\nld.param.u64 %out, [out]; ld.param.u32 %r1, [n]; mov.u32 %me, %tid.x;\n"+
