@@ -94,8 +94,7 @@ func TestFormsThatCannotRunAreRefused(t *testing.T) {
 		{"suld.b.1d.b32.trap %r1, [%rd1, {%r2}];", ""},
 		{"vadd2.s32.s32.s32 %r1.h10, %r2, %r3, %r4;", "selectors of this instruction are not supported"},
 	} {
-		p, err := simt.Load("test.ptx", header+".extern .func absent(); .shared .b32 cell;
-"+entry(c.code))
+		p, err := simt.Load("test.ptx", header+".extern .func absent(); .shared .b32 cell;\n"+entry(c.code))
 		require.NoError(t, err, c.code)
 		_, err = p.Kernel("k")
 		var unsupported *simt.UnsupportedError
