@@ -3,6 +3,8 @@
 package placement
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,6 +170,34 @@ func TestPlacementsAreTimedByWhatDevicesSend(t *testing.T) {
 		{[]int32{3, 3, 3, 3}, 323}, // nothing is sent, and a device runs the most urgent first
 	} {
 		makespan, _ := timed(t, g, round(), 4, []float64{10, 10, 100, 200}, make([]float64, 4), 1, c.at)
+		require.Equal(t, c.makespan, makespan, "%v", c.at)
+	}
+}
+
+// What several devices read is sent on by those that have it: a copy takes 12, and what has come is used 5 later.
+func TestPlacementsAreTimedByWhatIsSentOn(t *testing.T) {
+	for _, c := range []struct {
+		at       []int32
+		makespan float64
+	}{
+		{[]int32{0, 1}, 39},                   // from 12 to 24
+		{[]int32{0, 1, 2}, 51},                // 0 sends to 2 after 1
+		{[]int32{0, 1, 2, 3}, 51},             // 1 sends to 3 beside that
+		{[]int32{0, 1, 2, 3, 4}, 63},          // 0 sends to 4 when it has sent to 2
+		{[]int32{0, 1, 2, 3, 4, 5, 6, 7}, 63}, // 8 have it after three rounds
+		{[]int32{3, 1, 2, 0}, 51},             // the first of two that are as free sends: 1 to 2, and 3 to 0
+		{[]int32{0, 1, 1, 1, 0}, 59},          // it is sent once, and used by one after the other
+	} {
+		b := dag.New("broadcast")
+		x := b.Device("x", dag.U8, 64)
+		b.Task("a", b.Out(x))
+		for k := range c.at[1:] {
+			b.Task(fmt.Sprint("read", k), b.In(x))
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		times := slices.Repeat([]float64{10}, len(c.at))
+		makespan, _ := timed(t, g, round(), 8, times, make([]float64, len(c.at)), 1, c.at)
 		require.Equal(t, c.makespan, makespan, "%v", c.at)
 	}
 }

@@ -77,6 +77,7 @@ func TestFlowsAreWhatNodesFind(t *testing.T) {
 			for _, id := range f.reads[f.start[i]:f.start[i+1]] {
 				d := f.data[id]
 				require.Equal(t, d.hi-d.lo, d.bytes)
+				require.Positive(t, d.bytes)
 				for at := d.lo; at < d.hi; at++ {
 					got[seen{d.buffer, at, d.writer}] = true
 				}
@@ -99,6 +100,7 @@ func TestFlowsAreWhatNodesFind(t *testing.T) {
 		}
 		for _, d := range f.final {
 			require.Equal(t, d.hi-d.lo, d.bytes)
+			require.Positive(t, d.bytes)
 			for at := d.lo; at < d.hi; at++ {
 				got[seen{d.buffer, at, d.writer}] = true
 			}
