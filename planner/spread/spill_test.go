@@ -239,6 +239,45 @@ func TestOrdersThatBreakDependenciesAreRefused(t *testing.T) {
 	require.EqualError(t, err, "the pipeline cannot be spilled to host memory: nothing says what is on the device when")
 }
 
+// A node may come after one that is declared later, also in a loop.
+func TestNodesThatComeAfterLaterOnesAreSpilled(t *testing.T) {
+	for name, declare := range map[string]func(b *dag.Builder, x, y, z dag.BufferID){
+		"in the pipeline": func(b *dag.Builder, x, y, z dag.BufferID) {
+			first := b.Task("first", b.InOut(x))
+			b.Task("then", b.InOut(y))
+			b.After(first, b.Task("last", b.InOut(z)))
+			b.Task("end", b.InOut(x))
+		},
+		"in a loop": func(b *dag.Builder, x, y, z dag.BufferID) {
+			b.Repeat("loop", dag.Loop{Times: 2}, func() {
+				first := b.Task("first", b.InOut(x))
+				b.Task("then")
+				b.After(first, b.Task("last", b.In(y)))
+			})
+			b.Task("end", b.InOut(z), b.InOut(y))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := dag.New("later")
+			var ids []dag.BufferID
+			for _, name := range []string{"x", "y", "z"} {
+				ids = append(ids, b.Device(name, dag.U8, 256))
+				b.Init(ids[len(ids)-1], dag.Init{Kind: dag.InitRamp})
+			}
+			declare(b, ids[0], ids[1], ids[2])
+			g, err := b.Graph()
+			require.NoError(t, err)
+			s, err := Spill(context.Background(), g, Options{Options: planner.Options{MemoryCap: 512}})
+			require.NoError(t, err)
+			require.Positive(t, s.Stats.Reloads)
+			require.True(t, plainlyEqual(g, s))
+			again, err := SpillAt(g, Options{}, s)
+			require.NoError(t, err)
+			require.Equal(t, s.Graph.Hash(), again.Graph.Hash())
+		})
+	}
+}
+
 func TestPlantedFaultsOfSpillsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -45,7 +45,10 @@ func TestUndividedLoopsAreWhereTheirFixedNodesAre(t *testing.T) {
 	for _, c := range []struct {
 		devices []int32 // of nodes in the loop, and then of one in a loop in it
 		want    int32
-	}{{[]int32{Free, Free}, Free}, {[]int32{1, Free}, 1}, {[]int32{Free, 2}, 2}, {[]int32{Free, 2, Free, 2}, 2}, {[]int32{0, 2}, Free}, {[]int32{0, 2, 2}, Free}, {[]int32{0, 0, 0}, 0}} {
+	}{
+		{[]int32{Free, Free}, Free}, {[]int32{1, Free}, 1}, {[]int32{Free, 2}, 2}, {[]int32{Free, 2, Free, 2}, 2},
+		{[]int32{0, 2}, Free}, {[]int32{0, 2, 2}, Free}, {[]int32{0, 0, 0}, 0},
+	} {
 		b := dag.New("loops")
 		task := func(name string, device int32) {
 			if device == Free {

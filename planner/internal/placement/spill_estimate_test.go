@@ -83,7 +83,8 @@ func TestSpillsAreTimedWithTheirState(t *testing.T) {
 	require.NoError(t, err)
 	times := []float64{100, 50}
 	require.Equal(t, 184.0, spilledUS(t, g, roundSpill(), times, 1, [5]int{0, 0, 0, 1, 0}), "in until 16, a until 116, b until 167, out from 168")
-	require.Equal(t, 220.0, spilledUS(t, g, roundSpill(), times, 1, [5]int{0, 0, 0, 0, 0}, [5]int{0, 0, 1, 1, grain}), "out until 137, in until 153, b until 203, out from 204")
+	require.Equal(t, 220.0, spilledUS(t, g, roundSpill(), times, 1, [5]int{0, 0, 0, 0, 0}, [5]int{0, 0, 1, 1, grain}),
+		"out until 137, in until 153, b until 203, out from 204")
 	p, err := NewSpillProblem(g, grain, nil, nil)
 	require.NoError(t, err)
 	walked, err := p.steps([]plan.Residency{{Buffer: x, Hi: grain, Last: 1, Stays: true}})
@@ -132,9 +133,11 @@ func TestSpillsAreTimedByCopiesWithinHostMemory(t *testing.T) {
 	times = []float64{10, 20, 30, 40}
 	left, right := [5]int{int(x), 0, 0, 0, 0}, [5]int{int(x), grain, 1, 1, 0}
 	again := [5]int{int(x), 0, 3, 3, 0}
-	require.Equal(t, 128.0+40, spilledUS(t, g, roundSpill(), times, 1, left, right, again), "out until 31, right until 51, out until 72, down until 112, in until 88 and again until 128")
+	require.Equal(t, 128.0+40, spilledUS(t, g, roundSpill(), times, 1, left, right, again),
+		"out until 31, right until 51, out until 72, down until 112, in until 88 and again until 128")
 	left[3], right[3], right[4] = 2, 2, grain
-	require.Equal(t, 91.0+40, spilledUS(t, g, roundSpill(), times, 1, left, right, again), "out until 31 and 51, down until 91, in until 47 and again until 87")
+	require.Equal(t, 91.0+40, spilledUS(t, g, roundSpill(), times, 1, left, right, again),
+		"out until 31 and 51, down until 91, in until 47 and again until 87")
 }
 
 // A join takes no time, and is over when the last of what it stands for is.
@@ -151,5 +154,6 @@ func TestSpillsAreTimedThroughJoins(t *testing.T) {
 	g, err := b.Graph()
 	require.NoError(t, err)
 	require.NotEmpty(t, g.Joins())
-	require.Equal(t, 87.0, spilledUS(t, g, roundSpill(), times, 0, [5]int{0, 0, 0, 4, 0}), "in until 16, read until 56, left until 62, right until 70, out from 71")
+	require.Equal(t, 87.0, spilledUS(t, g, roundSpill(), times, 0, [5]int{0, 0, 0, 4, 0}),
+		"in until 16, read until 56, left until 62, right until 70, out from 71")
 }

@@ -293,6 +293,8 @@ func (m *spilling) control(k int, g *dag.Graph, i dag.NodeID) dag.NodeID {
 			*lists = append(*lists, same)
 			for j := range ids {
 				ids[j] = m.declareNode(k, body, dag.NodeID(j))
+			}
+			for j := range ids {
 				for _, before := range body.Nodes[j].After {
 					m.b.After(ids[j], ids[before])
 				}

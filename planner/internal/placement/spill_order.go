@@ -77,13 +77,12 @@ func newOrders(p *SpillProblem) *orders {
 	return &orders{p: p, at: make([]int32, g.Len()), mark: make([]int32, g.Vertices())}
 }
 
-// declared is the order of declaration.
+// declared is the order of declaration, but for nodes that are declared before what they come after. It is nil if there are none.
 func (p *SpillProblem) declared() []dag.NodeID {
-	list := make([]dag.NodeID, p.Graph.Len())
-	for i := range list {
-		list[i] = dag.NodeID(i)
+	if order := p.Graph.Topological(); !slices.IsSorted(order) {
+		return order
 	}
-	return list
+	return nil
 }
 
 // earlier moves the node at a position up to another one, together with all between that it depends on. It changes order, and returns how

@@ -26,7 +26,8 @@ func drawOrdered(t *testing.T, rng *rand.Rand) (*SpillProblem, [][]bool) {
 		var accesses []dag.Access
 		for range 1 + rng.IntN(2) {
 			lo := grain * rng.Int64N(4)
-			accesses = append(accesses, dag.Access{Range: dag.Range{Buffer: ids[rng.IntN(3)], Lo: lo, Hi: lo + grain*(1+rng.Int64N(4-lo/grain))}, Mode: dag.Mode(1 + rng.IntN(3))})
+			r := dag.Range{Buffer: ids[rng.IntN(3)], Lo: lo, Hi: lo + grain*(1+rng.Int64N(4-lo/grain))}
+			accesses = append(accesses, dag.Access{Range: r, Mode: dag.Mode(1 + rng.IntN(3))})
 		}
 		b.Task(fmt.Sprint("n", k), accesses...)
 	}
@@ -60,7 +61,7 @@ func TestMovesOfNodesKeepEveryDependency(t *testing.T) {
 		restore()
 		joins += len(p.Graph.Joins())
 		o := newOrders(p)
-		order := p.declared()
+		order := slices.Clone(p.Graph.Topological())
 		for range 10 {
 			a, b := int32(rng.IntN(len(order))), int32(rng.IntN(len(order)))
 			was := slices.Clone(order)
@@ -113,7 +114,7 @@ func TestOrdersThatBreakDependenciesAreNone(t *testing.T) {
 		}
 		p, before := drawOrdered(t, rng)
 		restore()
-		order := p.declared()
+		order := slices.Clone(p.Graph.Topological())
 		for range 1 + rng.IntN(3) {
 			k := rng.IntN(len(order) - 1)
 			order[k], order[k+1] = order[k+1], order[k]

@@ -116,7 +116,7 @@ func (s *spillSearch) ordered(order []dag.NodeID) way {
 
 // startingOrders are the declared order and greedy ones, as many as there are steps for.
 func (s *spillSearch) startingOrders() []way {
-	list := []way{s.ordered(nil)}
+	list := []way{s.ordered(s.p.declared())}
 	tastes := []taste{{deep: true, memory: 0.25}, {memory: 1}, {deep: true, memory: 1, shared: true}, {memory: 0.25, shared: true},
 		{deep: true, memory: 0.5, noise: 0.5}, {memory: 0.5, noise: 0.5, shared: true}}
 	for range drawnOrders {
@@ -368,7 +368,7 @@ func (s *spillSearch) change(w *way, moves []absence, whole []dag.BufferID) {
 func (s *spillSearch) reorder(o *orders, w way, moves []absence) way {
 	order := slices.Clone(w.p.order)
 	if order == nil {
-		order = w.p.declared()
+		order = slices.Clone(s.p.Graph.Topological())
 	}
 	n := len(order)
 	from, to := int32(s.random.IntN(n)), int32(s.random.IntN(n))
