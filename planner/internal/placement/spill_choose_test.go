@@ -103,3 +103,47 @@ func TestChoicesCanBeMade(t *testing.T) {
 	require.Greater(t, across, 300)
 	require.Greater(t, none, 20)
 }
+
+// Contents from outside that are used most often for their size stay on the device first, in a part of what the largest node leaves.
+func TestWhatIsUsedMostStays(t *testing.T) {
+	b := dag.New("stays")
+	names := map[string]dag.BufferID{}
+	for _, name := range []string{"once", "thrice", "never", "made"} {
+		names[name] = b.Device(name, dag.U8, grain)
+		if name != "made" {
+			b.Init(names[name], dag.Init{Kind: dag.InitRamp})
+		}
+	}
+	halves := b.Device("halves", dag.U8, 2*grain)
+	b.Save(halves, "halves.npy")
+	b.Task("a", b.In(names["once"]), b.In(names["thrice"]))
+	b.Task("b", b.In(names["thrice"]), b.Slice(halves, 0, grain).InOut())
+	b.Task("c", b.In(names["thrice"]), b.Slice(halves, grain, 2*grain).InOut())
+	b.Task("d", b.Out(names["made"]), b.Slice(halves, 0, grain).InOut())
+	b.Task("e", b.InOut(names["made"]), b.Slice(halves, grain, 2*grain).InOut())
+	b.Task("f", b.In(names["made"]))
+	b.Task("g", b.In(names["made"]))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		blocks   int64 // that fit beside the largest node
+		fraction float64
+		stays    []string
+	}{
+		{4, 0, nil}, {4, 0.25, []string{"thrice"}}, {4, 0.5, []string{"once", "thrice"}}, {4, 0.75, []string{"thrice", "halves"}},
+		{4, 1, []string{"once", "thrice", "halves"}}, {0, 1, nil}, {1, 1, []string{"thrice"}}, {3, 1, []string{"thrice", "halves"}},
+		{8, 0.5, []string{"once", "thrice", "halves"}},
+	} {
+		p, err := NewSpillProblem(g, grain*(2+c.blocks), nil, nil)
+		require.NoError(t, err)
+		stays, some := (&spillSearch{p: p}).staying(c.fraction)
+		var got []string
+		for b, is := range stays {
+			if is {
+				got = append(got, g.Buffers[b].Name)
+			}
+		}
+		require.Equal(t, c.stays, got, "%g of %d blocks", c.fraction, c.blocks)
+		require.Equal(t, len(got) > 0, some)
+	}
+}
