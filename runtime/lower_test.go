@@ -98,3 +98,53 @@ func requireOneToOne(t *testing.T, replay *plan.Replay, commands []cudart.Comman
 	}
 	require.Len(t, replay.Ops, next)
 }
+
+// Profilers see each node in a range of its name, and each replay in a range of the pipeline's. With DebugProgress, each node is followed on its stream
+// by a word of its own.
+func TestEveryNodeIsInARangeOfItsName(t *testing.T) {
+	for _, progress := range []bool{false, true} {
+		g := stages(t)
+		plan, err := planner.New(t.Context(), g, planner.Options{Streams: 2})
+		require.NoError(t, err)
+		seen := &encoding{Platform: cpu(t)}
+		program, err := runtime.New(t.Context(), g, plan, seen, runtime.Options{Mode: runtime.Streams, DebugProgress: progress})
+		require.NoError(t, err)
+		defer program.Close()
+		require.Len(t, seen.lists, 1)
+		var open []string
+		var words []cudart.Ptr // by node, in the order of commands
+		var nodes []int32
+		var last cudart.Command // that of the last node
+		for _, c := range seen.lists[0] {
+			switch c.Kind {
+			case cudart.RangePush:
+				open = append(open, c.Label)
+			case cudart.RangePop:
+				require.Equal(t, open[len(open)-1], c.Label)
+				open = open[:len(open)-1]
+			case cudart.RecordEvent, cudart.WaitEvent:
+				require.Equal(t, []string{g.Name}, open)
+			default:
+				if c.Node < 0 {
+					require.Equal(t, []string{g.Name}, open)
+					require.Equal(t, []any{cudart.SetMemory, last.Stream, last.Label, uint32(1), uint8(4), int64(4)},
+						[]any{c.Kind, c.Stream, c.Label, c.Pattern, c.Width, c.Bytes})
+					words = append(words, c.Dst)
+					continue
+				}
+				require.Equal(t, []string{g.Name, g.Nodes[c.Node].Name}, open)
+				nodes, last = append(nodes, c.Node), c
+			}
+		}
+		require.Empty(t, open)
+		require.Len(t, nodes, g.Len())
+		if !progress {
+			require.Empty(t, words)
+			continue
+		}
+		require.Len(t, words, g.Len())
+		for k := range words {
+			require.EqualValues(t, 4*(nodes[k]-nodes[0]), int64(words[k])-int64(words[0]))
+		}
+	}
+}

@@ -34,4 +34,10 @@ func TestWallTimeIsOfReplaysFromTheInitialContents(t *testing.T) {
 	_, err = program.Measure(t.Context(), 2, 3)
 	require.NoError(t, err)
 	require.Equal(t, []uint64{0, 1, 2, 3, 4, 0, 1, 2}, found, "two to warm up, three with events, three for the wall time")
+	require.NoError(t, program.Restore(t.Context()))
+	found = nil
+	timing, err := program.Measure(t.Context(), 1, 40)
+	require.NoError(t, err)
+	require.Equal(t, []int{40, 40}, []int{timing.Submit.Count, timing.Device.Count}, "however many are timed before the host waits for them")
+	require.Len(t, found, 1+40+40)
 }

@@ -4,6 +4,7 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,6 +94,30 @@ func TestUpdatesMayNotWidenWhatWasDeclared(t *testing.T) {
 	require.NoError(t, program.SetScalar("scale", 0, 20))
 	require.NoError(t, program.SetScalar("scale", 0, 50))
 	require.EqualError(t, program.SetScalar("scale", 0, 51), `update refused: node "scale" would touch 204 bytes of "d", but its declaration covers only 200`)
+}
+
+// How long the rows of a tile are follows from the tile.
+func TestRowLengthsAreNoScalars(t *testing.T) {
+	b := dag.New("tiles")
+	b.Use(kernels.Library())
+	x, y := b.Device("x", dag.F32, 8, 8), b.Device("y", dag.F32, 4, 4)
+	b.Kernel("turn", "transpose", dag.Args{4, 4, b.Tile(x, 0, 4, 0, 4), b.Whole(y)})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	params := g.Nodes[0].Launch.Kernel.Params()
+	require.Len(t, params, 6)
+	plan, err := planner.New(t.Context(), g, planner.Options{})
+	require.NoError(t, err)
+	program, err := runtime.New(t.Context(), g, plan, cpu(t), runtime.Options{})
+	require.NoError(t, err)
+	defer program.Close()
+	for k := range params {
+		if err := program.SetScalar("turn", k, 4); params[k].LengthOf > 0 || params[k].Buffer {
+			require.EqualError(t, err, fmt.Sprintf(`update refused: argument %d of node "turn" is not a scalar`, k))
+		} else {
+			require.NoError(t, err)
+		}
+	}
 }
 
 // The code of a form is loaded, so an update may not need another one.

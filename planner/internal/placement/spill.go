@@ -39,12 +39,11 @@ type SpillProblem struct {
 
 // unit is a part of a device buffer that is on the device as a whole or not at all.
 type unit struct {
-	buffer           dag.BufferID
-	device           int32
-	lo, hi           int64 // the bytes that it has memory for
-	usedLo, usedHi   int64 // the bytes that are accessed, and moved
-	room             int64 // hi-lo as an arena counts it
-	written, scratch bool
+	buffer         dag.BufferID
+	device         int32
+	lo, hi         int64 // the bytes that it has memory for
+	usedLo, usedHi int64 // the bytes that are accessed, and moved
+	room           int64 // hi-lo as an arena counts it
 }
 
 // touch is what a node does with a unit.
@@ -178,7 +177,7 @@ func (p *SpillProblem) findUnits() {
 			list[last].hi, list[last].usedHi = max(list[last].hi, hi), max(list[last].usedHi, u.hi)
 			return list
 		}
-		return append(list, unit{buffer: u.buffer, device: b.Device, lo: lo, hi: hi, usedLo: u.lo, usedHi: u.hi, scratch: b.Scratch})
+		return append(list, unit{buffer: u.buffer, device: b.Device, lo: lo, hi: hi, usedLo: u.lo, usedHi: u.hi})
 	}
 	var computed []unit
 	for _, u := range kernels {
@@ -261,13 +260,11 @@ func (p *SpillProblem) findTouches() {
 				p.eachOverlap(a.Range, func(k int32) {
 					p.across = true
 					u := &p.units[k]
-					u.written = u.written || writes
 					*list = append(*list, touch{unit: k, reads: a.Mode&dag.Read != 0, writes: writes,
 						all: writes && a.Pitch == 0 && a.Lo <= u.usedLo && a.Hi >= u.usedHi, copied: true, across: true})
 				})
 				continue
 			}
-			p.units[t.unit].written = p.units[t.unit].written || writes
 			u := &p.units[t.unit]
 			t.reads = t.reads || a.Mode&dag.Read != 0 && a.Lo < a.Hi
 			t.writes = t.writes || writes
@@ -309,8 +306,7 @@ func (p *SpillProblem) touchControl(i dag.NodeID) {
 	for _, a := range g.Accesses(i) {
 		p.eachOverlap(a.Range, func(k int32) {
 			t, u := find(k), &p.units[k]
-			writes := a.Mode&dag.Write != 0
-			t.reads, t.writes, u.written = t.reads || a.Mode&dag.Read != 0, t.writes || writes, u.written || writes
+			t.reads, t.writes = t.reads || a.Mode&dag.Read != 0, t.writes || a.Mode&dag.Write != 0
 			t.all = t.all || a.Mode == dag.Write && a.Pitch == 0 && a.Lo <= u.usedLo && a.Hi >= u.usedHi
 		})
 	}

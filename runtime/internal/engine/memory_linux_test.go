@@ -38,4 +38,12 @@ func TestHostNeed(t *testing.T) {
 	require.EqualValues(t, -1, short.Device)
 	require.ErrorContains(t, err, "the host is out of memory: the run needs, with its results, 1 EiB, ")
 	require.ErrorContains(t, err, " are free; largest buffers: x 16 KiB, d 16 KiB")
+	_, err = New(t.Context(), g, plan, gpu{platform}, planner.GraphEdges, Options{HostReserve: 1 << 60})
+	require.ErrorContains(t, err, " are free; largest buffers: x 16 KiB", "device buffers are elsewhere")
+	require.NotContains(t, err.Error(), "d 16 KiB")
 }
+
+// gpu is a platform whose device memory is not the host's.
+type gpu struct{ cudart.Platform }
+
+func (gpu) Name() string { return "cuda" }
