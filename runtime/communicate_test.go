@@ -314,3 +314,58 @@ func TestRanksShareTheMemoryOfDeviceBuffers(t *testing.T) {
 		require.NoError(t, inner.Close())
 	}
 }
+
+// With one rank, what all ranks have is what it has: communication is a copy, or nothing where it works in place.
+func TestARankAloneCommunicatesWithItself(t *testing.T) {
+	for name, declare := range map[string]func(b *dag.Builder, x, y dag.BufferID){
+		"allreduce": func(b *dag.Builder, x, y dag.BufferID) {
+			b.Communicate("c", dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: b.Whole(x), To: b.Whole(y)})
+		},
+		"in place": func(b *dag.Builder, x, y dag.BufferID) {
+			b.Copy("copy", b.Whole(y), b.Whole(x))
+			b.Communicate("c", dag.Communication{Verb: dag.AllReduce, Reduction: dag.Max, From: b.Whole(y), To: b.Whole(y)})
+		},
+		"a bucket": func(b *dag.Builder, x, y dag.BufferID) {
+			b.Communicate("c", dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: b.Slice(x, 0, 2), To: b.Slice(y, 0, 2),
+				More: []dag.Pair{{From: b.Slice(x, 2, 3), To: b.Slice(y, 2, 3)}, {From: b.Slice(x, 3, 4), To: b.Slice(y, 3, 4)}}})
+		},
+		"a bucket of which one is not in place": func(b *dag.Builder, x, y dag.BufferID) {
+			b.Copy("copy", b.Slice(y, 0, 2), b.Slice(x, 0, 2))
+			b.Communicate("c", dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: b.Slice(y, 0, 2), To: b.Slice(y, 0, 2),
+				More: []dag.Pair{{From: b.Slice(x, 2, 4), To: b.Slice(y, 2, 4)}}})
+		},
+		"a bucket in place": func(b *dag.Builder, x, y dag.BufferID) {
+			b.Copy("copy", b.Whole(y), b.Whole(x))
+			b.Communicate("c", dag.Communication{Verb: dag.AllReduce, Reduction: dag.Sum, From: b.Slice(y, 0, 2), To: b.Slice(y, 0, 2),
+				More: []dag.Pair{{From: b.Slice(y, 2, 4), To: b.Slice(y, 2, 4)}}})
+		},
+		"an exchange": func(b *dag.Builder, x, y dag.BufferID) {
+			b.Communicate("c", dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Range: b.Whole(x)}, {Receive: true, Range: b.Whole(y)}}})
+		},
+		"an exchange of two": func(b *dag.Builder, x, y dag.BufferID) {
+			b.Communicate("c", dag.Communication{Verb: dag.Exchange, Transfers: []dag.Transfer{{Range: b.Slice(x, 0, 2)}, {Range: b.Slice(x, 2, 4)},
+				{Receive: true, Range: b.Slice(y, 0, 2)}, {Receive: true, Range: b.Slice(y, 2, 4)}, {Rank: 1, Range: b.Whole(x)}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := dag.New("alone")
+			b.Ranks(0, 1)
+			x, y := b.Device("x", dag.F32, 4), b.Device("y", dag.F32, 4)
+			b.Init(x, dag.Init{Kind: dag.InitRamp, A: 5, B: 1})
+			declare(b, x, y)
+			g, err := b.Graph()
+			require.NoError(t, err)
+			plan, err := planner.New(t.Context(), g, planner.Options{KeepAll: true})
+			require.NoError(t, err)
+			program, err := runtime.New(t.Context(), g, plan, cpu(t), runtime.Options{})
+			require.NoError(t, err)
+			defer program.Close()
+			require.NoError(t, program.Run(t.Context(), 1))
+			want, got := make([]byte, 16), make([]byte, 16)
+			require.NoError(t, program.Read(t.Context(), x, want))
+			require.NoError(t, program.Read(t.Context(), y, got))
+			require.Equal(t, want, got)
+			require.NotZero(t, got[3])
+		})
+	}
+}

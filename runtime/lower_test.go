@@ -11,6 +11,7 @@ import (
 	"github.com/dagrun/dagrun/cudart"
 	"github.com/dagrun/dagrun/cudart/host"
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/kernels"
 	"github.com/dagrun/dagrun/planner"
 	"github.com/dagrun/dagrun/planner/plan"
 	"github.com/dagrun/dagrun/planner/proof"
@@ -147,4 +148,37 @@ func TestEveryNodeIsInARangeOfItsName(t *testing.T) {
 			require.EqualValues(t, 4*(nodes[k]-nodes[0]), int64(words[k])-int64(words[0]))
 		}
 	}
+}
+
+// A kernel whose file gives no block has one that keeps the device busy.
+func TestBlocksAreChosen(t *testing.T) {
+	module, err := kernels.OpenModule("m", "m.ptx", []byte(counterPTX), kernels.OpenOptions{})
+	require.NoError(t, err)
+	b := dag.New("blocks")
+	b.Module("m", "m.ptx", module)
+	b.Kernel("chosen", "m.bump", dag.Args{}, dag.Grid(1))
+	b.Kernel("given", "m.bump", dag.Args{}, dag.Grid(1), dag.Block(2, 3))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	plan, err := planner.New(t.Context(), g, planner.Options{})
+	require.NoError(t, err)
+	seen := &encoding{Platform: cpu(t)}
+	program, err := runtime.New(t.Context(), g, plan, seen, runtime.Options{Mode: runtime.Streams})
+	require.NoError(t, err)
+	defer program.Close()
+	var blocks [][3]uint32
+	for _, c := range seen.lists[0] {
+		if c.Kind == cudart.LaunchKernel {
+			blocks = append(blocks, c.Block)
+			best, _, err := c.Kernel.Occupancy(c.Shared)
+			require.NoError(t, err)
+			require.Positive(t, best)
+			if c.Node == 0 {
+				require.Equal(t, [3]uint32{best, 1, 1}, c.Block)
+			} else {
+				require.Equal(t, [3]uint32{2, 3, 1}, c.Block)
+			}
+		}
+	}
+	require.Len(t, blocks, 2)
 }

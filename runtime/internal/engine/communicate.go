@@ -13,8 +13,10 @@ import (
 
 func (p *Program) communicateCommand(in *instance, n *dag.Node, c *cudart.Command) {
 	from := n.Communication
-	if p.graph.Ranks <= 1 && p.aloneCommand(in, from, c) {
-		return
+	if p.graph.Ranks <= 1 {
+		if from = withItself(from); p.aloneCommand(in, from, c) {
+			return
+		}
 	}
 	to := &cudart.Communication{Verb: from.Verb, Reduction: from.Reduction, DType: from.DType, Root: from.Root,
 		Group: from.Among.Members(max(p.graph.Ranks, 1)), Rank: p.graph.Rank}
@@ -35,6 +37,20 @@ func (p *Program) communicateCommand(in *instance, n *dag.Node, c *cudart.Comman
 	if from.Verb == dag.Exchange && len(to.Transfers) == 0 {
 		c.Kind, c.Communication = cudart.Empty, nil
 	}
+}
+
+// withItself is what the only rank does instead of combining what it has with what others have: an exchange with itself for a bucket.
+func withItself(c *dag.Communication) *dag.Communication {
+	if len(c.More) == 0 {
+		return c
+	}
+	exchange := &dag.Communication{Verb: dag.Exchange, DType: c.DType}
+	for _, pair := range append([]dag.Pair{{From: c.From, To: c.To}}, c.More...) {
+		if pair.From != pair.To {
+			exchange.Transfers = append(exchange.Transfers, dag.Transfer{Range: pair.From}, dag.Transfer{Receive: true, Range: pair.To})
+		}
+	}
+	return exchange
 }
 
 // aloneCommand makes the command of the only rank, which is a copy or nothing, and reports whether one is enough.
