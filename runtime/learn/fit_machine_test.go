@@ -96,3 +96,57 @@ func TestTheFitFindsFiguresOfTheMachine(t *testing.T) {
 		})
 	}
 }
+
+// The fit changes a figure only where predictions depend on it: those of replays as a graph, as streams, or both.
+func TestFiguresSayWhichReplaysDependOnThem(t *testing.T) {
+	type planned struct {
+		g    *dag.Graph
+		plan *planner.Plan
+	}
+	small, plans := lattice(t)
+	cases := []planned{{small, plans[0]}, {small, plans[3]}}
+	for _, n := range []int64{64, 1 << 20} { // the host, or the engines, decide how long copies take
+		b := dag.New("chunks")
+		b.Use(kernels.Library())
+		in, out := b.Host("in", dag.F32, 4*n), b.Host("out", dag.F32, 4*n)
+		for k := range int64(4) {
+			x, y := b.Device(fmt.Sprint("x", k), dag.F32, n), b.Device(fmt.Sprint("y", k), dag.F32, n)
+			b.Copy(fmt.Sprint("up", k), b.Whole(x), b.Part(in, k, 4))
+			b.Kernel(fmt.Sprint("square", k), "square", dag.Args{n, b.Whole(x), b.Whole(y)})
+			b.Copy(fmt.Sprint("down", k), b.Part(out, k, 4), b.Whole(y))
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		for _, streams := range []int{1, 2, 4} {
+			plan, err := planner.New(t.Context(), g, planner.Options{Strategy: "list", Streams: streams})
+			require.NoError(t, err)
+			cases = append(cases, planned{g, plan})
+		}
+	}
+	given := func() *planner.Machine {
+		m := planner.H200()
+		m.CopyLaunchUS, m.GraphLaunchUS = m.LaunchUS, 1 // not 0, which no factor changes
+		return m
+	}
+	for k := range fittedFigures {
+		f := &fittedFigures[k]
+		changed := map[engine.Mode]bool{}
+		for _, c := range cases {
+			for _, mode := range []engine.Mode{engine.Captured, engine.Streams} {
+				w := engine.Way{Plan: c.plan, Mode: mode, Threads: 1}
+				was, err := predictEach(c.g, w, given(), nil)
+				require.NoError(t, err)
+				for _, factor := range []float64{0.25, 8} {
+					other := given()
+					if *f.of(other) *= factor; other.Validate() != nil {
+						continue
+					}
+					us, err := predictEach(c.g, w, other, nil)
+					require.NoError(t, err)
+					changed[mode] = changed[mode] || us != was
+				}
+			}
+		}
+		require.Equal(t, map[engine.Mode]bool{engine.Captured: f.graph, engine.Streams: f.streams}, changed, "figure %d", k)
+	}
+}

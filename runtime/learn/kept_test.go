@@ -3,6 +3,8 @@
 package learn
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -200,4 +202,96 @@ func TestHopelessModesAndSharesOfCores(t *testing.T) {
 	}{{0.5, 2, 1, 0.5}, {1, 2, 1, 1}, {0.25, 2, 1, 0.5}, {0.5, 2, 2, 1}, {1, 2, 2, 1}, {0.5, 2, 4, 1}, {0.25, 4, 1, 0.25}, {0.5, 4, 1, 0.5}, {0.25, 4, 2, 0.5}, {1, 4, 2, 1}, {0.5, 4, 2, (1 + 1.0/3) / 2}} {
 		require.InDelta(t, c.wants, together([][]float64{{c.share}}, c.cores, c.slowdown)[0][0], 1e-9, "%v", c)
 	}
+}
+
+// A run agrees with its choice if replays take the time that they took then, up to a tenth and twice the spread of that, which counts only so much. Where
+// its replays took less than 20 ms, it tells nothing.
+func TestRunsThatDrift(t *testing.T) {
+	for _, c := range []struct {
+		median, spread, us float64
+		drifted            bool
+	}{
+		{100, 0, 100, false}, {100, 0, 109, false}, {100, 0, 111, true}, {100, 0, 91, false}, {100, 0, 89, true},
+		{100, 5, 119, false}, {100, 5, 121, true}, {100, 90, 129, false}, {100, 90, 131, true}, {100, 90, 69, true},
+	} {
+		w := &Way{Each: engine.Series{Median: c.median, Spread: c.spread}}
+		require.Equal(t, c.drifted, w.drifted(c.us), "%+v", c)
+	}
+	w := &Way{Each: engine.Series{Median: 100}}
+	folder := cache.Open(t.TempDir())
+	for _, c := range []struct {
+		us      float64
+		replays int
+		runs    int
+	}{{200, 99, 0}, {200, 100, 1}, {100, 1000, 0}, {math.NaN(), 1000, 0}} {
+		r := &Recalled{folder: folder}
+		if c.runs == 0 {
+			runs, again, err := r.Confirm(t.Context(), w, c.us, c.replays)
+			require.NoError(t, err)
+			require.Zero(t, runs)
+			require.False(t, again)
+			continue
+		}
+		runs, again, err := r.Confirm(nil, w, c.us, c.replays) //nolint:staticcheck // what is refused
+		require.ErrorIs(t, err, engine.ErrNoContext, "it is long enough to be looked at")
+		require.Zero(t, runs)
+		require.False(t, again)
+	}
+	for _, r := range []*Recalled{nil, {}} {
+		runs, again, err := r.Confirm(t.Context(), w, 200, 1000)
+		require.NoError(t, err)
+		require.False(t, again || runs > 0, "nothing is kept")
+	}
+}
+
+// Durations count if there are enough samples, and the node declares no cost. Where there is one replay, those of first replays count.
+func TestWhatIsKnownOfDurations(t *testing.T) {
+	b := dag.New("known")
+	for _, name := range []string{"often", "once", "declared", "shared"} {
+		b.Task(name)
+	}
+	b.Cost(2, 7)
+	g, err := b.Graph()
+	require.NoError(t, err)
+	r := &Recalled{graph: g, prints: []string{"a", "b", "c", "d"}}
+	many := func(us float64) []float64 { return slices.Repeat([]float64{us}, usedSamples) }
+	durations := cache.Durations{"a": many(10), "b": many(20)[1:], "c": many(30), "d": many(40), firstPrint("a"): many(90), firstPrint("d"): many(95)[1:],
+		sharePrint("d"): {0.5, 0.25, 0.75}, sharePrint("a"): {3}, sharePrint("b"): {0.5}}
+	p := r.knownOf(durations, 5)
+	require.Equal(t, map[string]float64{"often": 10, "shared": 40}, p.Nodes)
+	require.Equal(t, map[string]float64{"often": 1, "shared": 0.5}, p.Shares, "no share is more than all")
+	p = r.knownOf(durations, 1)
+	require.Equal(t, map[string]float64{"often": 90, "shared": 40}, p.Nodes)
+	delete(durations, sharePrint("a"))
+	require.Equal(t, map[string]float64{"shared": 0.5}, r.knownOf(durations, 5).Shares)
+}
+
+// The figures that are kept with a choice are of the machine that plans are made for, or are refused.
+func TestFittedFiguresAreOfTheSameMachine(t *testing.T) {
+	kept := func(m *planner.Machine) *cache.Choice {
+		var text bytes.Buffer
+		require.NoError(t, m.Encode(&text))
+		return &cache.Choice{Machine: text.Bytes()}
+	}
+	fitted := planner.H200()
+	fitted.GapUS *= 2
+	other := *fitted
+	other.Name = "another"
+	for _, c := range []struct {
+		machine *planner.Machine
+		kept    *planner.Machine
+		fine    bool
+	}{{planner.H200(), fitted, true}, {planner.H200(), &other, false}, {nil, fitted, false}, {cores(2), cores(2), true}, {cores(2), cores(4), false}} {
+		m, err := (&Recalled{machine: c.machine}).fitted(kept(c.kept))
+		if !c.fine {
+			require.EqualError(t, err, fmt.Sprintf("it was predicted with the figures of machine %q", c.kept.Name))
+			require.Nil(t, m)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.kept.GapUS, m.GapUS)
+	}
+	m, err := (&Recalled{machine: fitted}).fitted(&cache.Choice{})
+	require.NoError(t, err)
+	require.Nil(t, m)
 }

@@ -62,6 +62,13 @@ func TestMinTransferCountsWhatIsNotThere(t *testing.T) {
 	require.Equal(t, []int32{0, 1, 0, 0, 0, 0}, minTransfer(e), "y has come for c, and less has been done there")
 	e.times[1] = 5
 	require.Equal(t, []int32{0, 1, 0, 1, 0, 1}, minTransfer(e), "y is on both, and less has been done where it was made")
+
+	b = dag.New("down")
+	x = b.Device("x", dag.U8, 64)
+	fixedTask(b, "a", 1, b.Out(x))
+	b.Copy("down", b.Whole(b.Host("h", dag.U8, 64)), b.Whole(x))
+	b.Task("b", b.In(x))
+	require.Equal(t, []int32{1, 1, 1}, minTransfer(estimating(t, b, 2)), "the copy to the host is made where x is, and brings it to no other device")
 }
 
 // x is there for c a gap after a has ended, at 101, and elsewhere at 117: a copy of 12, a synchronization of 4 and a gap of 1.
