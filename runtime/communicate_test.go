@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -357,10 +358,13 @@ func TestARankAloneCommunicatesWithItself(t *testing.T) {
 			require.NoError(t, err)
 			plan, err := planner.New(t.Context(), g, planner.Options{KeepAll: true})
 			require.NoError(t, err)
-			program, err := runtime.New(t.Context(), g, plan, cpu(t), runtime.Options{})
+			seen := &encoding{Platform: cpu(t)}
+			program, err := runtime.New(t.Context(), g, plan, seen, runtime.Options{Mode: runtime.Streams})
 			require.NoError(t, err)
 			defer program.Close()
 			require.NoError(t, program.Run(t.Context(), 1))
+			several := slices.ContainsFunc(seen.lists[0], func(c cudart.Command) bool { return c.Kind == cudart.Communicate })
+			require.Equal(t, name == "a bucket" || name == "an exchange of two", several, "one copy is a copy, which graphs can have")
 			want, got := make([]byte, 16), make([]byte, 16)
 			require.NoError(t, program.Read(t.Context(), x, want))
 			require.NoError(t, program.Read(t.Context(), y, got))

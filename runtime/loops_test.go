@@ -269,3 +269,30 @@ func TestBodiesElsewhereThanTheirConditions(t *testing.T) {
 	require.Equal(t, cudart.Live{}, p.Live())
 	require.NoError(t, p.Close())
 }
+
+// A launch of nothing is nothing, also where the host submits passes.
+func TestLaunchesOfNothingBesideLoops(t *testing.T) {
+	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Auto} {
+		b := dag.New("nothing")
+		b.Use(kernels.Library())
+		x := b.Device("x", dag.F32, 4)
+		b.Init(x, dag.Init{Kind: dag.InitRamp, A: 1})
+		b.Kernel("nothing before", "scale", dag.Args{0, 2, b.Slice(x, 0, 0)})
+		b.Repeat("loop", dag.Loop{Times: 3}, func() {
+			b.Kernel("double", "scale", dag.Args{4, 2, b.Whole(x)})
+			b.Kernel("nothing in it", "scale", dag.Args{0, 2, b.Slice(x, 4, 4)})
+		})
+		b.Kernel("nothing after", "scale", dag.Args{0, 2, b.Slice(x, 0, 0)})
+		g, err := b.Graph()
+		require.NoError(t, err)
+		plan, err := planner.New(t.Context(), g, planner.Options{})
+		require.NoError(t, err)
+		program, err := runtime.New(t.Context(), g, plan, cpu(t), runtime.Options{Mode: mode})
+		require.NoError(t, err)
+		defer program.Close()
+		require.NoError(t, program.Run(t.Context(), 1))
+		memory := make([]byte, 16)
+		require.NoError(t, program.Read(t.Context(), x, memory))
+		require.Equal(t, 8.0, dag.F32.ToFloat(dag.F32.Load(memory, 0)))
+	}
+}

@@ -45,6 +45,14 @@ func TestPoliciesDealOutBodies(t *testing.T) {
 				b.Task("c", b.InOut(z), b.In(y))
 			})
 		}, []int32{0, 0, 0, 0}, []int32{0, 0, 1, 0}},
+		{"a loop with a buffer that a kernel elsewhere reaches", func(b *dag.Builder, x, y, z dag.BufferID) {
+			b.Node(dag.Node{Name: "peer", Kind: dag.Task, Peer: true}, b.In(x))
+			b.Repeat("loop", dag.Loop{Times: 2}, func() {
+				b.Task("a", b.InOut(y))
+				b.Task("b", b.InOut(x))
+				b.Task("c", b.InOut(z))
+			})
+		}, []int32{0, 0, 0, 0, 0}, []int32{0, 0, 0, 0, 1}},
 		{"a branch", func(b *dag.Builder, x, y, z dag.BufferID) {
 			b.If("if", "x(0..1) < 3", func() {
 				b.Task("a", b.InOut(y))

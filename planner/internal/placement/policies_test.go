@@ -4,6 +4,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,6 +252,18 @@ func TestLayersAreCutIntoBlocksOfEqualWork(t *testing.T) {
 	require.Equal(t, "0111/1110", dealt(e.layers(), 4), "what takes more than half is one of the halves")
 	e.times[0], e.times[7], e.p.Devices = 1, 1, 4
 	require.Equal(t, "0123/3210", dealt(e.layers(), 4))
+}
+
+// What brings data comes to where it is used.
+func TestLayersTakeTheirCopiesAlong(t *testing.T) {
+	b := dag.New("copies")
+	for k := range 4 {
+		x, h := b.Device(fmt.Sprint("x", k), dag.U8, 64), b.Host(fmt.Sprint("h", k), dag.U8, 64)
+		b.Copy(fmt.Sprint("up", k), b.Whole(x), b.Whole(h))
+		b.Task(fmt.Sprint("use", k), b.InOut(x))
+		b.Copy(fmt.Sprint("down", k), b.Whole(h), b.Whole(x))
+	}
+	require.Equal(t, "000/000/111/111", dealt(estimating(t, b, 2, slices.Repeat([]float64{1}, 12)...).layers(), 3))
 }
 
 // On a machine with cores, kernels of all devices share them.

@@ -22,35 +22,24 @@ func (p *SpillProblem) Ordered(order []dag.NodeID) (*SpillProblem, error) {
 	if len(order) != g.Len() {
 		return nil, fmt.Errorf("%w: an order of %d nodes for a graph of %d", ErrCannotSpill, len(order), g.Len())
 	}
-	at := slices.Repeat([]int32{-1}, g.Vertices())
-	var reach func(i dag.NodeID) (int32, bool) // the position of a node, or of the last one before a join
-	reach = func(i dag.NodeID) (int32, bool) {
-		if !g.IsJoin(i) {
-			return at[i], at[i] >= 0
+	came := make([]bool, g.Vertices())
+	var reached func(i dag.NodeID) bool // a node has come, or all that lead to a join
+	reached = func(i dag.NodeID) bool {
+		if !came[i] && g.IsJoin(i) {
+			came[i] = !slices.ContainsFunc(g.Preds(i), func(from dag.NodeID) bool { return !reached(from) })
 		}
-		if at[i] < 0 {
-			at[i] = 0
-			for _, from := range g.Preds(i) {
-				last, known := reach(from)
-				if !known {
-					at[i] = -1
-					return 0, false
-				}
-				at[i] = max(at[i], last)
-			}
-		}
-		return at[i], true
+		return came[i]
 	}
-	for k, i := range order {
-		if i < 0 || int(i) >= g.Len() || at[i] >= 0 {
+	for _, i := range order {
+		if i < 0 || int(i) >= g.Len() || came[i] {
 			return nil, fmt.Errorf("%w: an order that has node %d twice or has no such node", ErrCannotSpill, i)
 		}
 		for _, from := range g.Preds(i) {
-			if _, known := reach(from); !known {
+			if !reached(from) {
 				return nil, fmt.Errorf("%w: an order with %q before what it depends on", ErrCannotSpill, g.Nodes[i].Name)
 			}
 		}
-		at[i] = int32(k)
+		came[i] = true
 	}
 	return p.ordered(order), nil
 }

@@ -39,3 +39,33 @@ func TestTheLargestBuffersAreNamed(t *testing.T) {
 	require.EqualError(t, e, "device 0 is out of memory: the program needs 2 KiB")
 	require.ErrorIs(t, e, cudart.ErrOutOfMemory)
 }
+
+// full is a platform without free memory.
+type full struct {
+	cudart.Platform
+	free    int64
+	unknown error
+}
+
+func (f full) Alloc(int32, int64) (cudart.Ptr, error) { return 0, cudart.ErrOutOfMemory }
+func (f full) MemoryInfo(int32) (free, total int64, err error) {
+	return f.free, 0, f.unknown
+}
+
+// What is free is told where the device tells it.
+func TestWhatIsFreeIsTold(t *testing.T) {
+	g := &dag.Graph{Pipeline: &dag.Pipeline{Buffers: []dag.Buffer{{Name: "a", Place: dag.Device, Bytes: 2048}}}}
+	p := &plan.Plan{Memory: []plan.Placement{{Bytes: 2048}}}
+	for _, mode := range []MemoryMode{Arena, Separate} {
+		for _, c := range []struct {
+			platform full
+			want     string
+		}{
+			{full{free: 1024}, "device 0 is out of memory: the program needs 2 KiB, 1 KiB are free; largest buffers: a 2 KiB"},
+			{full{free: 1024, unknown: cudart.ErrPoisoned}, "device 0 is out of memory: the program needs 2 KiB; largest buffers: a 2 KiB"},
+		} {
+			s := &storage{platform: c.platform, address: make([]cudart.Ptr, 1)}
+			require.EqualError(t, s.takeDevice(g, p, mode), c.want)
+		}
+	}
+}
