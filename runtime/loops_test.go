@@ -296,3 +296,22 @@ func TestLaunchesOfNothingBesideLoops(t *testing.T) {
 		require.Equal(t, 8.0, dag.F32.ToFloat(dag.F32.Load(memory, 0)))
 	}
 }
+
+// The passes of a loop are submitted to the stream that it is on.
+func TestBodiesRunOnTheStreamOfTheirLoop(t *testing.T) {
+	b := dag.New("streams")
+	b.Use(kernels.Library())
+	x := b.Device("x", dag.F32, 4)
+	b.Repeat("outer", dag.Loop{Times: 3}, func() {
+		b.Kernel("double", "scale", dag.Args{4, 2, b.Whole(x)})
+		b.Repeat("inner", dag.Loop{Times: 2}, func() { b.Kernel("halve", "scale", dag.Args{4, 0.5, b.Whole(x)}) })
+	})
+	g, err := b.Graph()
+	require.NoError(t, err)
+	platform := cpu(t)
+	before := platform.Live().Streams
+	program := start(t, g, platform, runtime.Options{Mode: runtime.Streams})
+	defer program.Close()
+	require.Equal(t, before+1, platform.Live().Streams)
+	require.NoError(t, program.Run(t.Context(), 1))
+}

@@ -80,20 +80,22 @@ func TestUpdatesThatTheProofDoesNotCoverAreRefused(t *testing.T) {
 
 func TestUpdatesMayNotWidenWhatWasDeclared(t *testing.T) {
 	ctx := context.Background()
-	b := dag.New("half")
-	b.Use(kernels.Library())
-	d := b.Device("d", dag.F32, 100)
-	b.Kernel("scale", "scale", dag.Args{50, 2, b.Whole(d)}) // declares only the first half
-	g, err := b.Graph()
-	require.NoError(t, err)
-	plan, err := planner.New(ctx, g, planner.Options{})
-	require.NoError(t, err)
-	program, err := runtime.New(ctx, g, plan, cpu(t), runtime.Options{})
-	require.NoError(t, err)
-	defer program.Close()
-	require.NoError(t, program.SetScalar("scale", 0, 20))
-	require.NoError(t, program.SetScalar("scale", 0, 50))
-	require.EqualError(t, program.SetScalar("scale", 0, 51), `update refused: node "scale" would touch 204 bytes of "d", but its declaration covers only 200`)
+	for _, from := range []int64{0, 10} {
+		b := dag.New("half")
+		b.Use(kernels.Library())
+		d := b.Device("d", dag.F32, 110)
+		b.Kernel("scale", "scale", dag.Args{50, 2, b.Slice(d, from, 110)}) // declares no more than that
+		g, err := b.Graph()
+		require.NoError(t, err)
+		plan, err := planner.New(ctx, g, planner.Options{})
+		require.NoError(t, err)
+		program, err := runtime.New(ctx, g, plan, cpu(t), runtime.Options{})
+		require.NoError(t, err)
+		defer program.Close()
+		require.NoError(t, program.SetScalar("scale", 0, 20))
+		require.NoError(t, program.SetScalar("scale", 0, 50))
+		require.EqualError(t, program.SetScalar("scale", 0, 51), `update refused: node "scale" would touch 204 bytes of "d", but its declaration covers only 200`)
+	}
 }
 
 // How long the rows of a tile are follows from the tile.

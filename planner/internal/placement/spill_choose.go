@@ -261,9 +261,7 @@ func (c *choosing) put(u, first, use int32, most float64) bool {
 		return false
 	}
 	for k := s.to - 1; k >= s.from; k-- {
-		if v := list[k].unit; list[k].hi > s.at && list[k].lo < s.at+unit.room {
-			c.leave(v, first-1)
-		}
+		c.leave(list[k].unit, first-1)
 	}
 	c.arrive(u, first, s.at)
 	return true

@@ -165,3 +165,17 @@ func TestTheNodeThatNeedsMostIsNamed(t *testing.T) {
 		})
 	}
 }
+
+// A unit at the end of a buffer may be shorter than what pieces are aligned to.
+func TestCopiesUseTheUnitOfALastByte(t *testing.T) {
+	b := dag.New("last")
+	x := b.Device("x", dag.U8, grain+1)
+	b.Task("use", b.Slice(x, grain, grain+1).InOut())
+	b.Copy("down", b.Whole(b.Host("h", dag.U8, 1)), b.Slice(x, grain, grain+1))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	p, err := NewSpillProblem(g, 8*grain, nil, nil)
+	require.NoError(t, err)
+	require.Len(t, p.units, 1)
+	require.Equal(t, "use, x(256..257) reads writes\ndown, x(256..257) reads copied\n", touchesOf(p))
+}
