@@ -136,3 +136,22 @@ func TestFittingAgainFindsWhatLearningFound(t *testing.T) {
 	_, err = Refit(g, &Unfitted{Machine: given}, ways)
 	require.ErrorContains(t, err, "the samples of each node")
 }
+
+// Of ways that have not been timed, the one of which those that have say least is timed next, the first of several.
+func TestTheWayThatIsLeastKnownIsTimedNext(t *testing.T) {
+	_, plans := lattice(t)
+	way := func(k, threads int) Way {
+		return Way{Plan: plans[k], Mode: engine.Captured, Predicted: float64(100 - 10*k), Threads: threads}
+	}
+	l := &learner{learned: Learned{Ways: []Way{way(0, 1)}}}
+	l.addSome([]Way{way(0, 1), way(1, 1), way(3, 2), way(3, 1), way(3, 1), way(2, 1)})
+	require.Same(t, plans[3], l.learned.Ways[1].Plan, "the most streams differ most from one")
+	for _, w := range l.learned.Ways {
+		require.Equal(t, 1, w.Threads, "submission by several threads says nothing of the device")
+	}
+	untimed := []Way{way(3, 1), way(3, 1)}
+	untimed[1].Mode = engine.Streams
+	l = &learner{learned: Learned{Ways: []Way{way(0, 1)}}}
+	l.addSome(untimed)
+	require.Equal(t, engine.Captured, l.learned.Ways[1].Mode)
+}

@@ -1,4 +1,4 @@
-// Tests of what ranks that learn together measure and propose.
+// Tests of what ranks that learn together measure.
 
 package learn
 
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
-	"github.com/dagrun/dagrun/planner"
 )
 
 // A communication takes as long as the last rank to come makes it, so the shortest time that any rank has seen counts for all.
@@ -36,23 +35,4 @@ func TestTheShortestTimeOfACommunicationCounts(t *testing.T) {
 	w.broken = errors.New("rank 1 has gone")
 	_, err = l.communications(t.Context(), func(i dag.NodeID) []float64 { return samples[i] })
 	require.ErrorIs(t, err, w.broken)
-}
-
-// Ranks plan with what they were told to, and if that is auto, with strategies that all have, on fewer and fewer streams.
-func TestWhatRanksPropose(t *testing.T) {
-	for _, c := range []struct {
-		given proposal
-		want  []proposal
-	}{
-		{proposal{"list", 3}, []proposal{{"list", 3}}},
-		{proposal{"auto", 4}, []proposal{{"auto", 4}, {"list", 4}, {"list", 2}, {"list", 1}, {"heft", 4}, {"roundrobin", 4}, {"heft", 2}, {"roundrobin", 2},
-			{"cover", 4}, {"serial", 1}}},
-		{proposal{"", 1}, []proposal{{"", 1}, {"list", 1}, {"cover", 1}, {"serial", 1}}},
-		{proposal{"auto", 0}, []proposal{{"auto", 0}, {"list", 8}, {"list", 4}, {"list", 2}, {"list", 1}, {"heft", 8}, {"roundrobin", 8}, {"heft", 4},
-			{"roundrobin", 4}, {"heft", 2}, {"roundrobin", 2}, {"cover", 0}, {"serial", 1}}},
-	} {
-		l := learnerFrom(t, &written{}, false)
-		l.o.Plan = planner.Options{Strategy: c.given.Strategy, Streams: c.given.Streams}
-		require.Equal(t, c.want, l.proposals())
-	}
 }

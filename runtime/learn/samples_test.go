@@ -1,14 +1,17 @@
-// Tests of how nodes with the same work share what was measured of them.
+// Tests of how nodes are measured, and how those with the same work share what was measured of them.
 
 package learn
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dagrun/dagrun/dag"
+	"github.com/dagrun/dagrun/planner"
 )
 
 func TestNodesWithTheSameWorkShareSamples(t *testing.T) {
@@ -33,4 +36,19 @@ func TestManyNodesWithDifferentWorkShareNothing(t *testing.T) {
 	for i := range n {
 		require.Equal(t, float64(i), samples[i][0])
 	}
+}
+
+// Where no plan for one stream can be made, nodes are measured as the program replays.
+func TestNodesAreMeasuredWithoutAPlanForOneStream(t *testing.T) {
+	g, _ := lattice(t)
+	l := learnerFrom(t, &written{}, true)
+	l.graph, l.o.Plan = g, planner.Options{Machine: planner.H200(), MemoryCap: 1}
+	adopted, err := l.adoptSerial(t.Context(), 5)
+	require.NoError(t, err)
+	require.False(t, adopted)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	_, err = l.adoptSerial(ctx, 5)
+	require.ErrorIs(t, err, enough)
 }
