@@ -107,6 +107,7 @@ func TestContentsAgreeWithBytes(t *testing.T) {
 		}
 		copied := map[int64]bool{}
 		c.each(u, func(r dag.Range) {
+			require.Less(t, r.Lo, r.Hi, "seed %d: nothing is copied", seed)
 			list := bytesOf(r)
 			for _, at := range list {
 				copied[at] = true

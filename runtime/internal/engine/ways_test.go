@@ -48,3 +48,16 @@ func TestWaysThatAreThere(t *testing.T) {
 	trials.keeping = false
 	require.False(t, trials.Has(now), "nothing is kept where nothing is compared")
 }
+
+// Ways are kept from the beginning of learning to its end.
+func TestWaysAreKeptWhileLearningCompares(t *testing.T) {
+	w := Way{Plan: &plan.Plan{}, Mode: Captured}
+	trials := &Trials{program: &Program{plan: &plan.Plan{}}}
+	end := trials.Begin()
+	trials.keep(w, nil, 0, nil)
+	require.True(t, trials.Has(w))
+	require.NoError(t, end())
+	require.False(t, trials.Has(w))
+	require.False(t, trials.Has(trials.program.Way()))
+	require.Empty(t, trials.kept)
+}
