@@ -114,3 +114,39 @@ func TestHostFunctionsWriteWhatTheyDeclareOut(t *testing.T) {
 	require.NoError(t, run(12, simt.CheckFast, dag.ReadWrite))
 	require.NoError(t, run(12, simt.CheckNothing, dag.Write))
 }
+
+// What one run saves, another can expect, in device memory and in host memory; a run that computes something else says so.
+func TestFilesThatAreSavedCanBeExpected(t *testing.T) {
+	dir := t.TempDir()
+	run := func(a float64, change func(b *dag.Builder, id dag.BufferID, name string)) *runtime.Results {
+		b := dag.New("files")
+		b.Use(kernels.Library())
+		d, h := b.Device("d", dag.F32, 8), b.Host("h", dag.F32, 8)
+		b.Init(d, dag.Init{Kind: dag.InitRamp, A: a, B: 1})
+		b.Kernel("double", "scale", dag.Args{8, 2, b.Whole(d)})
+		b.Copy("down", b.Whole(h), b.Whole(d))
+		change(b, d, "d.npy")
+		change(b, h, "h.bin")
+		g, err := b.Graph()
+		require.NoError(t, err)
+		program := start(t, g, cpu(t), runtime.Options{})
+		defer program.Close()
+		require.NoError(t, program.Run(t.Context(), 1))
+		results, err := program.Finish(t.Context())
+		require.NoError(t, err)
+		return results
+	}
+	saved := run(3, func(b *dag.Builder, id dag.BufferID, name string) { b.Save(id, filepath.Join(dir, name)) })
+	require.Len(t, saved.Saved, 2)
+	expect := func(b *dag.Builder, id dag.BufferID, name string) {
+		b.Expect(id, dag.Expect{Kind: dag.ExpectFile, File: filepath.Join(dir, name)})
+	}
+	results := run(3, expect)
+	require.Empty(t, results.Failed())
+	require.Len(t, results.Checks, 2)
+	for _, c := range results.Checks {
+		require.True(t, c.OK)
+		require.EqualValues(t, 8, c.Elements)
+	}
+	require.Len(t, run(4, expect).Failed(), 2)
+}
