@@ -4,6 +4,8 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -181,4 +183,48 @@ func TestBlocksAreChosen(t *testing.T) {
 		}
 	}
 	require.Len(t, blocks, 2)
+}
+
+// A platform is told which bytes a command touches, and which of them it overwrites without having read any: then it does not matter what was there.
+func TestAccessesSayWhatIsOverwritten(t *testing.T) {
+	b := dag.New("accesses")
+	b.Use(kernels.Library())
+	const n = 4096
+	x, y, sums := b.Device("x", dag.F32, n), b.Device("y", dag.F32, n), b.Device("sums", dag.F32, n)
+	b.Kernel("apart", "square", dag.Args{n, b.Whole(x), b.Whole(y)})
+	b.Kernel("in place", "square", dag.Args{n, b.Whole(x), b.Whole(x)})
+	b.Kernel("change", "scale", dag.Args{n, 2, b.Whole(x)})
+	b.Kernel("scan", "exclusive_scan", dag.Args{n, b.Whole(x), b.Whole(sums)})
+	b.Copy("part", b.Slice(y, 8, 16), b.Slice(x, 0, 8))
+	g, err := b.Graph()
+	require.NoError(t, err)
+	plan, err := planner.New(t.Context(), g, planner.Options{})
+	require.NoError(t, err)
+	seen := &encoding{Platform: cpu(t)}
+	program, err := runtime.New(t.Context(), g, plan, seen, runtime.Options{Mode: runtime.Streams})
+	require.NoError(t, err)
+	defer program.Close()
+	told := map[string]bool{}
+	for _, c := range seen.lists[0] {
+		for _, a := range c.Accesses {
+			mode := "reads"
+			switch {
+			case a.Whole:
+				require.True(t, a.Write)
+				mode = "overwrites"
+			case a.Write:
+				mode = "writes"
+			}
+			told[fmt.Sprintf("%s %s %d bytes of %s from %d", c.Label, mode, a.Bytes, a.Name, a.Offset)] = true
+		}
+	}
+	for _, want := range []string{"apart reads 16384 bytes of x from 0", "apart overwrites 16384 bytes of y from 0", "in place writes 16384 bytes of x from 0",
+		"in place reads 16384 bytes of x from 0", "change writes 16384 bytes of x from 0", "scan overwrites 16384 bytes of sums from 0", "part reads 32 bytes of x from 0",
+		"part overwrites 32 bytes of y from 32"} {
+		require.True(t, told[want], "%s: %v", want, told)
+	}
+	for text := range told {
+		require.NotContains(t, text, "overwrites 16384 bytes of x")
+		require.False(t, strings.Contains(text, "scratch") && strings.Contains(text, "overwrites"), "%s: what a kernel leaves there has no meaning", text)
+	}
 }

@@ -145,3 +145,21 @@ func TestRunningNodesAreTold(t *testing.T) {
 	require.Empty(t, p.Trials().Running())
 	require.Empty(t, (*Trials)(nil).Running())
 }
+
+// What is asked of no program has an answer.
+func TestNoProgramSaysNothing(t *testing.T) {
+	var p *Program
+	require.Zero(t, p.Replays())
+	require.Empty(t, p.Unfinished())
+	require.Zero(t, p.Memory())
+	require.Nil(t, p.Trials().Trial())
+	nodes, on := p.Overlaps()
+	require.False(t, on || nodes > 0)
+	now, last := p.Communicating()
+	require.True(t, now == nil && last == nil)
+	require.ErrorIs(t, p.CanLearn(), ErrNoProgram)
+	_, err := CompareNodes(t.Context(), nil, nil, 1)
+	require.EqualError(t, err, "two programs are needed to compare their nodes")
+	_, err = CompareResults(t.Context(), nil, nil)
+	require.EqualError(t, err, "two programs are needed to compare their results")
+}
