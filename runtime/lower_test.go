@@ -219,8 +219,8 @@ func TestAccessesSayWhatIsOverwritten(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"apart reads 16384 bytes of x from 0", "apart overwrites 16384 bytes of y from 0", "in place writes 16384 bytes of x from 0",
-		"in place reads 16384 bytes of x from 0", "change writes 16384 bytes of x from 0", "scan overwrites 16384 bytes of sums from 0", "part reads 32 bytes of x from 0",
-		"part overwrites 32 bytes of y from 32"} {
+		"in place reads 16384 bytes of x from 0", "change writes 16384 bytes of x from 0", "scan overwrites 16384 bytes of sums from 0",
+		"part reads 32 bytes of x from 0", "part overwrites 32 bytes of y from 32"} {
 		require.True(t, told[want], "%s: %v", want, told)
 	}
 	for text := range told {

@@ -65,7 +65,7 @@ func findFlows(p *Problem) *flows {
 		}
 		f.start = append(f.start, int32(len(f.reads)))
 		for _, a := range accesses {
-			if a.Mode&dag.Write != 0 && a.Lo < a.Hi && !p.stays[a.Buffer] {
+			if a.Mode&dag.Write != 0 && !p.stays[a.Buffer] {
 				list = p.spaces[a.Buffer].of(a.Range, list[:0])
 				for _, x := range list {
 					last[a.Buffer] = overwrite(last[a.Buffer], span{x.lo, x.hi, int32(i)})

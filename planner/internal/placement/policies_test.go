@@ -144,6 +144,22 @@ func TestUrgentNodesComeFirst(t *testing.T) {
 	}
 }
 
+// Of many nodes that nothing waits for, the longest are the most urgent; of those that are as long, the first.
+func TestLongNodesAreUrgent(t *testing.T) {
+	b := dag.New("many")
+	times := make([]float64, 100)
+	for k := range times {
+		b.Task(fmt.Sprint("n", k))
+		times[k] = float64(k * 37 % 23)
+	}
+	order := estimating(t, b, 2, times...).order
+	require.Len(t, order, len(times))
+	for k, i := range order[1:] {
+		before := order[k]
+		require.True(t, times[before] > times[i] || times[before] == times[i] && before < i, "%d before %d", before, i)
+	}
+}
+
 func TestOwnersKeepWhatTheyWrite(t *testing.T) {
 	b := dag.New("tiles")
 	x, y, z := b.Device("x", dag.U8, 128), b.Device("y", dag.U8, 64), b.Device("z", dag.U8, 64)

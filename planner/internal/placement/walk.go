@@ -61,7 +61,7 @@ func (w *walker) visit(l *level, i dag.NodeID) {
 	w.steps = append(w.steps, w.moved...)
 	w.steps = append(w.steps, own)
 	for _, a := range accesses {
-		if a.Mode&dag.Write != 0 && !w.p.stays[a.Buffer] && a.Lo < a.Hi {
+		if a.Mode&dag.Write != 0 && !w.p.stays[a.Buffer] {
 			w.write(a.Range, at)
 		}
 	}
