@@ -315,3 +315,25 @@ func TestBodiesRunOnTheStreamOfTheirLoop(t *testing.T) {
 	require.Equal(t, before+1, platform.Live().Streams)
 	require.NoError(t, program.Run(t.Context(), 1))
 }
+
+// A condition may compare several elements, of types and places of their own.
+func TestConditionsOfSeveralElements(t *testing.T) {
+	for _, mode := range []runtime.Mode{runtime.Streams, runtime.Auto} {
+		b := dag.New("several")
+		b.Use(kernels.Library())
+		x, y := b.Device("x", dag.F32, 4), b.Device("y", dag.F64, 4)
+		b.Init(x, dag.Init{Kind: dag.InitRamp, A: 1})
+		b.Init(y, dag.Init{Kind: dag.InitRamp, A: 97, B: 1})
+		b.Repeat("loop", dag.Loop{While: "x(2..3) < y(3..4) and x(0..1) < y(1..2) + y(0..1)", Most: 50}, func() {
+			b.Kernel("double", "scale", dag.Args{4, 2, b.Whole(x)})
+		})
+		g, err := b.Graph()
+		require.NoError(t, err)
+		program := start(t, g, cpu(t), runtime.Options{Mode: mode})
+		defer program.Close()
+		require.NoError(t, program.Run(t.Context(), 1))
+		loops, err := program.Loops(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "7 passes of at most 50", loops[0].Text(), "128 is not less than 100")
+	}
+}

@@ -146,6 +146,9 @@ func TestEveryNodeIsInARangeOfItsName(t *testing.T) {
 			continue
 		}
 		require.Len(t, words, g.Len())
+		require.ElementsMatch(t, []string{"up", "first", "second", "down"}, program.Unfinished())
+		require.NoError(t, program.Run(t.Context(), 1))
+		require.Empty(t, program.Unfinished())
 		for k := range words {
 			require.EqualValues(t, 4*(nodes[k]-nodes[0]), int64(words[k])-int64(words[0]))
 		}
