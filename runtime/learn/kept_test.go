@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -285,4 +287,80 @@ func TestFittedFiguresAreOfTheSameMachine(t *testing.T) {
 	m, err := (&Recalled{machine: fitted}).fitted(&cache.Choice{})
 	require.NoError(t, err)
 	require.Nil(t, m)
+}
+
+// Durations that were off are corrected by at most a factor of two, and left alone where they are nearly right. Where the user gave some, a correction
+// as large as that is not believed.
+func TestCorrectionsAreBounded(t *testing.T) {
+	b := dag.New("corrected")
+	b.Task("measured")
+	measured, err := b.Graph()
+	require.NoError(t, err)
+	b = dag.New("declared")
+	b.Task("measured")
+	b.Repeat("loop", dag.Loop{Times: 2}, func() { b.Cost(b.Task("declared"), 5) })
+	declared, err := b.Graph()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		factor  float64
+		want    []float64
+		doubted bool
+	}{
+		{1, []float64{10, 20}, false}, {1.04, []float64{10, 20}, false}, {0.96, []float64{10, 20}, false}, {1.5, []float64{15, 30}, false},
+		{0.75, []float64{7.5, 15}, false}, {1.99, []float64{19.9, 39.8}, false}, {2, []float64{20, 40}, true}, {5, []float64{20, 40}, true},
+		{0.5, []float64{5, 10}, true}, {0.1, []float64{5, 10}, true},
+	} {
+		r := &Recalled{graph: measured, folder: cache.Open(t.TempDir()), device: "device"}
+		print := cache.Fingerprint([]byte("a"))
+		samples := cache.Durations{print: {10, 20}}
+		require.NoError(t, r.folder.KeepDurations(t.Context(), r.device, samples, true))
+		require.NoError(t, r.scale(t.Context(), samples, c.factor))
+		kept, err := r.folder.Durations(r.device)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, c.want, kept[print], 1e-9, "%g", c.factor)
+		require.Equal(t, []float64{10, 20}, samples[print], "what was given stays as it is")
+		require.False(t, r.doubts(c.factor, nil), "nothing was given")
+		require.Equal(t, c.doubted, r.doubts(c.factor, &planner.Profile{Nodes: map[string]float64{"measured": 3}}), "%g", c.factor)
+		require.False(t, r.doubts(c.factor, &planner.Profile{Nodes: map[string]float64{"another": 3}}))
+		r.graph = declared
+		require.Equal(t, c.doubted, r.doubts(c.factor, nil), "%g", c.factor)
+	}
+}
+
+// How many passes loops made is known by what they do. What cannot be read is no error, but a warning.
+func TestPassesAreKnown(t *testing.T) {
+	b := dag.New("passes")
+	b.Use(kernels.Library())
+	x, y := b.Device("x", dag.F32, 4), b.Device("y", dag.F32, 4)
+	for _, name := range []string{"two", "ten"} {
+		b.Repeat(name, dag.Loop{While: "x(0..1) < 3", Most: map[string]int64{"two": 2, "ten": 10}[name]}, func() {
+			b.Kernel("double "+name, "scale", dag.Args{4, 2, b.Whole(x)})
+			b.Repeat("in "+name, dag.Loop{Times: 2}, func() { b.Kernel("halve "+name, "scale", dag.Args{4, 0.5, b.Whole(y)}) })
+		})
+	}
+	g, err := b.Graph()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	folder := cache.Open(dir)
+	known, warnings := KnownPasses(g, folder)
+	require.Nil(t, known)
+	require.Empty(t, warnings)
+	keys := passKeys(g)
+	require.Len(t, keys, 2, "of the others it is known")
+	require.NoError(t, folder.KeepPasses(t.Context(), keys["ten"], &cache.Passes{Pipeline: "passes", Node: "ten", Runs: 2, Passes: 12, Most: 7}))
+	known, warnings = KnownPasses(g, folder)
+	require.Empty(t, warnings)
+	require.Equal(t, map[string]int64{"ten": 6}, known.Passes)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			err = os.WriteFile(path, []byte("spoilt"), 0o600)
+		}
+		return err
+	}))
+	known, warnings = KnownPasses(g, folder)
+	require.Nil(t, known)
+	require.Len(t, warnings, 1)
+	known, warnings = KnownPasses(g, nil)
+	require.Nil(t, known)
+	require.Empty(t, warnings)
 }
