@@ -60,6 +60,20 @@ func TestBulkCopiesAddLargeElements(t *testing.T) {
 	require.Equal(t, []uint32{0, 1, 6, 0}, out)
 }
 
+// Copies that add are atomic: threads of several blocks may add to one place at the same time.
+func TestBulkCopiesThatAddDoNotRace(t *testing.T) {
+	p := program(t, ".shared .align 16 .b32 cells[4];\n"+entry(`
+		setp.ne.u32 %p1, %me, 0; @%p1 bra COPY; st.shared.v4.u32 [cells], {1, 2, 3, 4};
+		COPY: bar.sync 0; and.b32 %r1, %me, 31; setp.ne.u32 %p1, %r1, 0; @%p1 bra END; fence.proxy.async;
+		cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out], [cells], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+		END:`))
+	for _, check := range everyCheck {
+		out, fault := run(t, p, simt.Launch{Grid: [3]uint32{3, 1, 1}, Block: [3]uint32{64, 1, 1}, Check: check}, 4)
+		require.Nil(t, fault, "%v", fault)
+		require.Equal(t, []uint32{6, 12, 18, 24}, out)
+	}
+}
+
 // What is called by an address may need more local memory than functions that call themselves are given.
 func TestFunctionsCalledByAddressHaveTheirLocalMemory(t *testing.T) {
 	p := program(t, `.func (.reg .b32 %sum) far(.reg .b32 %n) { .local .align 4 .b8 own[40000]; .reg .b32 %a; .reg .b64 %x;

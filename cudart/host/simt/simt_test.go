@@ -684,6 +684,16 @@ func TestRegistersOfABlockAreItsOwn(t *testing.T) {
 	}
 }
 
+// A carry is there for each block, although what it comes from is the same for all.
+func TestEveryBlockHasItsCarry(t *testing.T) {
+	p := program(t, entry("mov.u32 %r1, %ntid.x; add.cc.u32 %r2, %r1, 0xffffffff; addc.u32 %r3, 0, 0; mov.u32 %me, %ctaid.x;"+put("%r3")))
+	out, fault := run(t, p, simt.Launch{Grid: [3]uint32{20, 1, 1}, Block: [3]uint32{1, 1, 1}}, 20)
+	require.Nil(t, fault)
+	for i, v := range out {
+		require.EqualValues(t, 1, v, "block %d", i)
+	}
+}
+
 // fma rounds once: where the sum in 64 bits ends half way between two float32, and where the result is denormal.
 func TestFusedSumsAreRoundedOnce(t *testing.T) {
 	for _, c := range [][4]uint64{
