@@ -3,6 +3,7 @@
 package simt_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,6 +75,28 @@ func TestBulkCopiesThatAddDoNotRace(t *testing.T) {
 	}
 }
 
+// A copy reads and writes as its thread would: another thread that writes what it reads, or reads what it writes, races with it.
+func TestCopiesRaceLikeOtherAccesses(t *testing.T) {
+	for _, copies := range []string{
+		"cp.async.ca.shared.global [cells], [%out], 16; cp.async.wait_all;",
+		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [cells], [%out], 16, [door];",
+	} {
+		for other, race := range map[string]bool{"st.global.u32 [%out+12], 5;": true, "ld.shared.u32 %r1, [cells+12];": true, "st.shared.u32 [cells], 5;": true,
+			"ld.global.u32 %r1, [%out+4];": false, "st.global.u32 [%out+16], 5;": false, "st.shared.u32 [cells+16], 5;": false} {
+			p := program(t, ".shared .align 16 .b8 cells[32]; .shared .align 8 .b64 door;\n"+entry(`
+				setp.ne.u32 %p1, %me, 0; @%p1 bra READY; mbarrier.init.shared.b64 [door], 1; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [door], 16;
+				st.global.v4.u32 [%out], {1, 2, 3, 4}; READY: bar.sync 0;
+				setp.eq.u32 %p1, %me, 0; @%p1 bra COPY; setp.ne.u32 %p1, %me, 32; @%p1 bra END; `+other+` bra END;
+				COPY: `+copies+` END:`))
+			_, fault := run(t, p, simt.Launch{Block: [3]uint32{64, 1, 1}, Check: simt.CheckFull}, 8)
+			require.Equal(t, race, fault != nil, "%s beside %s: %v", other, copies, fault)
+			if race {
+				require.Contains(t, []simt.FaultKind{simt.Race, simt.Uninitialised}, fault.Kind)
+			}
+		}
+	}
+}
+
 // What is called by an address may need more local memory than functions that call themselves are given.
 func TestFunctionsCalledByAddressHaveTheirLocalMemory(t *testing.T) {
 	p := program(t, `.func (.reg .b32 %sum) far(.reg .b32 %n) { .local .align 4 .b8 own[40000]; .reg .b32 %a; .reg .b64 %x;
@@ -112,6 +135,53 @@ func TestVariablesDoNotOverlap(t *testing.T) {
 		out, fault := run(t, p, block(1), 6)
 		require.Nil(t, fault, "%s: %v", space, fault)
 		require.Equal(t, []uint32{0x5a, 0x11223344, 0x7b, 0, 0x50607080, 0x10203040}, out, space)
+	}
+}
+
+// Shared memory whose size is given at the launch begins behind all other, at a multiple of its alignment and of 16 bytes.
+func TestSharedMemoryOfTheLaunch(t *testing.T) {
+	const variables = ".shared .align 4 .b8 own[20]; .extern .shared .align 4 .b8 dynamic[]; .extern .shared .align 64 .b8 wide[];\n"
+	for code, want := range map[string][]uint32{
+		"mov.u32 %r1, own; mov.u32 %r2, dynamic; sub.u32 %r1, %r2, %r1; st.shared.u32 [dynamic+60], 7; st.shared.u32 [own+16], 9; ld.shared.u32 %r2, [dynamic+60];": {32, 7},
+		"mov.u32 %r1, own; mov.u32 %r2, wide; sub.u32 %r1, %r2, %r1; st.shared.u32 [wide+60], 7; st.shared.u32 [own+16], 9; ld.shared.u32 %r2, [wide+60];":          {64, 7},
+	} {
+		for _, check := range everyCheck {
+			l := block(1)
+			l.Shared, l.Check = 64, check
+			out, fault := run(t, program(t, variables+entry(code+"st.global.v2.u32 [%out], {%r1, %r2};")), l, 2)
+			require.Nil(t, fault, "%s: %v", code, fault)
+			require.Equal(t, want, out, code)
+		}
+	}
+	for code, want := range map[string]string{
+		"st.shared.u32 [own], 1; st.shared.u32 [dynamic+64], 1;":               "an access of 4 bytes at byte 96 of shared memory, but the block has only 96 bytes",
+		"st.shared.u32 [own], 1; ld.shared.u32 %r1, [dynamic+4];" + put("%r1"): "reads 4 bytes at byte 4 of dynamic in shared memory, which nobody has written",
+	} {
+		l := block(1)
+		l.Shared, l.Check = 64, simt.CheckFull
+		_, fault := run(t, program(t, variables+entry(code)), l, 1)
+		require.NotNil(t, fault, code)
+		require.Contains(t, fault.Error(), want)
+	}
+}
+
+// The least and the greatest that copies leave in memory: of a NaN and a number it is the number, and -0 is less than 0.
+func TestBulkCopiesOfLeastAndGreatest(t *testing.T) {
+	const nan, infinity, minus = 0x7fff, 0x7c00, 0x8000
+	for word, want := range map[string][8]uint32{
+		"min.f16": {0x3c00, 0x3c00, 0x3c00, minus, minus, minus | infinity, minus | 1, nan}, "max.f16": {0x3c00, 0x3c00, 0x4000, 0, 0, 0, 1, nan},
+	} {
+		old, given := [8]uint32{nan, 0x3c00, 0x3c00, 0, minus, 0, 1, nan}, [8]uint32{0x3c00, nan, 0x4000, minus, 0, minus | infinity, minus | 1, nan}
+		code := ""
+		for i := range 8 {
+			code += fmt.Sprintf("mov.u16 %%h1, %d; mov.u16 %%h2, %d; st.global.u16 [%%out+%d], %%h1; st.shared.u16 [cells+%d], %%h2;\n", old[i], given[i], 2*i, 2*i)
+		}
+		p := program(t, ".shared .align 16 .b8 cells[16];\n"+entry(code+"cp.reduce.async.bulk.global.shared::cta.bulk_group."+word+" [%out], [cells], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"))
+		out, fault := run(t, p, block(1), 4)
+		require.Nil(t, fault, "%v", fault)
+		for i := range 8 {
+			require.Equal(t, want[i], out[i/2]>>(i%2*16)&0xffff, "%s of %#x and %#x", word, old[i], given[i])
+		}
 	}
 }
 

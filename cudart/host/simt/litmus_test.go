@@ -267,3 +267,13 @@ func TestEarlierReleasesDoNotTellWhatLaterOnesDo(t *testing.T) {
 				"st.relaxed.gpu.global.u32 [more], 1;\nAGAIN: ld.relaxed.gpu.global.u32 %r2, [more]; setp.ne.u32 %p2, %r2, 2; @%p2 bra AGAIN;\n"+fence+"ld.global.u32 %r3, [%out];"))+"END:"), fence)
 	}
 }
+
+// Each thread's release counts, also of threads of one warp that have had their fence together.
+func TestReleasesOfOneWarpAtOnePlace(t *testing.T) {
+	for _, fence := range []string{fenceOfAll, ""} {
+		body := inBlock(0, among(0, 3, "mul.wide.u32 %rd1, %me, 4; add.u64 %rd1, %out, %rd1; st.global.u32 [%rd1], 7;\n"+fence+"red.relaxed.gpu.global.add.u32 [flag], 1;")) +
+			inBlock(1, among(0, 1, "POLL: ld.relaxed.gpu.global.u32 %r2, [flag]; setp.ne.u32 %p2, %r2, 3; @%p2 bra POLL;\n"+fenceOfAll+
+				"ld.global.u32 %r3, [%out]; ld.global.u32 %r3, [%out+4]; ld.global.u32 %r3, [%out+8];")) + "END:"
+		require.Equal(t, fence == "", raceOf(t, 2, body), body)
+	}
+}
