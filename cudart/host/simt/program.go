@@ -155,9 +155,6 @@ func (k *Kernel) MaxThreads() int {
 	if k.limits.RequiredThreads[0] > 0 {
 		n = k.limits.RequiredThreads
 	}
-	if n[0] <= 0 {
-		return 0
-	}
 	return int(n[0]) * int(max(n[1], 1)) * int(max(n[2], 1))
 }
 
