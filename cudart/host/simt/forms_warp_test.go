@@ -3,6 +3,7 @@
 package simt_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"math/bits"
@@ -205,6 +206,33 @@ func laneForms() (forms []laneForm) {
 				}
 			}
 			return total, false, true
+		}})
+	}
+	for _, name := range []string{"min", "max", "min.abs", "max.abs", "min.NaN", "max.NaN", "min.abs.NaN", "max.abs.NaN"} {
+		forms = append(forms, laneForm{"redux.sync." + name + ".f32 %fd, %fa, %mask; mov.b32 %rd, %fd;", func(_ int, mask uint32, in *[32][3]uint64) (uint32, bool, bool) {
+			const sign, infinity, nan = 1 << 31, 0x7f800000, 0x7fffffff
+			place := func(v uint32) int64 { // in the order of numbers, -0 before 0
+				if v&sign != 0 {
+					return -1 - int64(v&^sign)
+				}
+				return int64(v)
+			}
+			var numbers []uint32
+			for i := range 32 {
+				v := uint32(in[i][0])
+				if strings.Contains(name, "abs") {
+					v &^= sign
+				}
+				if mask>>i&1 != 0 && v&^sign <= infinity {
+					numbers = append(numbers, v)
+				}
+			}
+			lanes := bits.OnesCount32(mask)
+			if len(numbers) == 0 || strings.Contains(name, "NaN") && len(numbers) < lanes {
+				return nan, false, lanes > 1 || strings.Contains(name, "abs")
+			}
+			slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Compare(place(a), place(b)) })
+			return numbers[map[string]int{"min": 0, "max": len(numbers) - 1}[name[:3]]], false, true
 		}})
 	}
 	forms = append(forms,

@@ -165,7 +165,7 @@ func TestWhatNobodyWroteMayBeMoved(t *testing.T) {
 		"{ .param .b64 p[2]; .param .b64 q[2]; st.param.v2.b64 [p], {%xa, %xb}; call (q), passed, (p); ld.param.v2.b64 {%xu, %xt}, [q]; }",
 		"st.local.v2.b32 [%own], {%ra, %rb}; ld.local.b32 %rt, [%own+4];", "st.local.b32 [%own], %ra; st.local.b32 [%own], %rb; ld.local.b32 %rt, [%own];", prints("%own"),
 		"ld.local.v2.b64 {%xt, %xu}, [%own];", "ld.global.v2.b64 {%xt, %xu}, [%out+64];", "st.shared.b32 [%tile32+2048], 1; ld.shared.v2.b32 {%rt, %ru}, [%tile32+2048];",
-		"mov.b32 %ru, %ra; @%p mov.b32 %ru, %rb; mov.b32 %rt, %ru;",
+		"mov.b32 %ru, %ra; @%p mov.b32 %ru, %rb; mov.b32 %rt, %ru;", "st.local.b32 [4], %ra;",
 	} {
 		fault := runReader(t, code+usesOfTargets, "a")
 		require.Nil(t, fault, "%s: %v", code, fault)
