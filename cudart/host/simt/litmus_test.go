@@ -277,3 +277,15 @@ func TestReleasesOfOneWarpAtOnePlace(t *testing.T) {
 		require.Equal(t, fence == "", raceOf(t, 2, body), body)
 	}
 }
+
+// A block that has heard of a first release at a place hears of the next one too, and of what that tells.
+func TestBlocksHearLaterReleasesAtAPlace(t *testing.T) {
+	for fence, race := range map[string]bool{fenceOfAll: false, "": true} {
+		require.Equal(t, race, raceOf(t, 3, inBlock(0, among(0, 1, "st.global.u32 [%out], 7;\n"+fenceOfAll+"st.relaxed.gpu.global.u32 [flag], 1;"))+
+			inBlock(1, among(0, 1, "st.global.u32 [%out+4], 8;\n"+fenceOfAll+"st.relaxed.gpu.global.u32 [other], 1;\nONCE: ld.relaxed.gpu.global.u32 %r2, [more]; setp.eq.u32 %p2, %r2, 0; @%p2 bra ONCE;\n"+
+				acquireFlag+fence+"st.relaxed.gpu.global.u32 [other], 2;"))+
+			inBlock(2, among(0, 1, "FIRST: ld.relaxed.gpu.global.u32 %r2, [other]; setp.eq.u32 %p2, %r2, 0; @%p2 bra FIRST;\n"+fenceOfAll)+"bar.sync 0; ld.global.u32 %r3, [%out+4];\n"+
+				among(0, 1, "st.relaxed.gpu.global.u32 [more], 1;\nAGAIN: ld.relaxed.gpu.global.u32 %r2, [other]; setp.ne.u32 %p2, %r2, 2; @%p2 bra AGAIN;\n"+fenceOfAll)+
+				"bar.sync 0; ld.global.u32 %r3, [%out];")+"END:"), fence)
+	}
+}

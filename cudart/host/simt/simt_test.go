@@ -641,6 +641,22 @@ func TestParametersAreAligned(t *testing.T) {
 	}
 }
 
+// A parameter ends where its kernel's parameters end.
+func TestParametersHaveAnEnd(t *testing.T) {
+	for code, inside := range map[string]bool{"ld.param.u32 %r, [n];": true, "ld.param.u64 %a, [first];": true, "ld.param.u64 %a, [n];": false, "ld.param.u32 %r, [n+4];": false, "ld.param.u32 %r, [n+1024];": false,
+		"ld.param.v2.u32 {%r, %r}, [n];": false} {
+		for _, threads := range []uint32{32, 5} {
+			p := program(t, ".visible .entry k(.param .u64 first, .param .u32 n) { .reg .b64 %a; .reg .b32 %r; "+code+" ret; }")
+			fault := launch(t, p, "k", simt.Launch{Block: [3]uint32{threads, 1, 1}, Args: []simt.Arg{{Bits: 1}, {Bits: 2}}})
+			require.Equal(t, inside, fault == nil, "%s: %v", code, fault)
+			if fault != nil {
+				require.Equal(t, simt.OutOfBounds, fault.Kind)
+				require.Equal(t, [3]uint32{}, fault.Thread)
+			}
+		}
+	}
+}
+
 // Tables may hold addresses in constant memory.
 func TestTablesOfConstants(t *testing.T) {
 	p := program(t, ".const .u32 three = 3;\n.const .u32 pair[2] = {4, 5};\n.global .u64 table[2] = {generic(three), generic(pair)+4};\n"+entry(
