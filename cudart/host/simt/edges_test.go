@@ -61,7 +61,9 @@ func clamp(v, low, high int64) int64 { return min(max(v, low), high) }
 
 func TestIntegersAtTheEdges(t *testing.T) {
 	for code, want := range map[string]func(a, b, c uint32) uint32{
-		"add.u32 %r4, %r1, %r2;": func(a, b, _ uint32) uint32 { return a + b },
+		"add.u32 %r4, %r1, %r2;":   func(a, b, _ uint32) uint32 { return a + b },
+		"add.u16x2 %r4, %r1, %r2;": func(a, b, _ uint32) uint32 { return (a+b)&0xffff | (a>>16+b>>16)<<16 },
+		"add.s16x2 %r4, %r1, %r2;": func(a, b, _ uint32) uint32 { return (a+b)&0xffff | (a>>16+b>>16)<<16 },
 		"add.sat.s32 %r4, %r1, %r2;": func(a, b, _ uint32) uint32 {
 			return uint32(clamp(int64(int32(a))+int64(int32(b)), math.MinInt32, math.MaxInt32))
 		},

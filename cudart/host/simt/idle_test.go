@@ -121,6 +121,28 @@ func TestOnlyLaunchesOfOneShapeShareWhatIsLeft(t *testing.T) {
 	require.LessOrEqual(t, k.idle.bytes, int64(mostIdle))
 }
 
+// A kernel keeps what fits in a mebibyte, and as much again after some of it was in use.
+func TestWhatIsLeftIsLimited(t *testing.T) {
+	k := leftKernel(t)
+	out := words(64)
+	args := []Arg{{Bits: uint64(uintptr(unsafe.Pointer(&out[0]))), Pointer: true, Bytes: 256}, {}}
+	r, err := k.Start(Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{64, 1, 1}, Shared: 200 << 10, Args: args})
+	require.NoError(t, err)
+	var spare []*cluster
+	for range 9 {
+		spare = append(spare, r.newCluster())
+	}
+	most := int(mostIdle / r.clusterBytes())
+	require.Equal(t, 4, most)
+	for range 3 {
+		r.keep(spare)
+		require.Len(t, k.idle.clusters, most)
+		require.NotNil(t, r.reuse())
+		require.NotNil(t, r.reuse())
+	}
+	runtime.KeepAlive(out)
+}
+
 func TestLaunchesAtTheSameTimeDoNotShareBlocks(t *testing.T) {
 	k := leftKernel(t)
 	var all errgroup.Group
