@@ -487,6 +487,7 @@ setp.eq.u32 %p1, %cta, 0; @%p1 bra WAIT; setp.eq.u32 %p1, %cta, 2; @%p1 bra END;
 setp.eq.u32 %p2, %me, 0; @%p2 st.relaxed.gpu.global.u32 [flag], 1; st.global.u32 [%out+8], %me; bra END;
 WAIT: setp.gt.u32 %p2, %me, 1; @%p2 bra END;
 POLL: ld.relaxed.gpu.global.u32 %r2, [flag]; setp.eq.u32 %p3, %r2, 0; @%p3 bra POLL;
+mov.u32 %r3, 0; LOOP: add.u32 %r3, %r3, 1; setp.lt.u32 %p4, %r3, 5000; @%p4 bra LOOP;
 `
 		if races {
 			code += "st.global.u32 [%out], %me;\n"
