@@ -5,6 +5,7 @@ package learn
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,5 +149,121 @@ func TestFiguresSayWhichReplaysDependOnThem(t *testing.T) {
 			}
 		}
 		require.Equal(t, map[engine.Mode]bool{engine.Captured: f.graph, engine.Streams: f.streams}, changed, "figure %d", k)
+	}
+}
+
+// Each figure that is fitted changes predictions of those replays that it is said to change, and of no others.
+func TestFittedFiguresChangeTheReplaysThatTheyAreSaidTo(t *testing.T) {
+	everything := func(n int64) *dag.Graph { // copies both ways, kernels and memsets of so many elements, side by side
+		b := dag.New("everything")
+		b.Use(kernels.Library())
+		var before [3]dag.NodeID
+		for step := range 4 {
+			var now [3]dag.NodeID
+			for k := range 3 {
+				name := fmt.Sprintf("%d.%d", step, k)
+				in, out, x := b.Host("in"+name, dag.F32, n), b.Host("out"+name, dag.F32, n), b.Device("x"+name, dag.F32, n)
+				switch up := b.Copy("up"+name, b.Whole(x), b.Whole(in)); k {
+				case 0:
+					b.Kernel("k"+name, "square", dag.Args{n, b.Whole(x), b.Whole(x)})
+				case 1:
+					b.Memset("set"+name, b.Whole(x), 1)
+				default:
+					b.After(up, before[0], before[1])
+				}
+				if now[k] = b.Copy("down"+name, b.Whole(out), b.Whole(x)); step > 0 {
+					b.After(now[k], before[(k+1)%3])
+				}
+			}
+			before = now
+		}
+		for k := range 8 {
+			b.After(b.Kernel(fmt.Sprintf("short%d", k), "noop", nil), before[0], before[1], before[2])
+		}
+		g, err := b.Graph()
+		require.NoError(t, err)
+		return g
+	}
+	type of struct {
+		g    *dag.Graph
+		plan *planner.Plan
+	}
+	var plans []of
+	for _, n := range []int64{16, 1 << 16} { // the host takes the time, or the device
+		for _, streams := range []int{1, 2, 4} {
+			g := everything(n)
+			plan, err := planner.New(t.Context(), g, planner.Options{Strategy: "roundrobin", Streams: streams, Machine: planner.H200()})
+			require.NoError(t, err)
+			plans = append(plans, of{g, plan})
+		}
+	}
+	machine := func() *planner.Machine {
+		m := planner.H200()
+		m.CopyLaunchUS, m.GraphLaunchUS = 1.3, 1
+		return m
+	}
+	for k, f := range fittedFigures {
+		changed := map[engine.Mode]bool{}
+		for _, factor := range []float64{50, 0.02} {
+			m := machine()
+			if *f.of(m) *= factor; m.Validate() != nil {
+				continue // it is a part of something
+			}
+			for _, of := range plans {
+				for _, mode := range []engine.Mode{engine.Streams, engine.Captured} {
+					w := engine.Way{Plan: of.plan, Mode: mode, Threads: 1}
+					was, err := predictEach(of.g, w, machine(), nil)
+					require.NoError(t, err)
+					is, err := predictEach(of.g, w, m, nil)
+					require.NoError(t, err)
+					changed[mode] = changed[mode] || was != is
+				}
+			}
+		}
+		require.Equal(t, map[engine.Mode]bool{engine.Captured: f.graph, engine.Streams: f.streams}, changed, "figure %d", k)
+	}
+}
+
+// No figure is changed by more than three times, however long replays took: something else takes the time then.
+func TestNoFigureIsChangedByMuch(t *testing.T) {
+	g, plans := lattice(t)
+	cpu, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer cpu.Close()
+	for _, factor := range []float64{4, 6} {
+		truth := *planner.H200()
+		truth.GraphEdgeUS *= factor
+		l := &learner{graph: g, platform: timed{cpu}, o: Options{For: 1, Plan: planner.Options{Machine: planner.H200()}}}
+		l.learned.Samples = make([][]float64, g.Len())
+		for _, plan := range plans {
+			for _, mode := range []engine.Mode{engine.Captured, engine.Streams} {
+				us, err := predictEach(g, engine.Way{Plan: plan, Mode: mode, Threads: 1}, &truth, nil)
+				require.NoError(t, err)
+				l.learned.Ways = append(l.learned.Ways, Way{Plan: plan, Mode: mode, Threads: 1, Each: engine.Series{Count: 3, Median: us}})
+			}
+		}
+		require.NoError(t, l.fit())
+		most := 1.0
+		for k := range fittedFigures {
+			if was, is := *fittedFigures[k].of(planner.H200()), *fittedFigures[k].of(l.learned.Machine); was > 0 {
+				most = max(most, was/is, is/was)
+			}
+		}
+		require.LessOrEqual(t, most, mostChanged+1e-9)
+		require.Greater(t, most, 1.5, "but it is changed")
+	}
+}
+
+// The factors that the fit tries begin with no change and ascend.
+func TestFactorsThatTheFitTries(t *testing.T) {
+	require.Zero(t, stamps[0])
+	require.True(t, slices.IsSorted(stamps))
+	require.Equal(t, 1.0, slowdowns[0])
+	require.True(t, slices.IsSorted(slowdowns))
+	require.Equal(t, 2.0, slices.Max(slowdowns), "two cores are at least as fast as one")
+	for k := 0; k < len(fitSteps); k += 2 { // down and up, by less and less
+		require.InEpsilon(t, 1, fitSteps[k]*fitSteps[k+1], 0.05)
+		require.Less(t, fitSteps[k], 1.0)
+		require.True(t, k == 0 || fitSteps[k] > fitSteps[k-2])
 	}
 }

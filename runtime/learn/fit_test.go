@@ -5,6 +5,8 @@ package learn
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -169,4 +171,133 @@ func TestTheCPUDeviceTellsHowManyCoresANodeUses(t *testing.T) {
 	}
 	require.InDelta(t, 1/cores, learned.Shares[1][0], 1e-9, "nobody helps with waiting")
 	require.Contains(t, learned.Profile.Shares, "up")
+}
+
+// What a launch costs falls with the threads that submit, by the most threads of the list that there are. The machine that was given is left alone.
+func TestTheHostOfSeveralThreads(t *testing.T) {
+	m := planner.H200()
+	for threads, part := range map[int]float64{0: 1, 1: 1, 2: 0.7, 3: 0.7, 4: 0.55, 7: 0.55, 8: 0.45, 64: 0.45} {
+		got := submittedBy(threads, m)
+		want := *m
+		want.LaunchUS, want.CopyLaunchUS, want.EventUS = part*m.LaunchUS, part*m.CopyLaunchUS, part*m.EventUS
+		require.Equal(t, &want, got, "%d threads", threads)
+		require.Nil(t, submittedBy(threads, nil))
+	}
+	require.Equal(t, planner.H200(), m)
+}
+
+// A way predicts what a replay and each of many take; no way predicts nothing.
+func TestAWayPredictsItsReplays(t *testing.T) {
+	g, plans := lattice(t)
+	for _, w := range []Way{{Plan: plans[2], Mode: engine.Streams, Threads: 1}, {Plan: plans[2], Mode: engine.Streams, Threads: 8}, {Plan: plans[2],
+		Mode: engine.Captured, Threads: 8}} {
+		timeline, err := w.Predict(g, planner.H200(), nil)
+		require.NoError(t, err)
+		same, err := predict(g, w.way(), planner.H200(), nil)
+		require.NoError(t, err)
+		require.Equal(t, same.MakespanUS, timeline.MakespanUS)
+		us, err := w.PredictEach(g, planner.H200(), nil)
+		require.NoError(t, err)
+		each, err := predictEach(g, w.way(), planner.H200(), nil)
+		require.NoError(t, err)
+		require.Equal(t, each, us)
+	}
+	timeline, err := (*Way)(nil).Predict(g, planner.H200(), nil)
+	require.ErrorIs(t, err, errNoWay)
+	require.Nil(t, timeline)
+	us, err := (*Way)(nil).PredictEach(g, planner.H200(), nil)
+	require.ErrorIs(t, err, errNoWay)
+	require.Zero(t, us)
+}
+
+// Nothing is fitted to few ways, to more than can be simulated in a moment, or where nothing was measured. What records tell is exact, and only
+// the machine is at fault then.
+func TestWhatIsFitted(t *testing.T) {
+	g, two, one := apart(t)
+	cpu, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer cpu.Close()
+	for _, c := range []struct {
+		what             string
+		gpu, recorded    bool
+		ways, cores      int
+		measured, shared bool
+		samples, machine bool // that are changed
+	}{
+		{"two ways", false, false, 2, 2, true, true, false, false},
+		{"three ways", false, false, 3, 2, true, true, true, false},
+		{"too many ways", false, false, mostFitted/2 + 1, 2, true, true, false, false},
+		{"one core", false, false, 3, 1, true, true, false, false},
+		{"no shares", false, false, 3, 2, true, false, false, false},
+		{"no samples", false, false, 3, 2, false, true, false, false},
+		{"two ways on a GPU", true, false, 2, 0, true, false, false, false},
+		{"a GPU with events", true, false, 3, 0, true, false, true, false},
+		{"a GPU with records", true, true, 3, 0, true, false, false, true},
+		{"a GPU of which all is known", true, false, 3, 0, false, false, false, true},
+	} {
+		l := &learner{graph: g, platform: cpu, recorded: c.recorded, o: Options{Plan: planner.Options{Machine: cores(c.cores)}}}
+		if c.gpu {
+			l.platform, l.o.Plan.Machine = timed{cpu}, planner.H200()
+		}
+		given := *l.o.Plan.Machine
+		l.known = &planner.Profile{Nodes: map[string]float64{}}
+		l.learned.Samples, l.learned.Shares = make([][]float64, 2), make([][]float64, 2)
+		took := 10.0
+		if c.machine {
+			took = 1
+		}
+		if c.measured {
+			l.learned.Samples = [][]float64{{took}, {took}}
+		} else {
+			l.known.Nodes = map[string]float64{"k0": took, "k1": took}
+		}
+		if c.shared {
+			l.learned.Shares = [][]float64{{0.5}, {0.5}}
+		}
+		before := slices.Clone(l.learned.Samples)
+		for k := range c.ways {
+			plan, us := one, 29.0
+			if k == 0 {
+				plan, us = two, 15
+			}
+			if c.gpu { // events added 1 us, or else launches take longer
+				truth, node := given, took-1
+				if c.machine {
+					truth.LaunchUS, node = 3*given.LaunchUS, took
+				}
+				us, err = predictEach(g, engine.Way{Plan: plan, Mode: engine.Streams, Threads: 1}, &truth,
+					&planner.Profile{Nodes: map[string]float64{"k0": node, "k1": node}})
+				require.NoError(t, err)
+			}
+			l.learned.Ways = append(l.learned.Ways, Way{Plan: plan, Mode: engine.Streams, Threads: 1, Each: engine.Series{Count: 3, Median: us}})
+		}
+		for k := range before {
+			before[k] = slices.Clone(before[k])
+		}
+		require.NoError(t, l.fit())
+		require.Equal(t, c.samples, !reflect.DeepEqual(before, l.learned.Samples), "%s: %v", c.what, l.learned.Samples)
+		require.Equal(t, c.machine, !reflect.DeepEqual(*l.learned.Machine, given), c.what)
+		require.Equal(t, &given, l.o.Plan.Machine)
+	}
+}
+
+// If replays take more than twice as long as nodes side by side do, or less than half, something else takes the time.
+func TestTheFitScalesDurationsByTwoAtMost(t *testing.T) {
+	g, two, one := apart(t)
+	cpu, err := host.Open(host.Options{})
+	require.NoError(t, err)
+	defer cpu.Close()
+	for times, want := range map[float64]float64{1: 100, 1.8: 180, 2.5: 200, 9: 200, 0.6: 60, 0.1: 50} {
+		l := &learner{graph: g, platform: cpu, o: Options{Plan: planner.Options{Machine: cores(2)}}}
+		l.learned.Samples, l.learned.Shares = [][]float64{{100}, {100}}, [][]float64{{0.5}, {0.5}}
+		for _, plan := range []*planner.Plan{one, two, one} {
+			us := 200 * times
+			if plan == two {
+				us /= 2
+			}
+			l.learned.Ways = append(l.learned.Ways, Way{Plan: plan, Mode: engine.Streams, Threads: 1, Each: engine.Series{Count: 3, Median: us}})
+		}
+		require.NoError(t, l.fit())
+		require.InEpsilon(t, want, l.learned.Samples[0][0], 1e-4, "%v times as long", times)
+	}
 }

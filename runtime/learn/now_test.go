@@ -3,6 +3,7 @@
 package learn
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,4 +83,16 @@ func TestTurnsAreComparedAtTheSameSpeed(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 11.5, first, 1.6, "as fast as in some turn")
+}
+
+// With one turn, or one way, there is nothing to compare it with.
+func TestOneTurnAloneStaysAsItIs(t *testing.T) {
+	for _, samples := range [][][]float64{nil, {nil}, {{5}}, {{5}, nil, {7}}} {
+		before := slices.Clone(samples)
+		for k := range before {
+			before[k] = slices.Clone(before[k])
+		}
+		evenTurns(samples)
+		require.Equal(t, before, samples)
+	}
 }

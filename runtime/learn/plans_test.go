@@ -57,3 +57,38 @@ func TestLearningMakesAllPlansOfStrategies(t *testing.T) {
 	}
 	require.Greater(t, others, 300)
 }
+
+// On a GPU, what auto chooses with all the effort asked for is awaited, and the others are timed meanwhile. One strategy alone is not worth that.
+func TestOnlyWhatAutoChoosesIsAwaited(t *testing.T) {
+	for _, c := range []struct {
+		strategy string
+		thorough bool
+		awaited  bool
+		plans    int // at least
+	}{{"auto", false, true, 2}, {"", false, true, 2}, {"auto", true, false, 2}, {"list", false, false, 1}} {
+		l, _ := spinning(t)
+		l.o.Plan.Strategy, l.o.Plan.Effort, l.o.Thorough = c.strategy, planner.Thorough, c.thorough
+		l.learned.Profile = &planner.Profile{Nodes: map[string]float64{"a": 30, "b": 70}}
+		plans, awaited, err := l.plans(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(plans), c.plans)
+		require.Equal(t, c.awaited, awaited != nil)
+		o := l.o.Plan
+		o.Profile, o.SingleUseEvents = l.learned.Profile, true
+		want, err := planner.New(t.Context(), l.graph, o)
+		require.NoError(t, err)
+		if c.awaited {
+			require.True(t, (&field{awaited: awaited}).wait(l, 1))
+			require.NoError(t, awaited.err)
+			require.True(t, samePlan(want, awaited.result))
+			require.Equal(t, want.Stats.MakespanUS, awaited.result.Stats.MakespanUS)
+		} else {
+			require.True(t, samePlan(want, plans[0]), "what was asked for is the first")
+		}
+	}
+	l, _ := spinning(t)
+	l.o.Plan.Strategy, l.o.Plan.MemoryCap = "list", 1
+	l.o.Plan.Streams = -1
+	_, _, err := l.plans(t.Context())
+	require.Error(t, err, "what was asked for must be possible")
+}
